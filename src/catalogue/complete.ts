@@ -32,7 +32,7 @@ const checks = {
   },
 } as const satisfies Record<Capability, Check>
 
-/** What is lacking in a price list for this capability to be sold; nothing when every answer could be charged. */
+/** The prices that a list lacks for this capability to be sold; undefined if every answer could be charged. */
 export function lacking(capability: Capability, list: PriceList, limits: Priced): string | undefined {
   return checks[capability](list, limits)
 }
@@ -53,21 +53,24 @@ function unpricedImage({ perImage }: PriceList, limits: ImageLimits | undefined)
 type Amounts = PriceList['perSecond']
 
 function unpricedVideo(amounts: Amounts, name: string, limits: VideoLimits | undefined): string | undefined {
-  // One amount, or a pair of which both are written: with sound and without.
+  // Either one amount or a pair; of a pair both are there, with audio and without.
   const isPriced = (key: string) => key in amounts || `${key}/sound` in amounts
   if (isPriced('default')) return undefined
   const missing = (limits?.resolutions ?? ['720p']).find((resolution) => !isPriced(resolution))
   return missing === undefined ? undefined : `${name} for ${missing}`
 }
 
-/** Money is held before anything is counted: Seedance's tokens follow from the size, credits from the seconds. */
+/** A hold needs a count in advance: Seedance's tokens follow from the size, but credits need a number per second. */
 function unheld(limits: VideoLimits | undefined): string | undefined {
   if (limits === undefined || limits.form === 'seedance') return undefined
   const missing = limits.resolutions.find((resolution) => limits.creditsPerSecond?.[resolution] === undefined)
   return missing === undefined ? undefined : `video.creditsPerSecond for ${missing}`
 }
 
-/** What has no price is refused one by one; but whatever a request may leave out has to leave something that has one. */
+/**
+ * Single combinations without a price are refused request by request. But a request may leave out the resolution or the
+ * length, so every value must have a price together with the other field's default.
+ */
 function unpricedFilm(amounts: Amounts, limits: VideoLimits | undefined): string | undefined {
   if (limits === undefined) return undefined
   const { resolutions, resolutionDefault, durations, durationDefault } = limits
@@ -80,8 +83,8 @@ function unpricedFilm(amounts: Amounts, limits: VideoLimits | undefined): string
 }
 
 /**
- * Play-money prices for sandbox mode, of the order of the middle of each market, for models whose price nobody knows.
- * They are never used outside it.
+ * Play-money prices, about the middle of each market, for models without a known price. They are used in sandbox mode
+ * only.
  */
 export const standIn = {
   chat: {

@@ -3,7 +3,7 @@ import { writeFieldPath } from '../base/field-path.ts'
 export type Path = readonly (string | number)[]
 
 /**
- * A fault in a catalogue file or in the operator's `models:`. The path leads to the field, so that whoever has the
+ * A fault in a catalogue file or in the operator's `models:`. The path leads to the field, so that code that has the
  * text of the file can name the line.
  */
 export class CatalogueError extends Error {

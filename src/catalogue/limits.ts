@@ -3,17 +3,17 @@ import type { FamilyModel } from './schema.ts'
 
 type Written<Group extends 'images' | 'embeddings' | 'speech' | 'video'> = NonNullable<FamilyModel[Group]>
 
-/** Standard clients ask for up to ten images; vendors with fewer say so in their file. */
+/** Standard clients ask for up to ten images; models with a lower limit have it in their file. */
 const imagesMax = 10
 /** Batches beyond a vendor's limit are split, so a small number is only slower; 2048 would be the largest in use. */
 const batchMax = 32
-/** A task with no word for a day is lost: vendors forget theirs after 24 hours. */
+/** A task that has not ended after a day is lost: vendors forget their tasks after 24 hours. */
 const deadlineSeconds = 86_400
 
-/** The longest reference video that any vendor takes; those with several say what they come to together. */
+/** The longest reference video that any vendor takes; a model that takes several has a limit for their sum. */
 const inputSecondsMax = 30
 
-/** What the edits path takes of a model that says nothing of it: the specification's sizes, the common protocol's files. */
+/** The defaults of the edits path: the specification's sizes, and as many files as the common protocol takes. */
 const editSizes = ['1024x1024', '1024x1536', '1536x1024', '256x256', '512x512']
 const editReferences = { min: 1, max: 16 }
 

@@ -10,10 +10,10 @@ import { compilePrices, type Exchange, readExchange } from './prices.ts'
 import type { FamilyFile, OperatorModel, WrittenPrices } from './schema.ts'
 
 /**
- * The built-in files, in the order of their names. Whoever calls twice reads twice.
+ * The built-in files, in the order of their names. Every call reads them again.
  *
- * They are part of the program and change only with it, so the start takes them as they are: the tests check every
- * one against the schema, which costs some 40 ms that a cold start would pay each time.
+ * They are part of the program and change only with it, so a start does not check them: the tests check every one
+ * against the schema, which takes some 40 ms that each cold start would pay.
  */
 export function loadFamilies(): FamilyFile[] {
   const folder = fileURLToPath(new URL('./models/', import.meta.url))
@@ -33,12 +33,12 @@ export type Sources = {
   readonly families: readonly FamilyFile[]
   /** The operator's `models:`, from `readOverrides`. */
   readonly overrides?: readonly OperatorModel[]
-  /** Dollars for one of a currency, over the built-in rates. */
+  /** Dollars for one unit of a currency, overriding the built-in rates. */
   readonly exchange?: Readonly<Record<string, string>>
   readonly sandbox: boolean
 }
 
-/** Everything that can be sold, worked out once and frozen. */
+/** Works out everything that can be sold, once, and freezes it. */
 export function buildCatalogue({ families, overrides = [], exchange, sandbox }: Sources): Catalogue {
   const rates = readExchange(exchange)
   const entries = readFamilies(families)
@@ -57,16 +57,17 @@ export function buildCatalogue({ families, overrides = [], exchange, sandbox }: 
     for (const alias of buildAliases(entry, model, sandbox)) models.set(alias.id, alias)
   }
   const ordered = new Map([...models].toSorted(([a], [b]) => (a < b ? -1 : 1)))
-  // Lists that came from the files are shared with them, and frozen with the models.
+  // Arrays that came from the files are shared with the models, and are frozen too.
   for (const model of ordered.values()) freeze(model)
   return Object.freeze({ models: sealed(ordered), unsold: freeze(unsold) })
 }
 
-// Operators may leave these out. 128,000 and 16,384 are what gpt-4o has: enough for ordinary use, and small enough that
-// the hold for a whole answer stays affordable. More would hold money for tokens that a local model cannot make.
+// For models of operators that leave these out. 128,000 and 16,384 are gpt-4o's: enough for ordinary use, and small
+// enough that the hold for a whole answer stays affordable. More would hold money for tokens that a local model cannot
+// make.
 const contextTokensDefault = 128_000
 const outputTokensDefault = 16_384
-/** The common protocol's bound; a vendor with fewer is asked several times. */
+/** The common protocol's bound; a vendor that gives fewer choices is called several times. */
 const choicesDefault = 128
 
 function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model | Unsold {
@@ -107,7 +108,7 @@ function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model |
 
 type Money = Pick<Model, 'prices' | 'costs' | 'source' | 'confidence'>
 
-/** A model is sold only where every answer it can give has a price; in the sandbox, play money fills the gap. */
+/** A model is sold only if every answer it can give has a price; in sandbox mode, play-money prices fill the gap. */
 function buildMoney(
   entry: Entry,
   exchange: Exchange,
@@ -140,11 +141,11 @@ function buildAliases(entry: Entry, model: Model, sandbox: boolean): Model[] {
     })
 }
 
-/** An id means one thing: no alias may stand where a model or another alias stands. */
+/** An id means one thing: no alias may be the id of a model or of another alias. */
 function checkAliases(entries: Entries): void {
   const taken = new Set(entries.keys())
   const byOperator = Object.groupBy(entries.values(), (entry) => (entry.path[0] === 'models' ? 'yes' : 'no'))
-  // The operator's last, so that the fault is shown in the file that can be changed.
+  // The operator's entries come last, so that a clash is reported in the file that the operator can change.
   for (const entry of [...(byOperator.no ?? []), ...(byOperator.yes ?? [])]) {
     for (const { id } of entry.aliases) {
       if (taken.has(id)) throw new CatalogueError([...entry.path, 'aliases'], `${id} is already in the catalogue`)
@@ -160,7 +161,7 @@ function freeze<T extends object>(value: T): T {
   return Object.freeze(value)
 }
 
-/** Freezing a Map leaves its entries open, so the ways to change it are taken away. */
+/** Freezing a Map does not protect its entries, so its mutating methods are replaced. */
 function sealed<K, V>(map: Map<K, V>): ReadonlyMap<K, V> {
   return Object.freeze(Object.assign(map, { set: refuse, delete: refuse, clear: refuse }))
 }

@@ -2,10 +2,10 @@ import type { Capability } from '../capabilities/capability.ts'
 import type { EmbeddingLimits, ImageLimits, SpeechLimits, VideoLimits } from '../capabilities/limits.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 
-/** Where a model can be had: at every channel of a vendor, or at one channel. Exactly one of the two is set. */
+/** Where a model can be had: on every channel of a vendor, or on one channel. Exactly one of the two is set. */
 export type Offer = { readonly vendor?: string; readonly channel?: string; readonly upstreamModel: string }
 
-/** Whether it can be had at this channel of this vendor. */
+/** Whether an offer includes this channel, which is one of this vendor. */
 export function isHadAt({ channel, vendor }: Offer, channelId: string, vendorId: string): boolean {
   return channel === channelId || vendor === vendorId
 }
@@ -23,16 +23,16 @@ export type Model = {
   readonly created: number
   readonly offers: readonly Offer[]
   readonly contextTokens: number
-  /** Nobody wrote it down: it is only what holds reckon with. */
+  /** `contextTokens` is a default that only serves to work out holds, so it is not shown. */
   readonly contextAssumed?: true
   readonly outputTokensMax: number
-  /** `n` at most. */
+  /** The largest `n`. */
   readonly choicesMax: number
-  /** The reasoning class, whose sampling fields have no effect; not every model that thinks. */
+  /** Whether it is of the reasoning class, whose sampling fields have no effect. Not every model that thinks is. */
   readonly reasoning: boolean
-  /** Values of `reasoning_effort`. Empty: it takes none, or nothing is known and the vendor judges. */
+  /** The values of `reasoning_effort`. Empty: the model takes none, or they are not known and the vendor decides. */
   readonly efforts: readonly string[]
-  /** It does not reason, and its vendor refuses the field whatever it says: the file lists no effort, and says so. */
+  /** Set where the file has an empty list of efforts: the model does not reason, and its vendor refuses any value. */
   readonly refusesEffort?: true
   /** What the customer pays: exchange and markup applied. */
   readonly prices: PriceList
@@ -40,9 +40,9 @@ export type Model = {
   readonly costs: PriceList
   readonly confidence: Confidence
   readonly source: string
-  /** The id this one stands for. An answer still shows the id that the client asked by. */
+  /** The id of the model behind an alias. An answer still shows the id that the client asked for. */
   readonly aliasOf?: string
-  /** Values that an alias sets where the client does not, and that a client cannot change. */
+  /** Values that an alias sets for the client, and that the client cannot change. */
   readonly pinned?: { readonly dimensions: number }
   readonly images?: ImageLimits
   readonly embeddings?: EmbeddingLimits
@@ -50,7 +50,7 @@ export type Model = {
   readonly video?: VideoLimits
 }
 
-/** A model that the files know and nobody can buy, with the reason, for the operator's list. */
+/** A model in the files that is not for sale, with the reason, for the operator's list. */
 export type Unsold = { readonly id: string; readonly why: string }
 
 const noPrice = 'no price: '
@@ -59,7 +59,7 @@ export function unpriced(id: string, lacking: string): Unsold {
   return { id, why: noPrice + lacking }
 }
 
-/** What can be had, by id. It also knows what only waits for the operator to price it, so that a refusal can say so. */
+/** The models for sale, by id, and the ids of models that only lack a price, so that a refusal can say so. */
 export type ModelsOnOffer = ReadonlyMap<string, Model> & { readonly unpriced?: ReadonlySet<string> }
 
 export function onOffer(models: Map<string, Model>, unsold: readonly Unsold[]): ModelsOnOffer {
@@ -69,7 +69,7 @@ export function onOffer(models: Map<string, Model>, unsold: readonly Unsold[]): 
 
 const usualExample = 'gpt-4o-mini'
 
-/** The example of every guide where it is on offer, else the first model that can chat. */
+/** The model of every guide's examples if it is on offer, otherwise the first model that can chat. */
 export function exampleOf(models: ModelsOnOffer): string | undefined {
   if (models.has(usualExample)) return usualExample
   for (const [id, model] of models) if (model.capabilities.includes('chat')) return id

@@ -14,7 +14,7 @@ export type Alias = {
   readonly sandboxOnly: boolean
 }
 
-/** A model as written, family and operator together, before limits and prices are worked out. */
+/** A model as its family file and the operator together describe it, before limits and prices are worked out. */
 export type Entry = {
   readonly id: string
   readonly vendor: string
@@ -32,7 +32,7 @@ export type Entry = {
   readonly path: Path
 }
 
-/** By id. Aliases are inside their entry until the end, so that a change to the model reaches them too. */
+/** By id. Aliases stay inside their entry until models are built, so that a change to the model reaches them too. */
 export type Entries = Map<string, Entry>
 
 export function readFamilies(families: readonly FamilyFile[]): Entries {
@@ -69,7 +69,7 @@ function familyEntry(family: FamilyFile, model: FamilyModel, path: Path): Entry 
   }
 }
 
-/** The operator's entries in the order they stand: a later one sees what an earlier one did. */
+/** Applies the operator's entries in order, so that a later one sees what an earlier one did. */
 export function applyOverrides(entries: Entries, overrides: readonly OperatorModel[]): void {
   const seen = new Set<string>()
   for (const [index, override] of overrides.entries()) {
@@ -94,11 +94,11 @@ function applyOne(entries: Entries, override: OperatorModel, path: Path): Entry 
   }
   const source = entries.get(override.from) ?? aliasEntry(entries, override.from)
   if (source === undefined) throw new CatalogueError([...path, 'from'], `there is no model ${override.from}`)
-  // A copy is a model of its own: the aliases stay with the original, and hiding that does not hide this.
+  // A copy is a model of its own: the aliases stay with the original, and hiding the original does not hide the copy.
   return lay({ ...source, id: override.id, aliases: [], hidden: false, path }, override, path)
 }
 
-/** A pattern changes what is there; it cannot make or rename models. */
+/** A pattern changes existing models; it cannot make or rename any. */
 function applyToAll(entries: Entries, override: OperatorModel, path: Path): void {
   const { id: glob, hidden: _, prices: __, ...others } = override
   const [stray] = Object.keys(others)
@@ -111,7 +111,7 @@ function applyToAll(entries: Entries, override: OperatorModel, path: Path): void
   for (const id of alone) detachAlias(entries, id, true)
   const changed = [...found.map((entry) => entry.id), ...alone].flatMap((id) => entries.get(id) ?? [])
   const capabilities = changed.flatMap((entry) => entry.capabilities)
-  // Of all that a pattern catches, one that has a use for the price is enough.
+  // It is enough if one of the models that the pattern matches has a use for the price.
   if (override.prices !== undefined) checkUses(override.prices, capabilities, [...path, 'prices'])
   for (const entry of changed) entries.set(entry.id, lay(entry, override, path))
 }
@@ -144,7 +144,7 @@ function newEntry(override: OperatorModel, path: Path): Entry {
   return lay(bare, override, path)
 }
 
-/** One entry with the operator's words over it. */
+/** An entry with the operator's values laid over it. */
 function lay(entry: Entry, override: OperatorModel, path: Path): Entry {
   const facts = factsOf(override)
   const { prices } = override
@@ -168,7 +168,7 @@ function lay(entry: Entry, override: OperatorModel, path: Path): Entry {
     layers: prices === undefined ? entry.layers : [...entry.layers, { written: prices, path: [...path, 'prices'] }],
     date: override.created ?? entry.date,
     ...(amounts ? { source: 'the operator', confidence: 'listed' as const } : {}),
-    // A retired model is gone at its vendor; on a channel that the operator names it is not.
+    // A retired model is gone at its vendor, but not on a channel that the operator names for it.
     retired: override.channels === undefined ? entry.retired : false,
     hidden: override.hidden ?? entry.hidden,
     aliases: [...entry.aliases, ...readAliases(override.aliases ?? [])],
@@ -190,7 +190,7 @@ function offersOf(entry: Entry, override: OperatorModel): readonly Offer[] {
   return entry.offers.map((offer) => ({ ...offer, upstreamModel: usual }))
 }
 
-/** Long inputs would go on at the old price, unseen: whoever changes a price that has tiers says what becomes of them. */
+/** An override of a price that has tiers must give the tiers too, or long inputs would silently keep the old price. */
 function checkTiers(layers: readonly PriceLayer[], prices: WrittenPrices, path: Path): void {
   const tiers = layers.findLast((layer) => layer.written.tiers !== undefined)?.written.tiers ?? []
   if (prices.tiers !== undefined) return

@@ -5,7 +5,7 @@ import type { WrittenPrices } from './schema.ts'
 const tokens = ['chat', 'embeddings', 'images', 'edits', 'speech'] as const
 const films = ['video'] as const
 
-/** What each price can be charged for. Currency and markup are prices of nothing, and any request can have a price. */
+/** What each price can be charged for. `currency` and `markup` are no prices; `perRequest` suits every capability. */
 const usesOf = {
   inputPerMillion: tokens,
   cachedInputPerMillion: tokens,
@@ -27,7 +27,7 @@ const usesOf = {
   perMillionVideoTokensWithInput: films,
 } as const satisfies Record<Exclude<keyof WrittenPrices, 'currency' | 'markup' | 'perRequest'>, readonly Capability[]>
 
-/** A price that nothing is ever charged by was meant for another model, or for another key. */
+/** Refuses a price that would never be charged: it was meant for another model, or for another key. */
 export function checkUses(prices: WrittenPrices, capabilities: readonly Capability[], path: Path): void {
   for (const [key, uses] of Object.entries<readonly Capability[]>(usesOf)) {
     if (!(key in prices) || uses.some((use) => capabilities.includes(use))) continue

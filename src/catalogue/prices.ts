@@ -4,18 +4,18 @@ import { type PriceList, type Rated, type Rates, type Tier, units } from '../cap
 import { CatalogueError, type Path } from './error.ts'
 import { type UnitKey, unitKeys, type WrittenPrices } from './schema.ts'
 
-/** Dollars for one of a currency, when the operator says nothing else. A round figure of that day, to be overridden. */
+/** Dollars for one unit of a currency, unless the operator gives another rate. A round figure of that day. */
 const defaultExchange = { date: '2026-11-15', rates: { CNY: '0.14' } } as const
 
 export type Exchange = ReadonlyMap<string, Decimal>
 
-/** Prices as one place wrote them: the built-in list first, then what operators lay over it. */
+/** Prices as one place wrote them: first the built-in list, then each of the operator's overrides. */
 export type PriceLayer = { readonly written: WrittenPrices; readonly path: Path }
 
 const one: Decimal = { digits: 1n, scale: 0 }
 const million = 1_000_000n
 
-/** What a written key is the rate of, and for how many of it the amount stands. */
+/** The unit that a written key prices, and how many of it the amount is for. */
 export const rateOfKey = {
   inputPerMillion: ['input', million],
   cachedInputPerMillion: ['cachedInput', million],
@@ -32,7 +32,7 @@ export const rateOfKey = {
   webSearchPerThousand: ['webSearch', 1_000n],
 } as const satisfies Record<UnitKey, readonly [Rated, bigint]>
 
-/** The default rates with the operator's laid over them, and the dollar itself. */
+/** The default rates, overridden by the operator's, and the dollar itself. */
 export function readExchange(rates: Readonly<Record<string, string>> = {}): Exchange {
   const exchange = new Map<string, Decimal>()
   for (const [currency, text] of Object.entries({ ...defaultExchange.rates, ...rates })) {
@@ -46,7 +46,7 @@ export function readExchange(rates: Readonly<Record<string, string>> = {}): Exch
   return exchange.set('USD', one)
 }
 
-/** Both lists of one model: `costs` is the vendor's, `prices` the customer's, which differ by the last markup written. */
+/** Both lists of one model: `costs` is what the vendor charges, `prices` the same times the last markup written. */
 export function compilePrices(layers: readonly PriceLayer[], exchange: Exchange) {
   const marked = layers.findLast((layer) => layer.written.markup !== undefined)
   const markup = marked === undefined ? one : decimal(marked.written.markup ?? '', [...marked.path, 'markup'])
@@ -71,7 +71,7 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
     if (written.perSecond !== undefined && written.perVideo !== undefined) {
       throw new CatalogueError([...path, 'perVideo'], 'either perSecond or perVideo, not both')
     }
-    // Whoever writes the one has done with the other.
+    // A layer that sets one of the two replaces the other.
     if (written.perSecond !== undefined) {
       perSecond = flatten(written.perSecond, [...path, 'perSecond'], price)
       perVideo = {}
@@ -84,7 +84,7 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
     const perToken = (text: string, at: Path) => picoPerUnit(multiply(decimal(text, at), factor), million)
     if (plain !== undefined) {
       tokens = flatten(plain, [...path, 'perMillionVideoTokens'], perToken)
-      // A price that says nothing of films that are brought is the price with them too.
+      // Unless the layer has a price with input videos too, its plain price holds for these as well.
       tokensWithInput = {}
     }
     if (special !== undefined) {
@@ -99,9 +99,9 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
 }
 
 /**
- * The version is over a canonical text: units in their order, keys sorted, so that equal lists are called equal. Whole
- * films and thoughts came later: their prices stand behind the others, and only where there are any, so that lists kept
- * their names.
+ * The version is a hash of a canonical text (units in their order, keys sorted), so that equal lists have equal
+ * versions. Prices of whole videos and of thinking were added later: they come last, and only where there are any, so
+ * that older lists keep their versions.
  */
 function name(list: Omit<PriceList, 'version'>): PriceList {
   const tiers = list.tiers.map((tier) => `${tier.aboveInputTokens}:${writeRates(tier.rates)}`).join('|')
@@ -143,8 +143,8 @@ function compileTiers(written: NonNullable<WrittenPrices['tiers']>, factor: Deci
 }
 
 /**
- * Lists that name no price of their own for cached or image tokens mean that these cost what plain input costs; a unit
- * without a rate could not be charged at all.
+ * A list without a price for cached or image tokens means that they cost as much as plain input; a unit without a rate
+ * could not be charged at all.
  */
 function fill(rates: Rates): Rates {
   const { input } = rates
@@ -154,7 +154,7 @@ function fill(rates: Rates): Rates {
 type Heard = { readonly sound: string; readonly silent: string }
 type Written = string | Heard | Readonly<Record<string, string | Heard>>
 
-/** One amount is the `default`; a pair becomes `720p/sound` and `720p/silent`, and alone `default/sound` and so on. */
+/** One amount becomes `default`; a pair becomes `720p/sound` and `720p/silent`, or `default/…` without a resolution. */
 function flatten(written: Written, path: Path, price: (text: string, at: Path) => Pico): Record<string, Pico> {
   if (typeof written === 'string') return { default: price(written, path) }
   const flat: Record<string, Pico> = {}
@@ -189,7 +189,7 @@ function decimal(text: string, path: Path): Decimal {
   return value
 }
 
-/** 64 bits of SHA-256: equal content has an equal name on every node. */
+/** 64 bits of SHA-256, so that equal content has the same version on every node. */
 function fingerprint(text: string): string {
   return hash('sha256', text).slice(0, 16)
 }

@@ -6,34 +6,34 @@ import { inPlainWords } from '../config/plain-words.ts'
 import { CatalogueError, type Path } from './error.ts'
 import { confidences } from './model.ts'
 
-// Every object is strict: a mistyped key is an error that names it, never a price or limit that silently does not hold.
+// Every object is strict: a mistyped key is an error that names it, never a price or limit that is silently ignored.
 
 /** Lower case, digits, dots and hyphens: the vendors' ids with `_ / :` as `-`. */
 export const idPattern = /^[a-z0-9][a-z0-9.-]{0,127}$/
 const globPattern = /^[a-z0-9.*-]{1,128}$/
 
 const modelId = z.string().regex(idPattern, 'a model id is lower case letters, digits, dots and hyphens')
-/** An id, or a pattern of some in which `*` stands for anything. */
+/** An id, or a pattern of ids in which `*` stands for any text. */
 export const modelGlob = z.string().regex(globPattern, 'a model id, or a pattern of one with *')
 const upstreamId = z.string().min(1).max(256)
 const count = z.int().min(1).max(100_000_000)
 const words = z.array(z.string().min(1).max(64)).max(200)
 const day = z.iso.date('a date such as "2026-08-05"')
 
-/** A YAML number is a float before anyone can look at it, so amounts come as text. */
+/** The YAML parser turns a number into a float, which is not exact, so amounts are written as text. */
 const amount = z
   .string({ error: 'an amount is a decimal in quotes, such as "0.15"' })
   .refine((text) => !text.startsWith('-'), 'an amount is not negative')
   .refine((text) => parseDecimal(text) !== undefined, 'an amount is a decimal such as "0.15", without exponent or sign')
 
-/** What one of each unit costs, by the key an operator writes. `perMillion…` is per million tokens or characters. */
+/** The prices of the units, by the key that an operator writes. `perMillion` is per million tokens or characters. */
 const unitAmounts = z.strictObject({
   inputPerMillion: amount.exactOptional(),
   cachedInputPerMillion: amount.exactOptional(),
   cacheWritePerMillion: amount.exactOptional(),
   cacheWriteHourPerMillion: amount.exactOptional(),
   outputPerMillion: amount.exactOptional(),
-  /** All of the output, where the answer was thought over; absent, it costs no other price. */
+  /** The price of all output of an answer with thinking; absent, thinking does not change the price. */
   thinkingOutputPerMillion: amount.exactOptional(),
   imageInputPerMillion: amount.exactOptional(),
   imageOutputPerMillion: amount.exactOptional(),
@@ -61,10 +61,10 @@ const pricesSchema = z.strictObject({
   ...unitAmounts.shape,
   perImage: z.union([amount, z.record(imageKey, amount)]).exactOptional(),
   perSecond: bySize.exactOptional(),
-  /** Whole films, where no price a second comes to the vendor's; instead of `perSecond`. */
+  /** Prices of whole videos, where no price per second gives the vendor's; used instead of `perSecond`. */
   perVideo: z.record(filmKey, amount).exactOptional(),
   perMillionVideoTokens: z.union([bySize, heard]).exactOptional(),
-  /** Where the client brings films of its own; absent, these cost no other price. */
+  /** The price if the client's request has input videos; absent, they do not change the price. */
   perMillionVideoTokensWithInput: z.union([bySize, heard]).exactOptional(),
   tiers: z
     .array(z.strictObject({ aboveInputTokens: count, ...unitAmounts.shape }))
@@ -83,7 +83,7 @@ const pricesSchema = z.strictObject({
 })
 
 const span = z.strictObject({ min: z.int().min(0), max: z.int().min(0) })
-/** `2..15` or a list. */
+/** Seconds: a span such as `2..15`, or a list. */
 const durations = z.union([
   z.string().regex(/^\d{1,3}\.\.\d{1,3}$/, 'seconds as a list, or from..to'),
   z.array(z.int().min(1).max(600)).min(1).max(600),
@@ -181,15 +181,15 @@ const familyModelSchema = z.strictObject({
   confidence: z.enum(confidences).exactOptional(),
   retired: z.boolean().exactOptional(),
   aliases: z.array(alias).exactOptional(),
-  /** The vendor's dated spellings: they take this model's price and go upstream as they are. */
+  /** The vendor's dated ids of this model: they have its price and are sent upstream as they are. */
   dated: z.array(modelId).exactOptional(),
   /** Ids that exist in sandbox mode only, such as the specification's placeholders. */
   sandboxAliases: z.array(modelId).exactOptional(),
 })
 
 /**
- * One family: `source` and `confidence` hold for every model that does not say its own. A test looks whether the built-in files
- * are like this, so that a start need not.
+ * One family: `source` and `confidence` hold for every model that does not have its own. A test checks the built-in
+ * files against this schema, so that a start need not.
  */
 export const familySchema = z.strictObject({
   vendor: z.string().regex(/^[a-z0-9-]{1,32}$/),
@@ -229,11 +229,11 @@ export type WrittenPrices = z.infer<typeof pricesSchema>
 export type UnitKey = keyof z.infer<typeof unitAmounts>
 export const unitKeys: readonly UnitKey[] = unitAmounts.keyof().options
 export type FamilyModel = z.infer<typeof familyModelSchema>
-/** `name` is the file's, for messages. */
+/** `name` is the name of the file, for messages. */
 export type FamilyFile = z.infer<typeof familySchema> & { readonly name: string }
 export type OperatorModel = z.infer<typeof operatorModelSchema>
 
-/** The operator's `models:` as it stands in the configuration file; absent is none. */
+/** Reads the operator's `models:` of the configuration file, which may be absent. */
 export function readOverrides(content: unknown): OperatorModel[] {
   return content === undefined || content === null ? [] : read(z.array(operatorModelSchema), content, ['models'])
 }
@@ -247,7 +247,7 @@ function read<T>(schema: z.ZodType<T>, content: unknown, at: Path): T {
 
 type Found = readonly [path: Path, reason: string]
 
-/** The first fault, followed into unions: of an alternative's faults the one that lies deepest is the one meant. */
+/** The first fault. In a union it is the fault of the alternative that matched deepest, as the one that was meant. */
 function deepest(issues: readonly z.core.$ZodIssue[], at: Path): Found {
   const issue = issues[0]
   if (issue === undefined) return [at, 'not valid']

@@ -5,10 +5,10 @@ import { unitKeys, type UnitKey } from './schema.ts'
 
 type ShownPrices = Readonly<Record<string, unknown>>
 
-// A list never changes, and every customer's list of models has nearly all of them.
+// Kept, because a price list never changes and every list of models that a customer gets shows nearly all of them.
 const shownLists = new WeakMap<PriceList, ShownPrices>()
 
-/** A price list in the words of `turnpike.yaml`, markup and exchange applied. */
+/** A price list under the keys of `turnpike.yaml`, markup and exchange applied. */
 export function showPrices(list: PriceList): ShownPrices {
   const known = shownLists.get(list)
   if (known !== undefined) return known
@@ -39,12 +39,12 @@ function showRates(rates: PriceList['rates']): Record<string, string> {
   return shown
 }
 
-/** One rate, as the tables have it. */
+/** One rate, as the tables of the command line show it. */
 export function showRate({ rates }: PriceList, key: UnitKey): string {
   return amountOf(rates, key) ?? '-'
 }
 
-/** What is charged beside tokens, in short: a range where it depends on size, length or sound. */
+/** The prices other than those of text tokens, in short: a range where they depend on size, length or audio. */
 export function showOtherPrices({ rates, perImage, perSecond, perVideo, perVideoToken }: PriceList): string {
   const each = (key: UnitKey, what: string) => {
     const amount = amountOf(rates, key)
