@@ -1,4 +1,7 @@
-/** A histogram of milliseconds as plain numbers: how many were within each bound and beyond the one before; the rest comes last. */
+/**
+ * A histogram of milliseconds as plain numbers: each count is of values up to its bound and above the previous one; the
+ * last is of values above all bounds.
+ */
 export class Buckets {
   readonly bounds: readonly number[]
   readonly counts: number[]

@@ -7,7 +7,7 @@ const boundsMs = [1, 5, 10, 25, 50, 100, 250, 500, 1000, 2500]
 /** How late a timer comes because something else kept the loop busy. */
 export type LoopDelay = { readonly late: Buckets; begin(): void; end(): void }
 
-/** Whatever keeps the loop for longer than the pause between two samples is seen. */
+/** Samples with a timer, so that anything that blocks the loop for longer than `everyMs` shows. */
 export function watchLoop(timers: Timers): LoopDelay {
   const late = new Buckets(boundsMs)
   let callOff: (() => void) | undefined

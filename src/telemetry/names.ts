@@ -1,4 +1,7 @@
-/** One metric as scrapers know it. Every label has few values: from our own tables, the catalogue or the settings, never from a client. */
+/**
+ * One metric as scrapers see it. Every label has few values: they come from our own tables, the catalogue or the
+ * settings, never from a client.
+ */
 type Spec = {
   readonly name: string
   readonly kind: 'counter' | 'gauge' | 'histogram'
@@ -6,7 +9,7 @@ type Spec = {
   readonly labels: readonly string[]
 }
 
-/** Every name, once. What each is read from stands in `read.ts`, which does not compile while one is missing there. */
+/** All metrics. `read.ts` says where each is read from, and does not compile while one is missing there. */
 export const metrics = {
   responses: {
     name: 'turnpike_http_responses_total',
@@ -213,18 +216,18 @@ export type MetricKey = keyof typeof metrics
 /** A value for each label of a metric, and for nothing else. */
 export type LabelsOf<K extends MetricKey> = Readonly<Record<(typeof metrics)[K]['labels'][number], string>>
 
-/** In what all the models, or channels, are counted together that come after so many: a catalogue has some hundred. */
+/** The label under which models or channels beyond `namesMax` are counted together. A catalogue has some hundred. */
 export const other = 'other'
-/** The route of what no route is for. */
+/** The route label of requests that match no route. */
 export const noRoute = 'unknown'
 
 export const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
-/** What came of one call to a vendor. */
+/** The outcome of one call to a vendor. */
 export const attemptOutcomes = ['delivered', 'unused', 'refused', 'limited', 'failed', 'unanswered'] as const
 export type AttemptOutcome = (typeof attemptOutcomes)[number]
 
-/** Kinds of tokens as scrapers see them, by what the house calls them. */
+/** Kinds of tokens as scrapers see them, by their names in the code. */
 export const tokenKinds = {
   input: 'input',
   cachedInput: 'cached_input',

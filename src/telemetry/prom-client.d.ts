@@ -1,12 +1,12 @@
 /**
- * One file of the package, and as much of it as is used. Its index loads a web client, a cluster and metrics of its own,
- * which takes six times as long.
+ * Types for one file of the package, as far as it is used. The package's index also loads a web client, a cluster
+ * module and default metrics, which takes six times as long.
  */
 declare module 'prom-client/lib/registry.js' {
   type Value = {
     readonly labels: Readonly<Record<string, string>>
     readonly value: number
-    /** Where it is not the name of the metric: the parts of a histogram have their own. */
+    /** Given where it is not the name of the metric: the parts of a histogram have their own names. */
     readonly metricName?: string
   }
 
@@ -14,7 +14,7 @@ declare module 'prom-client/lib/registry.js' {
 
   class Registry {
     readonly contentType: string
-    /** Throws where another one has the name. */
+    /** Throws if another metric has the same name. */
     registerMetric(metric: { readonly name: string; get(): Promise<Read> }): void
     metrics(): Promise<string>
   }

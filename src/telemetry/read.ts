@@ -11,7 +11,7 @@ import {
 import type { Standing } from './standing.ts'
 import type { ModelTally, Tally } from './tally.ts'
 
-/** Values of one metric, each with its labels. A histogram is in milliseconds, and shown in seconds. */
+/** Values of one metric, each with its labels. A histogram is kept in milliseconds and shown in seconds. */
 type Samples<K extends MetricKey> = Iterable<
   readonly [LabelsOf<K>, (typeof metrics)[K]['kind'] extends 'histogram' ? Buckets : number]
 >
@@ -33,7 +33,7 @@ const microsPerSecond = 1e6
 export function makeReaders({ tally, version, loopDelay, standing }: Sources): Readers {
   const models = (read: (model: ModelTally) => number) => () => ofModels(tally, read)
   const now = (read: (standing: Standing) => number) => () => [[{}, read(standing())] as const]
-  /** What the database would have told is left out, and not shown as nothing. */
+  /** If the database did not answer, the metric is left out rather than shown as 0. */
   const stored = (read: (stored: NonNullable<Standing['stored']>) => number) => () => {
     const { stored: known } = standing()
     return known === undefined ? [] : [[{}, read(known)] as const]
@@ -101,13 +101,13 @@ function* durations({ capabilities }: Tally) {
 function* tokens(tally: Tally) {
   for (const [labels, model] of eachModel(tally)) {
     for (const [name, kind] of Object.entries(tokenKinds)) {
-      const count = model.tokens[name as TokenKind] // the keys of a table are its keys
+      const count = model.tokens[name as TokenKind] // `Object.entries` forgets that these are the keys of `tokenKinds`
       if (count > 0) yield [{ ...labels, kind }, count] as const
     }
   }
 }
 
-/** A model that never had any of it is left out. */
+/** Leaves out models whose value is 0. */
 function* ofModels(tally: Tally, read: (model: ModelTally) => number) {
   for (const [labels, model] of eachModel(tally)) {
     const value = read(model)

@@ -3,12 +3,12 @@ import { Buckets } from './buckets.ts'
 import { metrics, type MetricKey } from './names.ts'
 import type { Readers } from './read.ts'
 
-/** All metrics of one gateway, read when it is scraped: two in a process know nothing of each other. */
+/** All metrics of one gateway, read at a scrape. Two gateways in one process do not share any. */
 export function makeRegistry(readers: Readers): Registry {
   const registry = new Registry()
   for (const key of Object.keys(metrics) as MetricKey[]) {
     const { name, help, kind } = metrics[key]
-    // Up to its values it runs at once: all metrics of a scrape are of the same moment.
+    // Nothing is awaited before the values are read, so that all metrics of a scrape are of the same moment.
     const get = async () => ({ name, help, type: kind, values: [...valuesOf(name, readers[key]())] })
     registry.registerMetric({ name, get })
   }
@@ -26,7 +26,7 @@ function* valuesOf(name: string, samples: Samples) {
 
 const msPerSecond = 1000
 
-/** Cumulative, as scrapers want them: how many were no longer than each bound. */
+/** Cumulative, as scrapers expect: how many values were at most each bound. */
 function* bucketsOf(name: string, labels: Readonly<Record<string, string>>, { bounds, counts, sum }: Buckets) {
   let count = 0
   for (const [i, counted] of counts.entries()) {

@@ -1,4 +1,4 @@
-/** How things stand at the moment of a scrape: what is looked up, and not counted on the way. */
+/** The state of the node at a scrape: values that are looked up then, and not counted along the way. */
 export type Standing = {
   readonly mode: string
   readonly isDraining: boolean
@@ -10,7 +10,7 @@ export type Standing = {
   readonly stored: StoredStanding | undefined
 }
 
-/** Of all nodes together. */
+/** Values from the database, which are of all nodes together. */
 export type StoredStanding = {
   readonly tasks: { readonly [state: string]: number }
   readonly tasksInDoubt: number

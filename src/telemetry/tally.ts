@@ -2,7 +2,7 @@ import type { Nano } from '../base/money.ts'
 import { Buckets } from './buckets.ts'
 import { noRoute, other, type AttemptOutcome, type TokenKind } from './names.ts'
 
-/** What an answer used, as far as it is counted here. */
+/** The parts of an answer's usage that are counted here. */
 export type Used = { readonly [K in TokenKind]?: number } & {
   readonly character?: number
   readonly webSearch?: number
@@ -31,14 +31,14 @@ type Sold = { readonly charged: Nano; readonly usage: Used }
 
 type NamedRoute = { readonly method: string; readonly path: string }
 
-// From a cached word to the longest film.
+// From a cached word to the longest video.
 const durationBoundsMs = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1.8e6]
-// More than a catalogue or a file of settings has. What comes after these is counted together.
+// More than a catalogue or a configuration file has. Further names are counted together as `other`.
 const namesMax = 1_000
 
 /**
- * What happened since this node began, in plain numbers. It is told of every request, so it only adds: 0.1 µs for a chat,
- * measured. Names and text are made when somebody scrapes.
+ * What happened since this node began, in plain numbers. It is called for every request, so it only adds: 0.1 µs for a
+ * chat, measured. Labels and text are made at a scrape.
  */
 export class Tally {
   readonly capabilities = new Map<string, CapabilityTally>()
@@ -47,12 +47,12 @@ export class Tally {
   readonly refusals = new Map<string, Map<number, number>>()
   readonly tasksEnded = new Map<string, Map<string, number>>()
   readonly deliveries = new Map<string, number>()
-  /** From zero: of what is absent, nobody sees the first. */
+  /** Shown from zero on: if the series first appeared with a 1, scrapers would not see that increase. */
   readonly reloads = { accepted: 0, rejected: 0 }
   readonly #byRoute = new Map<NamedRoute | undefined, Map<number, number>>()
   readonly #ofAdmitted = new WeakSet()
 
-  /** An admitted request is over, whether or not anything was sold. */
+  /** An admitted request has ended, whether or not anything was sold. */
   ended(asked: Asked, ending: Ending, sold?: Sold): void {
     const { durationMs, attempts } = ending
     const capability = this.#capability(asked.capability)
@@ -69,7 +69,7 @@ export class Tally {
     if (sold !== undefined) addSale(model, sold)
   }
 
-  /** One call to a vendor. Only for those that no ending will name. */
+  /** Counts one call to a vendor. To be called only for attempts that are not part of an ending. */
   attempted(attempt: Attempted): void {
     const { channel, vendor } = attempt
     let tally = this.channels.get(channel)
@@ -81,30 +81,30 @@ export class Tally {
     tally.outcomes[outcomeOf(attempt)]++
   }
 
-  /** A vendor charges for something that had been counted without. */
+  /** Adds a vendor's cost that became known only after its request was counted. */
   costLate(asked: Asked, cost: Nano): void {
     if (cost > 0n) modelIn(this.#capability(asked.capability), asked.model).costNano += Number(cost)
   }
 
-  /** A request was answered; without a route where nothing is for it. */
+  /** A request was answered. `route` is undefined if the request matched none. */
   answered(route: NamedRoute | undefined, status: number): void {
     let statuses = this.#byRoute.get(route)
     if (statuses === undefined) {
-      // Two ports may have a route of the same name.
+      // Routes of two ports may have the same name, and are counted together.
       statuses = statusesOf(this.responses, nameOf(route))
       this.#byRoute.set(route, statuses)
     }
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
   }
 
-  /** It was answered with an error. One of an admitted request has its own ending, and is no refusal. */
+  /** A request was answered with an error. That of an admitted request is counted by its ending, and is no refusal. */
   refused(route: NamedRoute | undefined, status: number, thrown: unknown): void {
     if (isObject(thrown) && this.#ofAdmitted.has(thrown)) return
     const statuses = statusesOf(this.refusals, nameOf(route))
     statuses.set(status, (statuses.get(status) ?? 0) + 1)
   }
 
-  /** What an admitted request failed with: the same error is on its way to the edge. */
+  /** Remembers the error of an admitted request, because the same error then reaches the edge and `refused`. */
   failed(thrown: unknown): void {
     if (isObject(thrown)) this.#ofAdmitted.add(thrown)
   }
@@ -116,7 +116,7 @@ export class Tally {
     states.set(state, (states.get(state) ?? 0) + 1)
   }
 
-  /** `outcome`: what follows from an attempt to deliver a webhook. */
+  /** Counts an attempt to deliver a webhook. `outcome` is what follows from it. */
   delivered(outcome: string): void {
     this.deliveries.set(outcome, (this.deliveries.get(outcome) ?? 0) + 1)
   }
@@ -204,7 +204,7 @@ function addSale(model: ModelTally, { charged, usage }: Sold): void {
   const { images, video } = usage
   if (images !== undefined) model.images += images.count
   if (video !== undefined) model.videoSeconds += video.seconds
-  // Credits stand in the same field, and are no tokens.
+  // A vendor's credits are in the same field, but are no tokens.
   if (video?.inCredits !== true) tokens.videoToken += usage.videoToken ?? 0
 }
 

@@ -12,7 +12,7 @@ export type Telemetry = {
   scrape(standing: Standing): Promise<{ readonly text: string; readonly contentType: string }>
 }
 
-/** Nobody pays for what nobody reads: what it takes to be scraped is loaded, and the loop watched, from the first scrape on. */
+/** Without scrapes this costs nothing: the registry is loaded, and the event loop watched, from the first scrape on. */
 export function openTelemetry(parts: { version: string; timers: Timers; closing: Opening<'telemetry'> }): Telemetry {
   const { version, timers, closing } = parts
   const tally = new Tally()
@@ -37,7 +37,7 @@ export function openTelemetry(parts: { version: string; timers: Timers; closing:
     async scrape(current) {
       const made = await registry.get()
       if (!state.isClosed) loop.begin()
-      // All is read before this returns to us, so that no other scrape comes between.
+      // `metrics` reads every value before it returns its promise, so no other scrape can come in between.
       state.standing = current
       const text = made.metrics()
       state.standing = undefined
