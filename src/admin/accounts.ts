@@ -32,7 +32,7 @@ const listed = z.strictObject({ ...pageFields, mode: z.enum(['sandbox', 'real'])
 
 export function accountCalls({ store, mode, bringUpToDate }: AdminParts) {
   return {
-    /** `POST /admin/accounts`: in the mode that the gateway runs in. */
+    /** `POST /admin/accounts`: makes an account of the mode that the gateway runs in. */
     create: async (call: Call) => {
       const { body } = await readCall(call, newAccount)
       const { name, credit, unlimited = false } = body
@@ -48,27 +48,27 @@ export function accountCalls({ store, mode, bringUpToDate }: AdminParts) {
       return showAccount(made.account)
     },
 
-    /** `GET /admin/accounts`: by id. Those of the other mode with `?mode=`. */
+    /** `GET /admin/accounts`: in the order of their ids; `?mode=` gives those of the other mode. */
     list: async ({ visit }: Call) => {
       const { limit, after, mode: of = mode } = readQuery(visit.request, listed)
       await checkPlace('accounts', store.db, after)
       const page = { limit: limit + 1, mode: of, ...(after !== undefined && { after }) }
       await bringUpToDate((await listAccounts(store.db, page)).map(({ id }) => id))
-      // Read again: what was charged a moment ago is posted by now, and idle leases are given back.
+      // Read again, because by now recent charges are posted and idle leases are given back.
       return pageOf(await listAccounts(store.db, page), limit, showAccount, ({ id }) => id)
     },
 
     /** `GET /admin/accounts/{id}` */
     read: async ({ id }: Call) => {
-      // A node leases some of a balance in advance, and posts charges in batches: the rows alone would show as held what
-      // nobody holds, and as balance what is spent already.
+      // A node leases part of a balance in advance, and posts charges in batches: the rows alone would show money as
+      // held that no request holds, and money as balance that is already spent.
       await bringUpToDate([id])
       const account = await accountById(store.db, id)
       if (account === undefined) throw absent('account')
       return showAccount(account)
     },
 
-    /** `PATCH /admin/accounts/{id}`: what is not named stays as it is; a cap of null is no cap. */
+    /** `PATCH /admin/accounts/{id}`: fields that are not given stay as they are; a cap of null removes the cap. */
     change: async (call: Call) => {
       const { body } = await readCall(call, changed)
       if (body.unlimited === false) await bringUpToDate([call.id])
@@ -99,7 +99,7 @@ function showChanged(outcome: AccountChanged) {
 }
 
 function nameTaken(): GatewayError {
-  // Clients try a 409 again of their own accord; this one stays.
+  // Clients retry a 409 by themselves, which is no use here.
   const message = 'There is an account of this name already.'
   return new GatewayError('conflict', message, { code: 'name_taken', param: 'name', shouldRetry: false })
 }

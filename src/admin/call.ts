@@ -6,19 +6,19 @@ import type { Visit } from '../edge/route.ts'
 import type { Actor } from '../store/audit.ts'
 import { fieldError } from '../wire/issues.ts'
 
-/** One call of an operator: who makes it is known, what it says is not. */
+/** One call of an operator whose key has been checked and whose body has not. */
 export type Call = {
   readonly visit: Visit
   readonly actor: Actor
-  /** The `{id}` of the path; it looks like an id, and may be nobody's. */
+  /** The `{id}` of the path. It has the form of an id, and need not exist. */
   readonly id: string
 }
 
-// Nothing an operator says is long: a few patterns, a note, some metadata.
+// No body of an operator is long: a few patterns, a note, some metadata.
 const bodyBytesMax = 64 * 1024
 const limits: JsonLimits = { depthMax: 8, keysMax: 1_000 }
 
-/** The body as its schema has it, and what it says, to tell two calls apart. */
+/** The body parsed by its schema, and `said`, its canonical bytes, by which two calls are told apart. */
 export async function readCall<S extends z.ZodType>(
   { visit }: Call,
   schema: S,

@@ -26,7 +26,7 @@ export function creditCalls(parts: AdminParts) {
   async function book(call: Call, body: { amount: Nano; note?: string }, id: string | undefined) {
     const account = await accountById(store.db, call.id)
     if (account === undefined) throw absent('account')
-    // What only waits in a lease can be taken away again, and what is charged already cannot.
+    // Idle leased money goes back to the balance and can be deducted; what is already charged leaves it, and cannot.
     if (body.amount < 0n) await bringUpToDate([call.id])
     const outcome = await credit(store, {
       ...body,
@@ -52,12 +52,12 @@ export function creditCalls(parts: AdminParts) {
     }
   }
 
-  /** `POST /admin/accounts/{id}/credits`. With an Idempotency-Key it is booked once, however often it is sent. */
+  /** `POST /admin/accounts/{id}/credits`. With an Idempotency-Key a credit is booked once, however often it is sent. */
   async function add(call: Call) {
     const { body, said } = await readCall(call, newCredit)
     const key = call.visit.request.headers.get('idempotency-key')
     if (key === null) return book(call, body, undefined)
-    // The booking's own id comes from the key: whatever a crash left of the answer, it is booked once.
+    // The id of the booking is derived from the key, so that it is booked once even if a crash lost the stored answer.
     const id = bookingId(call.id, key)
     const begun = await beginPatiently(parts, call, key, said)
     if (begun.kind === 'answer-lost') return book(call, body, id)
@@ -75,7 +75,7 @@ export function creditCalls(parts: AdminParts) {
     }
   }
 
-  /** `GET /admin/accounts/{id}/credits`: newest first, as the ledger has them. */
+  /** `GET /admin/accounts/{id}/credits`: the account's credits in the ledger, newest first. */
   async function list({ visit, id }: Call) {
     const page = readQuery(visit.request, listed)
     if ((await accountById(store.db, id)) === undefined) throw absent('account')
@@ -88,7 +88,7 @@ export function creditCalls(parts: AdminParts) {
 const patienceMs = 2_000
 const pauseMs = 20
 
-/** A credit takes milliseconds: whoever sends the same one beside it waits for its answer instead of being sent away. */
+/** A credit takes milliseconds, so a call that repeats a running one waits for its answer instead of getting a 409. */
 async function beginPatiently(
   { idempotency }: AdminParts,
   call: Call,

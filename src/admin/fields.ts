@@ -6,10 +6,10 @@ import type { Cap } from '../store/accounts.ts'
 import type { KeyLimits } from '../store/schema.ts'
 
 const nameCharactersMax = 100
-// A slip of the finger should not be a balance; and 64 bits hold some 9 billion dollars of nanos.
+// A million dollars, so that a typing error does not become a balance; 64 bits hold some 9 billion dollars of nanos.
 export const creditMax = nano(1_000_000n * 1_000_000_000n)
 
-/** What something is called: shown in tables and logs, so without what a terminal would obey. */
+/** The name of an account or a key. Tables and logs show it, so it has no characters that a terminal would obey. */
 export function readName(text: string): string | undefined {
   const name = text.trim()
   return name === '' || name.length > nameCharactersMax || /\p{Cc}/u.test(name) ? undefined : name
@@ -24,10 +24,13 @@ export const accountName = z.string().transform((text, context) => {
   return z.NEVER
 })
 
-/** A key need not be called anything. */
+/** The name of a key may be empty. */
 export const keyName = z.union([z.literal(''), accountName])
 
-/** What is kept as it was written. PostgreSQL has no text with a NUL in it, and half of a surrogate pair comes back as another one. */
+/**
+ * Text that is stored exactly as written. PostgreSQL cannot store a NUL in a text, and half of a surrogate pair comes
+ * back as another character.
+ */
 export function keptText(charactersMax: number) {
   const rule = 'no NUL, and no half of a surrogate pair'
   return z
@@ -36,7 +39,7 @@ export function keptText(charactersMax: number) {
     .refine((text) => !text.includes('\0') && text.isWellFormed(), rule)
 }
 
-/** A JSON number is a float before anyone can look at it, so amounts come as text. */
+/** `JSON.parse` turns a number into a float, which is not exact, so amounts are written as text. */
 export const dollars = z
   .string({ error: 'an amount is decimal dollars as text, such as "12.50"' })
   .transform((text, context): Nano => {
@@ -59,7 +62,7 @@ export const cap = z
 export const limitMax = 1_000_000_000
 const count = z.int().min(1).max(limitMax)
 
-/** Replaces the limits as a whole: what is not named, or null, is not limited. */
+/** Replaces all limits together: a limit that is absent or null does not apply. */
 export const limits = z
   .strictObject({
     requests_per_minute: count.nullish(),
@@ -75,7 +78,7 @@ export const limits = z
 
 const patternsMax = 100
 
-/** Ids as the catalogue has them, with `*` for anything. An empty list would be a key for nothing. */
+/** Model ids of the catalogue, in which `*` stands for any text. With an empty list a key could use no model. */
 export const modelPatterns = z.array(modelGlob).min(1).max(patternsMax)
 
 export const metadata = z
@@ -85,7 +88,7 @@ export const metadata = z
 const yearsMax = 100
 const yearMs = 366 * 86_400_000
 
-/** Unix seconds, or a date or time as text; it has to be ahead. */
+/** Unix seconds, or a date or time as text; it has to be in the future. */
 export function expiry(now: () => number) {
   return z.union([z.int(), z.string()]).transform((given, context): number => {
     const at = typeof given === 'number' ? given * 1000 : parseMoment(given)

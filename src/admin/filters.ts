@@ -5,8 +5,9 @@ import type { Queries, Scope } from '../store/schema.ts'
 import type { AdminParts } from './routes.ts'
 
 /**
- * Whose records are asked for: everybody's, or those of the account that is called so, by its id or by its name in the mode
- * that the gateway runs in. A slip of the pen is refused: zeros would pass for an account that has used nothing.
+ * Whose records are asked for: those of all accounts, or of one account, given by its id or by its name in the mode
+ * that the gateway runs in. An unknown account is refused, because zeros would look like an account that has used
+ * nothing.
  */
 export async function scopeOf({ store, mode }: Pick<AdminParts, 'store' | 'mode'>, account?: string): Promise<Scope> {
   if (account === undefined) return 'every-account'
@@ -15,14 +16,14 @@ export async function scopeOf({ store, mode }: Pick<AdminParts, 'store' | 'mode'
   return { accountId: found.id }
 }
 
-/** The same for a key, which is called by its id alone. */
+/** The same for a key, which is given by its id only. */
 export async function checkKey(db: Queries, id: string | undefined): Promise<void> {
   if (id !== undefined && (await keyById(db, id)) === undefined) {
     throw badRequest('There is no such key; a key is named by its id.', 'key', 'key_not_found')
   }
 }
 
-/** Where a page begins: accounts and keys are never deleted, so a `next` that was given is always there. */
+/** Checks where a page begins. Accounts and keys are never deleted, so the `next` of a page always exists. */
 export async function checkPlace(of: 'accounts' | 'keys', db: Queries, after: string | undefined): Promise<void> {
   if (after === undefined) return
   const found = of === 'accounts' ? await accountById(db, after) : await keyById(db, after)

@@ -36,7 +36,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
   const showOne = async (key: ApiKey) => (await show([key]))(key)
 
   return {
-    /** `POST /admin/keys`: the only answer that has the key in it. */
+    /** `POST /admin/keys`: the only answer that contains the key itself. */
     create: async (call: Call) => {
       const { body } = await readCall(call, newKey)
       const { account: nameOrId, expires_at: expiresAt, ...rest } = body
@@ -56,7 +56,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
       return { id, key, ...shown }
     },
 
-    /** `GET /admin/keys`: by id, revoked ones too; `?account=` takes a name or an id. */
+    /** `GET /admin/keys`: in the order of their ids, revoked ones too; `?account=` takes a name or an id. */
     list: async ({ visit }: Call) => {
       const { limit, after, account } = readQuery(visit.request, listed)
       const scope = await scopeOf({ store, mode }, account)
@@ -70,7 +70,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
       return pageOf(keys, limit, await show(keys), ({ id }) => id)
     },
 
-    /** `PATCH /admin/keys/{id}`: what is not named stays as it is, null takes it away. */
+    /** `PATCH /admin/keys/{id}`: fields that are not given stay as they are, null removes a value. */
     change: async (call: Call) => {
       const { body } = await readCall(call, changed)
       const { expires_at: expiresAt, ...rest } = body
@@ -84,7 +84,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
       return showOne(key)
     },
 
-    /** `DELETE /admin/keys/{id}`: for good. A second time changes nothing. */
+    /** `DELETE /admin/keys/{id}`: revokes a key for good. A second call changes nothing. */
     revoke: async ({ id, actor }: Call) => {
       const done = await revokeKey(store, { id, actor })
       if (!done && (await keyById(store.db, id)) === undefined) throw absent('key')

@@ -21,16 +21,16 @@ export type MetricParts = {
   readonly isDraining: () => boolean
 }
 
-// A scraper waits for ten seconds as a rule, and rather has the rest than nothing.
+// Scrapers usually wait ten seconds. Without the database's values they still get all others.
 const storedMsMax = 2_000
 
 export function metricCalls(parts: MetricParts) {
   const { store, mode } = parts
 
   return {
-    /** `GET /metrics`: what happened on this node, and how things stand, as Prometheus reads it. */
+    /** `GET /metrics`: what happened on this node, and its present state, in the format of Prometheus. */
     show: async ({ visit }: Call) => {
-      // A database that is away, or hangs, keeps nobody from the rest.
+      // A database that is away or hangs must not keep a scraper from the other metrics.
       const stored = await within(storedMsMax, lookUp()).catch(() => undefined)
       const { text, contentType } = await parts.telemetry.scrape({
         mode,
@@ -58,7 +58,7 @@ export function metricCalls(parts: MetricParts) {
     let tasksInDoubt = 0
     let pollLagMs = 0
     for (const { state, inDoubt, count, dueAt } of watched) {
-      // Tasks that are over and still watched keep nobody waiting.
+      // Tasks that are over and still watched are not open: no client waits for them.
       if (state in open) open[state as keyof typeof open] += count
       if (inDoubt) tasksInDoubt += count
       if (dueAt !== null) pollLagMs = Math.max(pollLagMs, now - dueAt)

@@ -9,21 +9,21 @@ const listed = z.strictObject(pageFields)
 
 export function offeringCalls({ models, unsold, channels, tasks }: AdminParts) {
   return {
-    /** `GET /admin/models`: what is sold and for how much, and what is not, and why. */
+    /** `GET /admin/models`: models that are sold, with their prices, and models that are not, with the reason. */
     models: ({ visit }: Call) => {
       const sold = [...models().values()].map((model) => ({ ...showModel(model), sold: true }))
       const others = unsold().map(({ id, why }) => ({ id, sold: false, why }))
       return listById(visit.request, [...sold, ...others])
     },
 
-    /** `GET /admin/channels`: where vendors are reached, and how they are; never with which keys. */
+    /** `GET /admin/channels`: the channels with their addresses and health, never with their keys. */
     channels: ({ visit }: Call) => {
       const current = channels()
       return listById(
         visit.request,
         current.all.map((channel) => ({
           ...showChannel(channel, current),
-          // Of the node that answers, since it began.
+          // Counted by the node that answers, since it began.
           unknown_task_states: tasks.oddWords.of(channel.id),
         })),
       )
@@ -33,7 +33,7 @@ export function offeringCalls({ models, unsold, channels, tasks }: AdminParts) {
 
 function listById<T extends { readonly id: string }>(request: Request, all: readonly T[]) {
   const { limit, after } = readQuery(request, listed)
-  // A place that is none is no mistake here: what stood there may be gone since the page before.
+  // An `after` that does not exist is no mistake here: that entry may be gone since the previous page.
   const left = all.filter(({ id }) => after === undefined || id > after).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   return pageOf(
     left,

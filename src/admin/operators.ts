@@ -8,10 +8,10 @@ import type { Actor } from '../store/audit.ts'
 import { isUnavailable } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
 
-/** Tells operators from everybody else, and by the end of their key from each other. */
+/** Recognises operators, and tells them apart by the last characters of their keys. */
 export type Operators = {
   authenticate(key: string | undefined, address: Address): Promise<Actor>
-  /** Lets in whoever has the key for metrics too, which is good for nothing else. */
+  /** Also accepts the key for metrics, which is good for nothing else. */
   authenticateScraper(key: string | undefined, address: Address): Promise<Actor>
 }
 
@@ -25,10 +25,10 @@ export function makeOperators(parts: {
   const { store, secretKeys, metricsKey } = parts
   const failures = new AuthFailures({ ...parts, message: badKey })
   const scraping = metricsKey === undefined ? undefined : digestOf(metricsKey)
-  // Those that are good, as far as this process knows. They still work from an address that guesses others.
+  // Digests of keys that this process has found good. These work even from an address that is guessing others.
   const good = new Set<string>()
 
-  /** While the database is away, a key that was good stays so: whoever watches the gateway wants to look just then. */
+  /** While the database is away, a key that was good stays good: operators want to look at the gateway just then. */
   async function isKey(digest: string): Promise<boolean> {
     try {
       return await hasAdminKey(store.db, digest)
@@ -40,10 +40,10 @@ export function makeOperators(parts: {
 
   async function authenticate(key: string | undefined, address: Address): Promise<Actor> {
     if (key === undefined) throw failures.refusal(address)
-    // The realm is part of the digest: a customer's key is as unknown here as one that was never made.
+    // The realm is part of the digest, so a customer's key is as unknown here as one that was never made.
     const digest = secretKeys.digest('admin', key)
     if (!good.has(digest)) failures.mayTry(key, address)
-    // Asked every time, known or not: operators call seldom, and a good key takes the same steps as a bad one.
+    // The database is asked every time: operators call seldom, and a good key then takes the same steps as a bad one.
     if (!(await isKey(digest))) {
       good.delete(digest)
       throw failures.refusal(address)
@@ -52,7 +52,7 @@ export function makeOperators(parts: {
     return `admin:${hintOf(key)}`
   }
 
-  /** Of digests, so that the time it takes to compare two tells nothing of the key. */
+  /** Digests are compared rather than keys, so that the time this takes tells nothing about the key. */
   function digestOf(key: string): Buffer {
     return Buffer.from(secretKeys.digest('metrics', key))
   }

@@ -23,7 +23,7 @@ export type AdminParts = MetricParts & {
   readonly operators: Operators
   readonly secretKeys: SecretKeys
   readonly idempotency: Idempotency
-  /** Makes the rows of these accounts say what is true now; see `Books.bringUpToDate`. */
+  /** Brings the rows of these accounts up to date before they are read; see `Books.bringUpToDate`. */
   readonly bringUpToDate: (accountIds: readonly string[]) => Promise<void>
   readonly unsold: () => readonly Unsold[]
   readonly webhooks: Pick<Webhooks, 'secrets' | 'wake'>
@@ -66,7 +66,7 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
     { method: 'GET', path: '/healthz', auth: 'open', writeError, serve: () => Response.json({ status: 'ok' }) },
   ]
 
-  /** The key is checked here, before a call sees anything of the request: none can forget to ask. */
+  /** Checks the operator's key before a call sees anything of the request, so that no call can forget to. */
   function guarded(method: Route['method'], path: string, work: (call: Call) => unknown, alsoFor?: 'scrapers'): Route {
     const serve = async (visit: Visit): Promise<Response> => {
       try {
@@ -84,7 +84,7 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
   }
 }
 
-/** What cannot be an id is sent to no database, some of which refuse odd characters with an error. */
+/** Text that cannot be an id never reaches the database, since PostgreSQL refuses some characters with an error. */
 function idOf({ id }: Visit): string {
   return /^[\w-]{1,100}$/.test(id) ? id : ''
 }

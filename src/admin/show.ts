@@ -19,7 +19,7 @@ export function showAccount(account: Account) {
   }
 }
 
-/** Of the key itself only its last four characters: never the beginning of a secret. */
+/** Shows only the last four characters of the key itself, never the beginning of a secret. */
 export function showKey(key: ApiKey, accountName: string, now: number) {
   return {
     id: key.id,

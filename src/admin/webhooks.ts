@@ -16,7 +16,9 @@ const listed = z.strictObject({
 
 export function webhookCalls({ store, mode, webhooks }: AdminParts) {
   return {
-    /** `POST /admin/accounts/{id}/webhook-secret`: the only answer that has the secret in it. The old one works a day more. */
+    /**
+     * `POST /admin/accounts/{id}/webhook-secret`: the only answer with the secret. The old one works for another day.
+     */
     newSecret: async ({ id, actor }: Call) => {
       const secret = await webhooks.secrets.replace(id, actor)
       if (secret === undefined) throw absent('account')
@@ -37,7 +39,7 @@ export function webhookCalls({ store, mode, webhooks }: AdminParts) {
       return reportWebhooks(store.db, filter, page)
     },
 
-    /** `POST /admin/webhooks/{id}/resend`: whatever became of it, under the same id. */
+    /** `POST /admin/webhooks/{id}/resend`: sends an event again under the same id, whatever its state. */
     resend: async ({ id, actor }: Call) => {
       const event = await resendEvent(store, { id, actor })
       if (event === undefined) throw absent('webhook')
