@@ -16,9 +16,7 @@ const listed = z.strictObject({
 
 export function webhookCalls({ store, mode, webhooks }: AdminParts) {
   return {
-    /**
-     * `POST /admin/accounts/{id}/webhook-secret`: the only answer with the secret. The old one works for another day.
-     */
+    /** `POST /admin/accounts/{id}/webhook-secret`: the only answer with the secret. The old one works a day longer. */
     newSecret: async ({ id, actor }: Call) => {
       const secret = await webhooks.secrets.replace(id, actor)
       if (secret === undefined) throw absent('account')

@@ -107,8 +107,8 @@ export class Journal {
   }
 
   /**
-   * Starts the first segment of this process. The segment of the last process may be in the kernel's hands alone, so
-   * that a power cut would leave only the file that is about to be overwritten: so that segment is made durable first.
+   * Starts the first segment of this process. The segment of the last process may be in the kernel's hands alone, and a
+   * power cut would then leave only the file that is about to be overwritten: so that segment is made durable first.
    */
   async begin(unfinished: Iterable<JournalRecord | EncodedRecord>): Promise<'written' | 'full'> {
     const { disk } = this.#options

@@ -47,7 +47,7 @@ export type LeasedBilling = Billing & {
 // How often a full disk is checked for room.
 const reserveEveryMs = 1_000
 
-/** A hold of this process, as a member of the crowd of its open ones. */
+/** A hold of this process, as it is kept in the `Crowd` of open holds. */
 type UnderwayHere = Underway & Member & { readonly id: string }
 
 /**
@@ -91,7 +91,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   }
   if (owed.length > 0) log.warn({ postings: owed.length }, 'the journal of the last process was replayed')
 
-  /** The record is written when this returns, before the call or the ending that depends on it. */
+  /** The record is written once this returns: only then may the call or the end of the answer follow. */
   function append(record: JournalRecord | EncodedRecord): void {
     journal.append(record)
     if (journal.write() === 'full') noticeFull()
