@@ -17,7 +17,7 @@ eachEngine('a scrape', (open) => {
     const now = Date.now()
     const store = await open({ clock: { now: () => now } })
     const closing = new Closing(['telemetry'])
-    // A node that serves nothing: what is asked here is what the database says.
+    // A node that serves nothing, since only the values from the database are tested here.
     const { show } = metricCalls({
       store,
       mode: 'sandbox',

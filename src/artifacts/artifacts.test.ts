@@ -50,7 +50,7 @@ function open(settings: Record<string, unknown> = {}): void {
   })
 }
 
-/** With other settings, as the next process would. */
+/** Opens the folder again with other settings, as the next process would. */
 async function reopen(settings: Record<string, unknown>): Promise<void> {
   await artifacts.close()
   open(settings)
@@ -66,7 +66,7 @@ const streamOf = (...chunks: readonly Uint8Array[]) =>
     },
   })
 
-/** Gives bytes for as long as anybody takes them. */
+/** A stream that gives bytes until it is cancelled. */
 function endless() {
   const source = { isCancelled: false }
   const stream = new ReadableStream<Uint8Array>({
@@ -233,7 +233,7 @@ describe('the room there is', () => {
     )
     expect(kept.filter(({ status }) => status === 'fulfilled').length).toBeLessThanOrEqual(3)
     expect(files().reduce((sum, file) => sum + statSync(file).size, 0)).toBeLessThanOrEqual(2000)
-    // What was refused took nothing for good.
+    // Refused results do not keep the room that they had taken.
     const left = 2000 - files().length * 600
     await artifacts.keep(bytesOf(left), about)
     expect(await thrownBy(artifacts.keep(bytesOf(1), about))).toMatchObject(full)
@@ -295,16 +295,16 @@ describe('the sweeper', () => {
     await swept()
     expect(files()).toHaveLength(1)
     expect(timers.waiting).toEqual([600_000])
-    expect(readdirSync(join(dataFolder, 'artifacts')).toSorted()).toHaveLength(2) // one hour, and what is incoming
+    expect(readdirSync(join(dataFolder, 'artifacts')).toSorted()).toHaveLength(2) // one hour, and `incoming`
     expect(await read(young.url)).toHaveLength(10)
     expect((await thrownBy(artifacts.find(linkIn(old[0]?.url ?? '')))).details.code).toBe('link_expired')
-    // The room is there again.
+    // The room of the deleted results is free again.
     await artifacts.keep(bytesOf(2990), about)
   })
 
   test('leaves what expires within this hour and shortly after, and what is not a result', async () => {
     const minuteMs = hourMs / 60
-    // Two minutes to the hour: what is kept now expires then.
+    // Two minutes before a full hour, which is also when a result that is kept now expires.
     clock.advance(hourMs - (clock.now() % hourMs) + 58 * minuteMs)
     const { url } = await artifacts.keep(bytesOf(10), about)
     const others = join(dataFolder, 'artifacts', '0-notes')
@@ -313,7 +313,7 @@ describe('the sweeper', () => {
     clock.advance(24 * hourMs - 3 * minuteMs)
     await swept()
     expect(await read(url)).toHaveLength(10)
-    // Whoever opened it in time may still be reading.
+    // A client that opened the link in time may still be reading.
     clock.advance(10 * minuteMs)
     await swept()
     expect(files()).toHaveLength(2)

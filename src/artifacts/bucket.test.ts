@@ -40,7 +40,7 @@ const openStore = (more: Partial<Parameters<typeof openBucketStore>[0]> = {}, by
     { folder, bytesMax, timers },
   )
 
-/** Bytes that tell where they stand. */
+/** Bytes whose values tell their position. */
 const patterned = (length: number) => Uint8Array.from({ length }, (_, index) => index % 251)
 const streamOf = (bytes: Uint8Array) =>
   new Response(bytes as Uint8Array<ArrayBuffer>).body as ReadableStream<Uint8Array>
@@ -111,7 +111,7 @@ describe('a result', () => {
     store = openStore({}, 1024)
     const thrown: unknown = await store.put('a', streamOf(patterned(1025)), '').catch((error: unknown) => error)
     expect(thrown).toBeInstanceOf(NoRoom)
-    // One that came before does not count: it is in the bucket by now.
+    // Earlier results do not count, because they are in the bucket by now.
     for (const _ of [1, 2, 3]) await store.put('a', streamOf(patterned(1000)), '')
   })
 })

@@ -10,7 +10,7 @@ test.each([
   ['video/mp4', 'mp4', 'video/mp4'],
   ['video/quicktime', 'mov', 'video/quicktime'],
   ['video/webm', 'webm', 'video/webm'],
-  // What a browser could run is bytes to download.
+  // Types that a browser could run become plain bytes to download.
   ['text/html', 'bin', 'application/octet-stream'],
   ['image/svg+xml', 'bin', 'application/octet-stream'],
   ['', 'bin', 'application/octet-stream'],

@@ -10,9 +10,9 @@ test('a share has an end, and what has expired or was given back is room again',
   const taken = share.take(40, 2_500, 1_500)
   if (taken === undefined) throw new Error('no room')
   share.giveBack(taken)
-  share.giveBack(taken) // twice is once
+  share.giveBack(taken) // a second time has no effect
   expect([take(40, 2_500, 1_500), take(1, 2_500, 1_500)]).toEqual([true, false])
-  // What was given back is not room a second time when it would have expired.
+  // Room that was given back is not given back again when its entry would have expired.
   expect([take(100, 3_500, 2_500), take(1, 3_500, 2_500)]).toEqual([true, false])
 })
 

@@ -18,7 +18,7 @@ import { openLeasedBilling } from './leased/leased.ts'
 
 const of = { accountId: 'acc', keyId: 'key' }
 const dayMs = 86_400_000
-/** What is about one day must not meet the end of it. */
+/** At noon, so that a test about one day does not run into the end of it. */
 const clockAtNoon = () => standingClock(Math.floor(Date.now() / dayMs) * dayMs + dayMs / 2)
 const daily: SpendingCap = { of, amount: nano(100n), period: 'day' }
 const ending = { status: 200, streamed: false, durationMs: 1, attempts: [] }
@@ -124,14 +124,14 @@ function held(taken: Taken): Hold {
   return taken.hold
 }
 
-/** What is left under the cap, by the refusal of more than there can be. */
+/** What is left under the cap, as told by the refusal of an amount above the cap. */
 async function left(billing: CappedBilling): Promise<Nano> {
   const refused = await billing.take(order(101n))
   if (refused.kind !== 'no-funds') throw new Error('more than the cap')
   return refused.available
 }
 
-/** Charges are in the books before anybody is told that they are. */
+/** Billing whose charges are in the books before `settle` resolves. */
 function slowToTell() {
   const told = Promise.withResolvers<void>()
   const books = { spent: 0n }
@@ -167,7 +167,7 @@ test('a charge that the books show before its settlement has returned is not cou
   const first = held(await billing.take(order(40n)))
   const settling = first.settle(sale(40n))
   clock.advance(5_000)
-  // In the books and still open: for this moment it counts twice, and never not at all.
+  // In the books and still open: for a moment the charge counts twice, but it is never missed.
   expect(await left(billing)).toBe(nano(20n))
   tell()
   await settling
@@ -188,7 +188,7 @@ test('what the books take back can be spent again', async () => {
   expect(await left(billing)).toBe(nano(90n))
 })
 
-/** Books that answer with what was in them when they were asked, once they are let. */
+/** Books that read their sums when they are asked, and answer only when the test lets them. */
 function slowBooks() {
   const books = { spent: 0n, tasks: 0n, asked: 0 }
   let gate: Promise<void> = Promise.resolve()
@@ -239,7 +239,7 @@ test('a charge made while the books are read is not missed, and the next reading
   books.spent = 50n
   await first.settle(sale(50n))
   answer()
-  // The end of the reading found it in the books.
+  // The second question of the reading found the charge in the books, so for now it counts twice.
   expect(await second).toBe(nano(0n))
   clock.advance(5_000)
   expect(await left(billing)).toBe(nano(50n))
@@ -288,7 +288,7 @@ test('while the books cannot be read, what this node knows has to do', async () 
   expect(
     await billing.take({ ...order(1n), caps: [{ ...daily, of: { accountId: 'other' } }] }).catch(String),
   ).toContain('cannot be checked')
-  // What was spent yesterday says nothing of today, nor of what other nodes have spent since.
+  // Yesterday's reading does not tell what was spent today, here or on other nodes.
   clock.advance(dayMs)
   expect(await billing.take(order(1n)).catch(String)).toContain('cannot be checked')
 })
@@ -302,7 +302,7 @@ test('leased: a charge counts until the books have it, however often they are re
     bank: makeStoreBank(store),
     disk: memoryDisk(),
     clock,
-    // Nothing is posted before it is asked for.
+    // No timer fires, so nothing is posted before `post` is called.
     timers: { after: () => () => {} },
     log: silentLog,
     sync: 'interval',
@@ -348,7 +348,7 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
     await first.settle(sale(40n))
     expect(await available()).toBe(nano(60n))
     clock.advance(5_000)
-    // Twice, where it was booked after all, and never not at all.
+    // If the charge was booked after all it counts twice for now, but it is never missed.
     expect(await available()).toBe(nano(doubt === 'answersToLose' ? 20n : 60n))
     await comeBack()
     clock.advance(5_000)

@@ -29,7 +29,7 @@ function order(amount: bigint, cap = daily): Order {
 
 const sale = { status: 200, streamed: false, durationMs: 1, attempts: [], basis: 'vendor', usage: {} } as const
 
-/** At noon of a day in the middle of its month. */
+/** At noon in the middle of a month, away from the ends of the day and the month. */
 function capped(spentSince: SpentSince) {
   const clock = standingClock(Date.UTC(2027, 0, 15, 12))
   return capSpending(makeCountingBilling(), { clock, spentSince, heldByTasks: () => Promise.resolve(nano(0n)) })

@@ -48,7 +48,7 @@ test('a hold is open until it ends, and counted once, whoever cleans up behind i
   const idle = billing.idle().then(() => (isIdle = true))
   expect(await sold.settle(sale)).toBe(nano(40n))
   await sold.release(ending)
-  // Whoever stops the node waits for the last one, and not for the first.
+  // A node that stops waits for the last hold, not only for the first.
   expect({ open: billing.open, isIdle, ...counted() }).toEqual({ open: 1, isIdle: false, ended: 1, chargedNano: 40 })
   await released.release(ending)
   await released.release(ending)

@@ -57,7 +57,7 @@ test('output that was thought over has its own price where there is one, all of 
   expect(priceOf({ input: 10, output: 8, reasoning: 0 }, dear)).toBe(nano(26n))
   expect(priceOf({ input: 10, output: 8, reasoning: 6 }, dear)).toBe(nano(50n))
   expect(priceOf({ input: 101, output: 8, reasoning: 6 }, dear)).toBe(nano(173n))
-  // Whether it will think nobody knows before.
+  // Whether the model will think is not known in advance.
   expect(holdFor({ input: 10, output: 8, request: 0 }, dear)).toBe(nano(50n))
   expect(affordableOutput(nano(60n), { input: 10 }, dear)).toBe(10)
   expect(priceOf({ output: 8, reasoning: 6 }, list({ output: pico(2_000n) }))).toBe(nano(16n))
@@ -155,7 +155,7 @@ describe('a tier', () => {
 
 describe('a hold', () => {
   test('is never less than what any usage within its bounds costs', () => {
-    // Films are held for by themselves.
+    // The hold of a video is tested separately.
     const sold = rated.filter((unit) => unit !== 'videoToken')
     const rates = fc.record(each(sold, rate), { requiredKeys: ['input', 'output'] })
     const tiers = fc
@@ -214,7 +214,7 @@ describe('a hold', () => {
           const prices = list({ input: pico(1_000n), output: pico(perToken) })
           const affordable = affordableOutput(nano(available), { input }, prices)
           expect(affordable).toBeGreaterThanOrEqual(0)
-          // The cap that was asked for does not lower what could be afforded.
+          // The output limit of the request does not lower the affordable number.
           expect(affordableOutput(nano(available), { input, output: 1_000 }, prices)).toBe(affordable)
           if (affordable > 0) expect(holdFor({ input, output: affordable }, prices)).toBeLessThanOrEqual(available)
           expect(holdFor({ input, output: affordable + 2 }, prices)).toBeGreaterThan(available)
@@ -280,11 +280,11 @@ describe('a film', () => {
     [{ seconds: 5, resolution: '1080p', sound: true }, 25n],
     [{ seconds: 5, resolution: '1080p' }, 20n],
     [{ seconds: 5, resolution: '4k' }, 45n],
-    // What was brought changes the price of a token, not that of a second.
+    // Input videos change the price of a token, not that of a second.
     [{ seconds: 5, resolution: '720p', hasInputVideo: true }, 5n],
   ])('costs its seconds by resolution and sound: %j', (video, cost) => {
     expect(priceOf({ video }, bySecond)).toBe(nano(cost))
-    // A vendor may count tokens where none has a price.
+    // A vendor may count tokens although the list has no price for them.
     expect(priceOf({ video, videoToken: 1_000 }, bySecond)).toBe(nano(cost))
     expect(holdFor({ video, videoToken: 1_000 }, bySecond)).toBe(nano(cost))
   })

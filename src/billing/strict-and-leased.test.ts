@@ -22,7 +22,7 @@ const accounts = [
   { id: 'acc_free', amount: 0n, unlimited: true },
 ]
 
-/** The same random list of requests, some of them open at a time. Gives what each was told. */
+/** Makes the same random requests for a seed, several of them open at a time. Gives what each was told. */
 async function spend(billing: Billing, seed: number): Promise<string[]> {
   const random = new Random(seed)
   const told: string[] = []
@@ -66,7 +66,7 @@ function attemptsOf(random: Random, id: string): AttemptRecord[] {
   }))
 }
 
-/** Everything that is kept, but what the two ways name differently. */
+/** Everything that is stored, except what the two modes name differently. */
 async function kept(store: Store) {
   const rows = await store.db.selectFrom('request').selectAll().orderBy('id').execute()
   return {

@@ -57,7 +57,7 @@ test('a settlement whose answer is lost is known by asking again, and is charged
   expect(await checkLedger(store)).toEqual([])
 })
 
-// The time of day may be set forward by more than a request can last.
+// The system clock may be set forward by more than a request can last.
 test.each([
   { name: 'is settled', amount: 40n },
   { name: 'is released', amount: 0n },
@@ -69,7 +69,7 @@ test.each([
   if (amount > 0n) await hold.settle(sale)
   else await hold.release({ ...sale, status: 502 })
   expect([await charged(), (await balance())?.held]).toEqual([amount, nano(0n)])
-  // Nobody works on those of a process that died.
+  // A hold of a process that died is not worked on any more.
   await billing.take(order)
   expect(await tidyUp(() => false)).toBe(1)
 })
@@ -82,7 +82,7 @@ test('a hold of a node whose clock is hours behind is not overdue for the others
   expect(await checkLedger(store)).toEqual([])
 })
 
-// Nobody should, and I4 holds all the same.
+// Every hold should be ended by its request. Where one is not, I4 holds all the same.
 test('a hold that nobody ends is overdue once it has lasted as long as a request can', async () => {
   const clock = standingClock(startedAt)
   const { billing, store, balance } = await held({}, clock)
@@ -104,14 +104,14 @@ test('one that never reached the database is made when that is back', async () =
   expect([pauses.length > 0, await charged()]).toEqual([true, 40n])
 })
 
-// Whoever were told that it failed might have paid for it, and what is not delivered costs nothing.
+// The customer may have paid, and what is not delivered must cost nothing: so the answer is delivered.
 test.each(['answersToLose', 'commitsToLose'] as const)(
   'where nobody can tell, it is sold, and charged once however it was: %s',
   async (doubt) => {
     const { flaky, hold, pauses, charged, balance, comeBack, unbooked, store } = await held()
     Object.assign(flaky, { [doubt]: 1, staysAway: true })
     expect(await hold.settle(sale)).toBe(nano(40n))
-    await hold.release({ ...sale, status: 503 }) // whoever cleans up behind it
+    await hold.release({ ...sale, status: 503 }) // as cleaning up after a failure does
     expect([pauses, unbooked()]).toEqual([[100, 300, 800], 1])
     await comeBack()
     expect([await charged(), (await balance())?.held, unbooked()]).toEqual([40n, nano(0n), 0])
@@ -119,13 +119,13 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
   },
 )
 
-// A machine that slept wakes up behind all deadlines, and with every connection broken.
+// A machine that was suspended wakes up after all deadlines, with every connection broken.
 test('what was sold is charged however late the database comes back', async () => {
   const { billing, flaky, hold, behind, charged, balance, comeBack, unbooked, store } = await held({ deadline: 1 })
   const { id } = await store.db.selectFrom('hold').select('id').executeTakeFirstOrThrow()
   Object.assign(flaky, { commitsToLose: 1, staysAway: true })
   expect(await hold.settle(sale)).toBe(nano(40n))
-  // Nobody may call it abandoned meanwhile.
+  // Meanwhile no node may take the hold for abandoned.
   expect(billing.isAtWork?.(id)).toBe(true)
   behind.fire()
   await until(() => behind.waiting.length > 0 || unbooked() === 0)
@@ -139,7 +139,7 @@ test('one that the database was plainly away for was not made: nobody waits for 
   flaky.isAway = true
   expect(await thrownBy(hold.settle(sale))).toMatchObject({ code: 'ECONNRESET' })
   await hold.release({ ...sale, status: 503, attempts: [attempt] })
-  await hold.release({ ...sale, status: 503, attempts: [attempt] }) // twice is once
+  await hold.release({ ...sale, status: 503, attempts: [attempt] }) // a second release has no effect
   expect([(await balance())?.held, unbooked()]).toEqual([nano(100n), 2])
   await comeBack()
   expect([await charged(), (await balance())?.held, unbooked()]).toEqual([0n, nano(0n), 0])
@@ -158,7 +158,7 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
     Object.assign(flaky, { [doubt]: 1, staysAway: true })
     expect(await thrownBy(billing.take(order))).toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 1 } })
     expect(await thrownBy(billing.take(order))).toMatchObject({ kind: 'overloaded' })
-    // Of the second everybody knows.
+    // Only the first is in doubt: the second certainly took nothing.
     expect(billing.endings?.made).toBe(1)
     await comeBack()
     expect([(await balance())?.held, billing.endings?.booked]).toEqual([nano(0n), 1])

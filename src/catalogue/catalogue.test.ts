@@ -19,7 +19,8 @@ function model(id: string, from = sandbox): Model {
 }
 
 describe('the built-in files', () => {
-  // The start trusts the files and reads them with the runtime's parser; here the schema and the portable one look at them.
+  // A start trusts the files and uses the runtime's parser; this test checks them with the schema and the portable
+  // parser.
   test.each(readdirSync(folder))('%s fits the schema, and both parsers read the same', (name) => {
     const content: unknown = parse(readFileSync(folder + name, 'utf8'))
     expect(loadFamilies().find((family) => family.name === name)).toEqual({
@@ -38,9 +39,9 @@ describe('the built-in files', () => {
     for (const family of families) {
       for (const { id, upstreamModel = id } of family.models) {
         expect(id).toMatch(/^[a-z0-9][a-z0-9.-]*$/)
-        // Seedream's list ids lack the date that the vendor wants.
+        // Seedream's ids in the price list lack the date that the vendor's own ids have.
         const written = upstreamModel.toLowerCase().replaceAll(/[_/:]/g, '-')
-        // PixVerse's own are versions and nothing else.
+        // PixVerse's own ids are just versions.
         const spelled = family.vendor === 'pixverse' ? `pixverse-${written}` : written
         expect(spelled.replace(/^(doubao-seedream-.*)-\d{6}$/, '$1')).toBe(id)
       }

@@ -63,7 +63,7 @@ describe('exchange and markup', () => {
     expect(costs.rates.output).toBe(pico(15_000_000n))
   })
 
-  // The other arithmetic: schoolbook digits on strings turned into one fraction, and one division at the end.
+  // The independent computation turns the digits of all strings into one fraction, with one division at the end.
   test('price x exchange x markup equals an independent computation', () => {
     const decimal = fc
       .tuple(fc.bigInt(0n, 10n ** 9n - 1n), fc.stringMatching(/^\d{0,12}$/))
@@ -184,7 +184,7 @@ test('equal lists have equal versions, whatever the order they were written in',
   expect(compile({ inputPerMillion: '2', outputPerMillion: '1' }).prices.version).not.toBe(there)
 })
 
-// A charge names its list by this, and is judged by it for three days: a new kind of price must not rename the others.
+// A charge names its list by the version and is judged by it for three days, so a new kind of price must not change it.
 test('a list keeps its version for as long as its prices stay', () => {
   const { prices } = compile({
     inputPerMillion: '3',

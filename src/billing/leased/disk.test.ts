@@ -26,7 +26,7 @@ function newFolder(): string {
   return folder
 }
 
-/** A file system of that size, where this process may mount one. */
+/** A file system of that size; undefined if this process may not mount one. */
 function tinyFileSystem(size: string): string | undefined {
   const folder = newFolder()
   if (spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder]).status !== 0) return undefined
@@ -60,7 +60,7 @@ test('the reserve is room that is really there, kept over a restart, and given u
   const { size, blocks } = statSync(reserve)
   expect(size).toBe(64 * mebibyte)
   expect(blocks * 512).toBeGreaterThanOrEqual(size)
-  // One that was interrupted is completed.
+  // A reserve whose writing was interrupted is completed.
   truncateSync(reserve, mebibyte)
   const disk = openDisk(folder)
   expect(disk.reserve()).toBe(true)
@@ -98,7 +98,7 @@ describe.skipIf(!canMount)('a file system that fills up', () => {
     const { disk, journal, hasReserve } = await journalOn(folder)
     expect(hasReserve).toBe(true)
     const filler = join(folder, 'filler')
-    // What is left after the last whole page cannot be used by anybody.
+    // Room for less than a whole page stays unused.
     expect(() => writeFileSync(filler, Buffer.alloc(16 * mebibyte))).toThrow('ENOSPC')
     let outcome: 'written' | 'full' = 'written'
     let records = 0

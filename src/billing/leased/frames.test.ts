@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { Random } from '../../../test/simulation/random.ts'
 import { FrameWriter, headerBytes, readFrames } from './frames.ts'
 
-/** A segment of records, each made when all before it was durable, or none of it. */
+/** A segment of records, each made when everything before it was durable (`synced`), or nothing. */
 function segment(payloads: readonly string[], options: { generation?: number; synced?: boolean; from?: number } = {}) {
   const { generation = 1, synced = true, from = 1 } = options
   const parts: Uint8Array[] = []
@@ -97,7 +97,7 @@ describe('a recycled file', () => {
 
   test('whose new start is torn speaks of the older generation alone', () => {
     const start = segment(payloads.slice(3, 6), { generation: 6, from: 100 })
-    // Up to there both are the same bytes.
+    // Up to this byte the old and the new start are the same.
     const firstDifference = 9
     for (let cut = firstDifference; cut < headerBytes + 20; cut++) {
       const found = readFrames(Buffer.concat([start.subarray(0, cut), old.subarray(cut)]))

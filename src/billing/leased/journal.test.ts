@@ -26,7 +26,7 @@ function open(disk: MemoryDisk, options: { sync?: SyncMode; segmentBytes?: numbe
   return { journal, world, fatal }
 }
 
-/** Everything that is on the disk of a process that is killed now. */
+/** Everything that would be recovered if the process were killed now. */
 const recovered = (disk: MemoryDisk) => recoverJournal(memoryDisk(disk.files)).records.filter(isNotOpen)
 const isNotOpen = ({ type }: JournalRecord) => type !== 'OPEN'
 
@@ -74,7 +74,7 @@ describe('rotation', () => {
       const torn = Buffer.concat([start.subarray(0, written), old.subarray(written)])
       const { records, last } = recoverJournal(memoryDisk([...before, ['segment-a', torn]]))
       expect(records.filter(isNotOpen)).toEqual(expected)
-      // The generation of what is torn is never used again, unless not even its first record is there.
+      // A torn generation is never used again, unless not even its first record is there.
       expect(last.generation).toBeGreaterThanOrEqual(2)
     }
   })

@@ -12,7 +12,7 @@ import { recoverJournal } from './journal.ts'
 import type { LeasedBilling } from './leased.ts'
 import { replay } from './replay.ts'
 
-/** One node or several on a bank, all of it in a world that stands still until it is told to go on. */
+/** One node or several on a bank, in a simulated world whose time stands still until `pass` moves it. */
 function town(options: { nodes?: number; balance?: bigint; segmentBytes?: number } = {}) {
   const world = new World(1)
   const model = new ModelBank()
@@ -37,7 +37,7 @@ function town(options: { nodes?: number; balance?: bigint; segmentBytes?: number
   return { world, model, network, machines, start, pass }
 }
 
-/** What has become of a promise by now. */
+/** The state of a promise, which can be looked at without awaiting it. */
 function watch<T>(promise: Promise<T>): { value?: T; error?: unknown } {
   const seen: { value?: T; error?: unknown } = {}
   promise.then(
@@ -67,11 +67,11 @@ test('a hold, and its end, without the bank in between', () => {
   const hold = held(taken)
   hold.sending(sentOf('att_1'))
   const settled = watch(hold.settle(saleOf(7n, ['att_1'])))
-  // A second one finds what the first left of the lease: no time passes.
+  // A second request takes from what the first has left of the lease, without any time passing.
   const second = watch(up(machines[0]).take(orderOf('req_2', 'acc_a', 10n)))
   pass(0)
   expect(settled.value as bigint).toBe(7n)
-  // Posted soon, and not only when the lease is given back.
+  // The charge is posted soon, not only when the lease is given back.
   pass(600)
   expect([...model.costs]).toEqual([['req_1', 7n]])
   const released = watch(held(second).release(endingOf([], 0n)))
@@ -224,7 +224,7 @@ describe('a disk that is full', () => {
   })
 
   test('while requests are under way lets every one of them settle, and nothing new begin', () => {
-    // The reserve is made to hold both segments; here it does not, so there is one.
+    // The reserve is meant to have room for both segments. Here it does not, so the segment is too large to rotate.
     const { model, machines, start, pass } = town({ segmentBytes: 1_000_000 })
     const [machine] = machines
     if (machine === undefined) throw new Error('no machine')
@@ -281,7 +281,7 @@ describe('a bank that is away', () => {
     const waiting = watch(up(machines[1]).take(orderOf('req_2', 'acc_a', 10n)))
     pass(50)
     network.downUntil = Infinity
-    // Another finds out that it is away, while the first waits for other nodes.
+    // Another request finds out that the bank is away, while the first waits for other nodes to give back.
     const other = watch(up(machines[1]).take(orderOf('req_3', 'acc_b', 10n)))
     pass(20)
     expect(other.error).toEqual(overloaded)
@@ -352,7 +352,7 @@ test('who comes while a turn is under way is not refused by its answer: the bala
   start()
   network.latencyMsMax = 100
   const early = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
-  // The turn has left, and has found nothing or is about to.
+  // The turn has left, and has found the balance empty or is about to.
   pass(1)
   while (model.nodes.get('node_0')?.turn === 0) pass(1)
   model.credit('acc_a', 10n)
@@ -386,7 +386,7 @@ test('a lease that is off stops the node', () => {
   pass(5)
   const hold = held(taken)
   hold.sending(sentOf('att_1'))
-  // Whatever the mistake is: more comes back than was taken.
+  // Stands for any mistake by which more comes back than was taken.
   Object.assign(order, { amount: 1_000_000n })
   const settled = watch(hold.settle(saleOf(7n, ['att_1'])))
   world.run(world.now + 5)

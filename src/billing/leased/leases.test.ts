@@ -5,7 +5,7 @@ import { Leases } from './leases.ts'
 
 const nobody: ReadonlySet<string> = new Set()
 
-/** Leases of one account, of which so much was granted and so much charged since the last turn. */
+/** Leases with one account, for which `granted` was leased and `charged` was spent since the last turn. */
 function leasesWith({ granted, charged }: { granted: bigint; charged: bigint }) {
   const leases = new Leases(movableClock())
   const lease = leases.of('acc_a')
@@ -20,7 +20,7 @@ const takeOf = (need: bigint, extra: bigint) => ({ accountId: 'acc_a', need: nan
 test('a lease that will not last for two more turns is filled up in passing, to eight', () => {
   const { leases } = leasesWith({ granted: 299n, charged: 100n })
   expect(leases.ask(nobody)).toEqual({ takes: [takeOf(0n, 800n - 199n)], returns: [] })
-  // The pace is that of one turn: nothing was charged since.
+  // The pace is that of the last turn alone, and nothing was charged since.
   expect(leases.ask(nobody)).toEqual({ takes: [], returns: [] })
 })
 

@@ -15,7 +15,7 @@ beforeEach(async () => {
 })
 afterEach(() => store.close())
 
-/** Timers that wait, and files that are open, as billing leaves them. */
+/** Counts the timers and open files that billing leaves behind. */
 function watched(disk: Disk, fail: { readonly write?: Error; readonly open?: Error } = {}) {
   const timers = handTimers()
   let files = 0
@@ -50,7 +50,7 @@ function watched(disk: Disk, fail: { readonly write?: Error; readonly open?: Err
 
 const nothing = { files: 0, timers: [] }
 
-/** A disk on which the reserve does not fit: it is asked again every second. */
+/** A disk without room for the reserve, so that a timer checks it again every second. */
 function fullDisk() {
   return Object.assign(memoryDisk(), { roomBytes: 5_000 })
 }

@@ -44,7 +44,7 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-/** Who listens is seen by the database itself. */
+/** Waits until the database itself reports that many listening connections. */
 async function listening(count: number): Promise<void> {
   await until(async () => {
     const { rows } = await sql<{ rows: number }>`
@@ -55,7 +55,7 @@ async function listening(count: number): Promise<void> {
 }
 
 describe('two nodes on one PostgreSQL', () => {
-  // Half a second is what is waited for a recall, far less than a lease takes to come home by itself.
+  // A recall is waited for half a second at most, far less than a node takes to give back a lease by itself.
   test('what one has leased and does not use, the other gets, and not a refusal', async () => {
     const accountId = await fundedAccount(store, { id: 'acc_recall', amount: 1_000n })
     const [a, b] = [await startNode('node_a'), await startNode('node_b')]
@@ -96,7 +96,7 @@ describe('notices', () => {
     await sql`select pg_terminate_backend(pid) from pg_stat_activity
       where application_name = 'turnpike-notices' and datname = current_database()`.execute(store.db.withoutPlugins())
     await send('second')
-    // One connection each, not one more for every time it was lost.
+    // One connection each, and not one more for every time that one was lost.
     const { rows } = await sql<{ rows: number }>`select count(*) as rows from pg_stat_activity
       where application_name = 'turnpike-notices' and datname = current_database()`.execute(store.db)
     expect(rows).toEqual([{ rows: 2 }])

@@ -40,10 +40,10 @@ const voided = posting(0n, 'policy_zero')
 const settle: JournalRecord = { type: 'SETTLE', id: 'hold_a', posting: settled }
 const release: JournalRecord = { type: 'VOID', id: 'hold_a', posting: voided }
 
-/** The same of another hold. */
+/** The same record for another hold. */
 const other = (record: JournalRecord) => ({ ...record, id: 'hold_b' }) as JournalRecord
 
-/** Through the bytes of the journal, as after a crash. */
+/** Replays the records from their text in the journal, as after a crash. */
 const owed = (...records: JournalRecord[]) => replay(records.map((record) => decodeRecord(encodeRecord(record))))
 
 describe('the last word on a hold decides', () => {
@@ -109,7 +109,7 @@ test('calls side by side cost and delivered each what the last mark says of it',
     ['att_2', 10n, true],
     ['att_3', 11n, true],
   ])
-  // The last one has left, and has given nothing yet; the second gives for nothing.
+  // The last attempt has left and delivered nothing yet; the second has delivered at no cost.
   expect(told(mark(20n, { att_1: 9n, att_2: 0n }))).toEqual([
     ['att_1', 9n, true],
     ['att_2', 0n, true],

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { simulate } from '../../../test/simulation/program.ts'
 
-// Always the same ones, so that a change that breaks one is seen at once; and others in every run, so that more is seen.
+// The same seeds in every run, so that a change that breaks one shows at once; and new ones, so that more is covered.
 const knownSeeds = 1_500
 const newSeeds = 1_500
 const timeoutMs = 600_000
 
-/** `SIMULATION_SEED=123 npm test …` runs that one seed; `npm run simulate -- --seed 123` also tells its story. */
+/** `SIMULATION_SEED=123 npm test …` runs that one seed; `npm run simulate -- --seed 123` also prints what happens. */
 const askedFor = process.env['SIMULATION_SEED']
 
 describe('whatever is killed, cut off, filled up or replaced, every customer pays what is right', () => {

@@ -20,10 +20,10 @@ import { BankUnavailable, makeStoreBank, type Bank } from './bank.ts'
 import { openDisk, type Disk } from './disk.ts'
 import { openLeasedBilling, type LeasedBilling } from './leased.ts'
 
-/** All that happens without waiting for a timer, a disk or a socket has happened. */
+/** Resolves once everything has happened that needs no timer, disk or socket. */
 const everythingElse = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Nothing happens later: what is settled stays in the journal until somebody asks. */
+/** Timers that never fire: what is settled stays in the journal until a test asks for a turn. */
 const never: Timers = { after: () => () => {} }
 
 const leftovers: (() => unknown)[] = []
@@ -75,7 +75,7 @@ async function hold(billing: LeasedBilling, accountId: string): Promise<Hold> {
     keyId: 'key_a',
     model: 'gpt-x',
     capability: 'chat',
-    // So much more than the price that one lease lasts for all of a test.
+    // So much more than the price that one lease lasts for a whole test.
     amount: nano(50_000n),
     caps: [],
     priceVersion: 'v1',
@@ -107,7 +107,7 @@ test('what is to be posted before somebody looks is posted, however many turns i
     },
   }
   const billing = await open(slow)
-  // Three turns' worth wait behind the first: each begins when the one before it ends.
+  // Postings for three more turns wait for the first: each turn begins when the one before it ends.
   const sales = 1_600
   for (let sale = 0; sale < sales; sale++) await sell(billing, accountId, sale)
   const posted = billing.post()
@@ -136,13 +136,13 @@ test('a node is heard of for as long as it holds something, though nothing ends 
     for (let second = 0; second < seconds; second++) {
       clock.advance(1_000)
       timers.fire()
-      // A turn that began is over: what it says is that there is nothing more to post.
+      // Waits for a turn that has begun; there is nothing else to post.
       await billing.bringUpToDate([])
     }
     return turns - before
   }
   const held = await hold(billing, accountId)
-  await turnsIn(10) // what it does not need is given back
+  await turnsIn(10) // in which the unused part of the lease is given back
   expect(await turnsIn(120)).toBe(6)
   await held.release({ status: 502, streamed: false, durationMs: 1, attempts: [] })
   await turnsIn(10)
@@ -194,7 +194,7 @@ test('what ends while a turn is under way waits for more, and not for the end of
       return grants
     },
   }
-  // A disk that nobody waits for: a turn that would begin at once has then begun.
+  // A disk in memory needs no waiting, so that a turn that begins at once has begun by the time the test looks.
   const billing = await open(slow, timers, memoryDisk())
   await sell(billing, accountId, 1)
   timers.fire()
@@ -236,7 +236,7 @@ test('nothing is posted before a power cut can no longer take its record away', 
   const posted = billing.post()
   await asked.promise
   await everythingElse()
-  // The refill alone.
+  // Only the turn of the refill, which had no postings.
   expect(turns).toEqual([0])
   sync.resolve()
   await posted
@@ -294,9 +294,9 @@ test('a node that was reclaimed and comes back with its journal is refused', asy
   const { store, accountId, open } = await makeBooks()
   await sell(await open(), accountId, 1)
   await reclaimNode(store, { node: 'node_a', silentSince: Infinity, actor: 'test' })
-  // A database that was restored looks the same from here, so that is said too.
+  // A restored database looks the same to the node, so the message names that too.
   expect(open()).rejects.toThrow(/reclaimed.*older copy.*"journal".*"node"/)
-  // The customer keeps what nobody can prove any more.
+  // The customer keeps the money, because the charge can no longer be proved.
   expect(await accountById(store.db, accountId)).toMatchObject({ posted: balance, held: 0n })
   expect(await checkLedger(store)).toEqual([])
 })

@@ -29,7 +29,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** A database file, opened here as the gateway has it, and by a bank in a thread of its own. */
+/** A database file that is open twice: here, as in the gateway, and by a bank in a thread of its own. */
 async function openBoth() {
   folder = mkdtempSync(join(tmpdir(), 'turnpike-bank-'))
   const file = join(folder, 'turnpike.db')
@@ -44,7 +44,7 @@ async function startBank(file: string): Promise<Bank> {
   return bank
 }
 
-/** Not `expect().rejects`: Bun waits in it without hearing what other threads say. */
+/** Used instead of `expect().rejects`, in which Bun waits without receiving messages of other threads. */
 async function thrownBy(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => undefined,
@@ -125,13 +125,13 @@ test('a thread that failed fails whoever waits for it and whoever comes later, a
   const { bank } = await openBoth()
   const impossible = { node: 'node_a', epoch: 1, later: () => {} }
   expect(await thrownBy(bank.turn(impossible, turnOf(1)))).toBeInstanceOf(Error)
-  // That was the message, not the thread: it goes on.
+  // Only the message could not be sent; the thread itself goes on.
   expect(await bank.open('node_a', [])).toMatchObject({ epoch: 1 })
 })
 
 test('requests on a real file, in a real journal, through a real thread, over a kill', async () => {
   const { store, bank, file } = await openBoth()
-  // The first is fenced off, whenever it speaks next.
+  // The first process is fenced off whenever it takes its next turn, and reports that as fatal.
   const told: string[] = []
   const fatal = (why: string) => void told.push(why)
   const parts = {
@@ -159,7 +159,7 @@ test('requests on a real file, in a real journal, through a real thread, over a 
   const charges = await Promise.all(
     holds.slice(2).map((hold, at) => hold.settle(saleOf(20n + BigInt(at), [`att_${at + 2}`]))),
   )
-  // From here on nobody speaks for the first process any more: hold 0 was sent, hold 1 delivered something.
+  // From here on the first process counts as killed: hold 0 was sent, hold 1 delivered something.
   const second = await openLeasedBilling({
     ...parts,
     bank: await startBank(file),

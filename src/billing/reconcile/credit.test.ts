@@ -11,7 +11,7 @@ import { readExport, type BillLine } from './bill.ts'
 import type { PriceLists } from './credit.ts'
 import { repair } from './reconcile.ts'
 
-// The vendor charges half: of 40 nanos that were charged, 20 are what 10 of input and 5 of output cost us.
+// The vendor's prices are half of ours: the customer paid 40 nanos, and 10 of input and 5 of output cost us 20.
 const abandoned = {
   basis: 'estimated',
   request: requestOf('a', { status: 499 }),
@@ -24,7 +24,7 @@ const withCache: PriceLists = {
   costs: listOf('v0', { ...lists.costs.rates, ...cacheWrite(1_250n) }),
 }
 
-/** Lists with a price for the token of a film. */
+/** Price lists with a price for video tokens. */
 function tokens(of: string, price: bigint): PriceLists {
   return {
     prices: { ...lists.prices, perVideoToken: { [of]: pico(price) } },
@@ -36,14 +36,14 @@ async function posted(store: Store): Promise<bigint> {
   return (await accountById(store.db, accountId))?.posted ?? 0n
 }
 
-/** As a version left it that did not record which attempts delivered. */
+/** Makes the records look like those of an older version, which did not say which attempts delivered. */
 async function ofOlder(store: Store): Promise<Store> {
   await sql`update attempt set delivered = null`.execute(store.db)
   return store
 }
 
 eachEngine('what customers get back', (open) => {
-  /** Of 40 nanos, by this bill. */
+  /** How much of the 40 nanos the customer gets back by this bill. */
   async function givenBack(bill: readonly BillLine[], by = lists): Promise<bigint> {
     const store = await charged()
     const { findings } = await look(store, bill, { priceLists: () => by })
@@ -63,21 +63,21 @@ eachEngine('what customers get back', (open) => {
     expect(await givenBack(exact)).toBe(0n)
     const less = readExport('ref,cost,input,output\natt_a,0.000000006,6,\natt_a,0.000000008,,4\n')
     expect(await givenBack(less)).toBe(12n)
-    // One of them counts nothing: what it is for is not known.
+    // One of the lines has no units, so it is not known what it is for.
     const halfCounted = readExport('ref,cost,input,output\natt_a,0.000000006,6,\natt_a,0.000000008,,\n')
     expect(await givenBack(halfCounted)).toBe(0n)
   })
 
   test('a bill that has no column for all that it charges is no measure', async () => {
-    // 8 that were written to the cache come to 10, and so do 5 of output.
+    // 8 tokens written to the cache cost 10 nanos, and so do 5 of output: the bill shows only the output.
     const common = 'ref,cost,model,input,cachedInput,output,time\natt_a,0.00000002,m,,,5,2027-01-15T08:00:00Z\n'
     expect(await givenBack(readExport(common), withCache)).toBe(0n)
     const whole = 'ref,cost,input,cacheWrite,output\natt_a,0.000000015,,4,5\n'
     expect(await givenBack(readExport(whole), withCache)).toBe(10n)
-    // It charges, and says for nothing of what; or it neither charges nor counts anything.
+    // A line that charges without any units, and one that neither charges nor counts anything.
     expect(await givenBack([line('a', 20n, { units: {} })])).toBe(0n)
     expect(await givenBack([line('a', 0n, { units: {} })])).toBe(40n)
-    // Pictures beside tokens.
+    // The rest of the cost is for images, which have no units.
     expect(await givenBack([line('a', 17n, { units: { input: 7 } })])).toBe(0n)
   })
 
@@ -86,7 +86,7 @@ eachEngine('what customers get back', (open) => {
       prices: listOf('v1', { input: pico(1_000n) }),
       costs: listOf('v0', { input: pico(500n) }),
     }
-    // Half a nano each: 1.5 in all, which are 2, and 3 where each line is rounded.
+    // Three tokens at half a nano come to 1.5, rounded to 2; with each line rounded by itself they come to 3.
     const pieces = [1, 2, 3].map(() => line('a', 1n, { units: { input: 1 } }))
     expect(await givenBack(pieces, half)).toBe(37n)
     expect(await givenBack([line('a', 3n, { units: { input: 3 } })], half)).toBe(0n)
@@ -107,7 +107,7 @@ eachEngine('what customers get back', (open) => {
     expect(findings.map(({ ref, credit }) => `${ref} ${credit}`).toSorted()).toEqual(['att_a 12', 'att_first 0'])
     await repair(store, findings)
     expect(await posted(store)).toBe(972n)
-    // And where its cost was by the vendor's own usage, another sum on the bill is a wrong price.
+    // Where the cost followed the vendor's own usage, another amount on the bill means a wrong price.
     await sold(store, 'b', 40n)
     const bill = [line('b', 21n)]
     await ofOlder(store)
@@ -119,7 +119,7 @@ eachEngine('what customers get back', (open) => {
   })
 
   test('nothing where one more may have delivered, and nobody says so', async () => {
-    // Two choices, whose cost stands with the last: so a crash was recorded.
+    // Two choices with the whole cost on the last one, as an older version recorded a crash.
     const crashed = [attemptOf('a', 0n, { status: 0 }), attemptOf('b', 20n, { status: 0 })]
     const store = await ofOlder(await charged({ request: requestOf('a', { status: 500 }), attempts: crashed }))
     const bill = ['a', 'b'].map((id) => line(id, 10n, { units: { output: 5 } }))

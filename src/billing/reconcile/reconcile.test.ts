@@ -22,7 +22,7 @@ async function kindsOf(store: Store, bill: readonly BillLine[]): Promise<string[
   return (await look(store, bill)).findings.map(({ kind, ref }) => `${kind} ${ref}`).toSorted()
 }
 
-/** Mends, and shows that a second run has nothing to do. */
+/** Books the repairs, and checks that a second run has nothing to do. */
 async function mend(store: Store, bill: readonly BillLine[]): Promise<Record<string, Nano>> {
   expect((await repair(store, (await look(store, bill)).findings)).failed).toEqual([])
   const mended = await balances(store)
@@ -33,7 +33,7 @@ async function mend(store: Store, bill: readonly BillLine[]): Promise<Record<str
   return mended
 }
 
-/** Three choices, 5 tokens each: 20 nanos each for the customer, 10 for us. Its client left. */
+/** Three choices of 5 tokens, each 20 nanos for the customer and 10 for us. The client left. */
 async function soldThree(store: Store, more: Partial<Settlement> = {}): Promise<void> {
   const attempts = ['a1', 'a2', 'a3'].map((id) => attemptOf(id, 10n))
   const request = requestOf('a', { status: 499 })
@@ -148,7 +148,7 @@ eachEngine('reconciling', (open) => {
       await fundedAccount(store)
       await sold(store, 'a', 40n, { basis: 'estimated' })
       const books = await mend(store, [line('a', 7n, { units: { input: 3, output: 2 } })])
-      // 3 at two nanos and 2 at four.
+      // The charge becomes 14: 3 of input at two nanos and 2 of output at four.
       expect(books).toMatchObject({
         'cust:acc_a': 986n,
         'revenue:gpt-x': 14n,
@@ -242,7 +242,7 @@ eachEngine('reconciling', (open) => {
       test('by those that delivered, whatever the others cost', async () => {
         const store = await opened()
         await fundedAccount(store)
-        // Made, paid for, and of no use; and one that gives for nothing, as far as we know.
+        // One attempt cost something and delivered nothing; another delivered at no cost, as far as we know.
         const wasted = attemptOf('a0', 10n, { delivered: false })
         await soldThree(store, { attempts: [wasted, attemptOf('a1', 10n), attemptOf('a2', 20n), attemptOf('a3', 0n)] })
         const bill = [line('a0', 20n, { units: { output: 10 } }), ...billOf(5, 3, 2)]
@@ -257,14 +257,14 @@ eachEngine('reconciling', (open) => {
         await fundedAccount(store)
         await soldThree(store)
         const stale = (await look(store, billOf(5, 3, 2))).findings
-        // Somebody else corrects its last call meanwhile.
+        // Another run corrects the last call meanwhile.
         await repair(store, (await look(store, [line('a3', 7n)])).findings)
         const before = await balances(store)
         expect(await repair(store, stale)).toEqual({ booked: [], failed: [] })
         expect(await balances(store)).toEqual(before)
         await mend(store, billOf(5, 3, 2))
         expect(await posted(store)).toBe(960n)
-        // And its charge was lowered meanwhile: nothing is given back twice.
+        // The charge was lowered meanwhile: nothing is given back twice.
         const fresh = (await look(store, billOf(1, 1, 1))).findings
         await store.db
           .updateTable('request')
@@ -315,7 +315,7 @@ eachEngine('reconciling', (open) => {
       await fundedAccount(store)
       await sold(store, 'a', 40n, { basis: 'estimated' })
       await sold(store, 'b', 20n)
-      // Nothing can be given back to a balance that is as high as one can be.
+      // Nothing can be given back to a balance that is already at the upper bound.
       const most = 4_000_000_000_000_000_000n
       await creditAccount(store, { accountId, amount: nano(most - 940n), source: 'promo', actor: 'test' })
       const bill = [line('a', 2n, { units: { output: 1 } }), line('b', 12n), line('lost', 6n)]
@@ -347,7 +347,7 @@ eachEngine('reconciling', (open) => {
       const { epoch } = await openNode(store, 'node_b', [])
       const takes = [{ accountId, need: nano(50n), extra: nano(0n) }]
       await takeTurn(store, { node: 'node_b', epoch }, { number: 1, postings: [], takes, returns: [] })
-      // One that was made before the node last spoke may be of a request that is still under way.
+      // A call made less than a request's longest time before the node was last heard of may still be under way.
       const recent = line('recent', 4n, { at: now - 3_500_000 })
       const bill = [line('coming', 6n), recent, line('old', 5n, { at: now - 3_700_000 })]
       const report = await look(store, bill)
