@@ -138,7 +138,8 @@ export function capSpending(
 
   async function reserve({ caps, amount }: Pick<Order, 'amount' | 'caps'>): Promise<ReservedAmong | NoFunds> {
     let capped = await Promise.all(caps.map(spendingOf))
-    // While a change of a cap's period spreads, requests come with the old and the new one, and each reads for its own.
+    // While a change of a cap's period spreads, requests with the old and the new one read by turns, each for its own
+    // period: so try again until the reading covers the period of this request.
     while (capped.some(({ spending, since }) => spending.since !== since)) {
       capped = await Promise.all(caps.map(spendingOf))
     }

@@ -27,9 +27,8 @@ const inputUnits = ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'ima
 const outputUnits = ['output', 'thinkingOutput', 'imageOutput', 'audioOutput'] as const
 
 /**
- * A million dollars: no answer costs more, and the sum of thousands of such amounts still fits a ledger column. Without
- * this cap a vendor's absurd count could make a posting that the ledger cannot hold, which stops the node at every
- * start.
+ * A million dollars: no answer costs more, and the sum of thousands of these still fits a ledger column. Vendors have
+ * reported absurd counts, and a posting that the ledger cannot hold stops the node, and stops it again at every start.
  */
 const answerMax = nano(1_000_000_000_000_000n)
 

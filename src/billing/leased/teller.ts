@@ -21,7 +21,7 @@ export type TellerOptions = {
   readonly fatal: (why: string, cause: unknown) => void
 }
 
-// Nothing waits for a posting, since the journal has it: so many postings share the cost of a turn.
+// No client waits for a posting, since the journal has it. Postings gather for this long and share the cost of a turn.
 const flushEveryMs = 500
 const idleMs = 2_000
 const sweepEveryMs = 1_000

@@ -121,8 +121,8 @@ async function* allCostly(store: Store, vendors: readonly string[], since: numbe
 /**
  * A call that is under way has no record yet, and the record of a dead node's call is in that node's journal. As long
  * as a lease or hold is open under which the call may have been made, it may still be recorded, and must not be booked
- * a second time. A line that says when it was made is free of that doubt if every claim is younger by more than a whole
- * request.
+ * a second time. A line that says when it was made is free of that doubt if every claim is younger than that by more
+ * than the longest request.
  */
 function openSince({ leases, holds }: Claims, requestMsMax: number): OpenSince {
   const since = Math.min(...leases.map(({ seenAt }) => seenAt), ...holds.map(({ createdAt }) => createdAt))
