@@ -13,8 +13,8 @@ import type { Engine } from './open.ts'
 import type { Queries } from './schema.ts'
 
 /**
- * In order, and never edited once released: a change is a new line here. Migrations only add (expand) or remove what no
- * running version reads (contract), since during a rolling restart two versions work on one database.
+ * The migrations in order. A released one is never edited: a change is a new line here. Migrations only add (expand) or
+ * remove what no running version reads (contract), since during a rolling restart two versions work on one database.
  */
 function migrations(engine: Engine): Record<string, Migration> {
   return {
@@ -28,14 +28,15 @@ function migrations(engine: Engine): Record<string, Migration> {
   }
 }
 
-// Longer than any index takes to be built: another node may be at it.
+// Longer than any index takes to build, because another node may be building one.
 const giveUpAfterMs = 10 * 60_000
 const pauseMs = 250
 
 /**
- * Safe to call from several nodes at once: PostgreSQL by an advisory lock, SQLite by BEGIN IMMEDIATE. And safe while an older
- * version serves: each migration is a transaction of its own, and one that does not get its tables at once lets go of them and
- * is tried again a little later. One that changes two tables which requests write to may never get both.
+ * Safe to call from several nodes at once, by an advisory lock on PostgreSQL and BEGIN IMMEDIATE on SQLite. Also safe
+ * while an older version serves: each migration is its own transaction, and one that cannot lock its tables at once
+ * releases them and is tried again a little later. A migration that changes two tables which requests write to may
+ * never get both.
  */
 export async function migrate(store: Queries, engine: Engine): Promise<void> {
   const db = store.withoutPlugins()
@@ -48,7 +49,7 @@ export async function migrate(store: Queries, engine: Engine): Promise<void> {
     const { error } = await migrator.migrateUp()
     if (error === undefined) continue
     if (!inUse.has(codeOf(error)) || performance.now() > giveUpAt) throw failure(error)
-    // Not all at the same time again.
+    // Jittered, so that nodes that got in each other's way do not all retry at the same moment.
     await pause(pauseMs * (1 + Math.random()))
   }
 }
@@ -62,7 +63,7 @@ async function isDone(db: Queries, engine: Engine, names: readonly string[]): Pr
   return names.every((name) => done.has(name))
 }
 
-/** PostgreSQL: a lock that was not to be had in time, or that two were waiting for in turn. SQLite: somebody else writes. */
+/** PostgreSQL: a lock timeout and a deadlock. SQLite: another connection is writing. */
 const inUse: ReadonlySet<unknown> = new Set(['55P03', '40P01', 'SQLITE_BUSY'])
 
 async function executedNames(db: Queries, engine: Engine): Promise<ReadonlySet<string>> {

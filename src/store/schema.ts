@@ -84,7 +84,7 @@ export type TxnTable = {
   basis: Basis
   note: string | null
   created_at: number
-  /** Its place in a chain; see `chain.ts`. */
+  /** The posting's place in a hash chain; see `chain.ts`. */
   chain: string | null
   seq: number | null
   hash: string | null
@@ -105,7 +105,7 @@ export type RequestTable = {
   streamed: boolean
   duration_ms: number
   created_at: number
-  /** By which its postings are found. */
+  /** The id under which its postings are looked up. */
   hold_id: string | null
 }
 
@@ -116,12 +116,14 @@ export type AttemptTable = {
   vendor: string
   upstream_model: string
   status: number
-  /** What the vendor charges, as far as is known: its bill, once reconciled. */
+  /** What the vendor charges as far as we know; after reconciliation, what its bill says. */
   vendor_cost: Nano
-  /** Whether the customer got what it made, and so pays for it. Null: nobody said. */
+  /**
+   * Whether the customer got this attempt's output, and so pays for it. Null in rows of versions without this column.
+   */
   delivered: boolean | null
   created_at: number
-  /** What was recorded before the bill said otherwise. */
+  /** The cost on record before the vendor's bill corrected it; null where it was never corrected. */
   recorded_cost: Nano | null
 }
 
@@ -139,13 +141,13 @@ export type AuditTable = {
 }
 export type SettingTable = { name: string; value: string }
 
-/** A gateway process, and how far it has come: see `turns.ts`. */
+/** A gateway node, with the epoch of its current process and the number of its last turn; see `turns.ts`. */
 export type NodeTable = { id: string; epoch: number; turn: number; seen_at: number }
 
-/** What a node may spend of an account's balance without asking. */
+/** The part of an account's balance that a node may spend without asking the database. */
 export type LeaseTable = { node: string; account_id: string; amount: Nano }
 
-/** An answer kept for whoever asks again under the same Idempotency-Key. */
+/** An answer kept for a client that repeats its request under the same Idempotency-Key. */
 export type IdempotencyTable = {
   account_id: string
   path: string
@@ -159,7 +161,7 @@ export type IdempotencyTable = {
   created_at: number
 }
 
-/** Sums of one hour; see `rollups.ts`. */
+/** Usage summed by hour; see `rollups.ts`. */
 export type UsageHourTable = {
   hour: number
   account_id: string
@@ -204,19 +206,22 @@ export type Schema = TaskSchema & {
   lease: LeaseTable
   idempotency: IdempotencyTable
   usage_hour: UsageHourTable
-  /** The same of a day; `hour` is its first. */
+  /** The same sums by day; `hour` is the first hour of the day. */
   usage_day: UsageHourTable
 }
 
-/** A connection or a transaction: what a query that needs no atomicity of its own takes. */
+/** A connection or a transaction, for queries that are correct on their own. */
 export type Queries = Kysely<Schema>
-/** What a query takes that is only right together with others. */
+/** For queries that are only correct together with others in the same transaction. */
 export type Tx = Transaction<Schema>
 
-/** Whose rows: said in every question that could touch several accounts, so that nobody sees another's by forgetting. */
+/**
+ * Whose rows a query may touch. Every query that could span accounts takes a scope, so that a forgotten filter cannot
+ * show a customer another account's rows.
+ */
 export type Scope = { readonly accountId: string } | 'every-account'
 
-/** How a column's value is made the same on both engines. */
+/** How a column's value is converted so that it is the same on both engines. */
 export type Kind = 'text' | 'money' | 'number' | 'boolean' | 'json'
 
 type Selected<C> = C extends ColumnType<infer S, infer _I, infer _U> ? { json: S } : C
@@ -367,7 +372,7 @@ export const columnKinds = {
   ...taskKinds,
 } as const satisfies Kinds
 
-/** Names that queries give to what they compute or rename: an answer with an unknown number in it is refused. */
+/** The kinds of columns that queries compute or rename. A result with a number under an unknown name is refused. */
 export const derivedKinds = {
   account_enabled: 'boolean',
   account_cap_amount: 'money',

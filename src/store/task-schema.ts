@@ -5,33 +5,33 @@ import { taskStates, type VideoAsk, type VideoFacts, type VideoResult } from '..
 import type { Json } from './schema.ts'
 
 /**
- * How far a task has come, as it is stored. `creating`: recorded, and the vendor's id is not known; `refused`: the vendor
- * would not have it, and whoever asked was told so at once. The rest is what clients see; see `tasks/state.ts`.
+ * The state of a task as it is stored. `creating`: recorded, but the vendor's id is not known; `refused`: the vendor
+ * rejected it, and the client was told so at once. The others are what clients see; see `tasks/state.ts`.
  */
 export const storedTaskStates = ['creating', ...taskStates, 'refused'] as const
 export type StoredTaskState = (typeof storedTaskStates)[number]
 
 export type TaskError = { readonly code: string; readonly message: string }
 
-/** What is kept of an ask for as long as its task is: what its vendor's records leave out, and billing follows. */
+/** What is kept of an ask for as long as its task: what the vendor's record leaves out, and what billing depends on. */
 export type TaskFacts = VideoFacts & { readonly bound: Bound }
 
 export type TaskResult = VideoResult & {
-  /** Unix milliseconds: from then on the links lead nowhere. */
+  /** Unix milliseconds from which on the links no longer work. */
   readonly expiresAt: number
-  /** What the vendor gave, where links of ours stand in its place: its record holds them too. */
+  /** The vendor's own links, where ours replace them: they are in the vendor's record too, and are replaced there. */
   readonly vendorUrl?: string
   readonly vendorFrameUrl?: string
 }
 
-/** A price list as text can hold it: every price is a decimal number of picos. */
+/** A price list in a form that JSON can hold: every price is a decimal string of pico-dollars. */
 export type StoredPriceList = {
   readonly version: string
   readonly rates: StoredRates
   readonly tiers: readonly { readonly aboveInputTokens: number; readonly rates: StoredRates }[]
   readonly perImage: StoredRates
   readonly perSecond: StoredRates
-  /** Absent in what was kept before films had a price of their own. */
+  /** Absent in rows from before videos had a price of their own. */
   readonly perVideo?: StoredRates
   readonly perVideoToken: StoredRates
 }
@@ -51,21 +51,21 @@ export type TaskTable = {
   upstream_model: string
   upstream_id: string | null
   state: StoredTaskState
-  /** Nobody knows whether the vendor has it. */
+  /** Whether it is unknown if the vendor has the task. */
   in_doubt: boolean
-  /** How often it was sent: once, and once more where the first was surely not received. */
+  /** How often it was sent: once, and a second time where the vendor surely did not receive the first. */
   sends: number
   sent_at: number
-  /** What was asked, until the vendor has taken it; sent again from here. */
+  /** The ask, kept until the vendor has accepted it, so that it can be sent again. */
   ask: Json<VideoAsk | null>
   facts: Json<TaskFacts>
-  /** The vendor's own, as it said last. */
+  /** The vendor's own record, as it was last received. */
   record: Json<JsonObject | null>
   result: Json<TaskResult | null>
-  /** What the vendor counted, from when it said that the film is made. */
+  /** What the vendor counted, set once it says that the video is made. */
   usage: Json<Usage | null>
   failure: Json<TaskError | null>
-  /** What it is sold and bought for, whatever happens to prices while it runs. */
+  /** The prices it is sold at, and below those it is bought at, pinned for as long as it runs. */
   prices: Json<StoredPriceList>
   costs: Json<StoredPriceList>
   webhook_url: string | null
@@ -73,12 +73,12 @@ export type TaskTable = {
   updated_at: number
   finished_at: number | null
   deadline: number
-  /** Absent: nobody has to look at it again. */
+  /** Null: it is not polled again. */
   next_poll_at: number | null
   polls: number
-  /** Polls that told nothing, in a row; once the film is made, tries to have it. */
+  /** Inconclusive polls in a row; once the video is made, failed tries to fetch it. */
   failures: number
-  /** Times in a row that the vendor did not know it. */
+  /** How many times in a row the vendor did not know the task. */
   lost: number
   claim_owner: string | null
   claim_until: number | null
@@ -86,19 +86,19 @@ export type TaskTable = {
 
 export type WebhookEventState = 'pending' | 'delivered' | 'gone' | 'given-up'
 
-/** The outbox: at most one event of a task, written in the commit that ends the task, and delivered from here. */
+/** The outbox: at most one event per task, written in the commit that ends the task, and delivered from here. */
 export type WebhookEventTable = {
   id: string
   account_id: string
   task_id: string
   url: string
-  /** Of the url, for whoever paces deliveries. */
+  /** The host of `url`, by which deliveries are paced. */
   host: string
-  /** The very bytes that are signed and sent, however often. */
+  /** The exact bytes that are signed and sent in every attempt. */
   payload: string
   state: WebhookEventState
   attempts: number
-  /** Absent: it is not to be tried again. */
+  /** Null: it is not tried again. */
   next_at: number | null
   claim_owner: string | null
   claim_until: number | null
@@ -108,11 +108,11 @@ export type WebhookEventTable = {
 export type WebhookAttemptTable = {
   id: string
   event_id: string
-  /** As answered; 0 where no answer came. */
+  /** The receiver's HTTP status; 0 where no answer came. */
   status: number
-  /** Why there was none. */
+  /** Why no answer came. */
   why: string | null
-  /** How an answer that was not a yes begins. */
+  /** The beginning of an answer that was not a success. */
   excerpt: string | null
   duration_ms: number
   created_at: number
@@ -123,7 +123,7 @@ export type WebhookSecretTable = {
   account_id: string
   sealed: string
   created_at: number
-  /** Set when another takes its place. */
+  /** Set when another secret replaces it. */
   expires_at: number | null
 }
 

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 import type { Engine } from '../open.ts'
 
-/** `bigint` on both: on SQLite any declared type with INT in it has integer affinity. */
+/** `bigint` works on both engines: SQLite gives integer affinity to any declared type with INT in it. */
 export function ledger(engine: Engine): Migration {
   return {
     async up(db) {
@@ -30,7 +30,7 @@ async function createAccess(db: Kysely<unknown>): Promise<void> {
     .addColumn('created_at', 'bigint', (c) => c.notNull())
     .addCheckConstraint('account_covers_holds', sql`unlimited or posted - held >= 0`)
     .addCheckConstraint('account_held_positive', sql`held >= 0`)
-    // Far inside 64 bits: SQLite turns a sum that overflows into a float without a word.
+    // Far inside 64 bits, because SQLite silently turns a sum that overflows into a float.
     .addCheckConstraint('account_bounded', sql`abs(posted) <= 4000000000000000000 and held <= 4000000000000000000`)
     .execute()
   await db.schema.createIndex('account_name').unique().on('account').columns(['mode', 'name']).execute()
@@ -65,7 +65,7 @@ async function createMoney(db: Kysely<unknown>, engine: Engine): Promise<void> {
   await db.schema
     .createTable('hold')
     .addColumn('id', 'text', (c) => c.primaryKey())
-    // The account row is locked by the same transaction anyway, so this key costs nothing.
+    // The account row is locked by the same transaction anyway, so this foreign key costs nothing.
     .addColumn('account_id', 'text', (c) => c.notNull().references('account.id'))
     .addColumn('key_id', 'text', (c) => c.notNull())
     .addColumn('kind', 'text', (c) => c.notNull().check(sql`kind in ('request', 'task')`))
@@ -101,11 +101,14 @@ async function createMoney(db: Kysely<unknown>, engine: Engine): Promise<void> {
     .addColumn('account', 'text', (c) => c.notNull())
     .addColumn('amount', 'bigint', (c) => c.notNull())
     .addPrimaryKeyConstraint('entry_key', ['txn_id', 'account'])
-  // Most of an entry is its key: with row ids SQLite would write both twice, four times a request.
+  // Most of an entry is its key, which SQLite would write twice if the table had row ids, four times a request.
   await (engine === 'sqlite' ? entry.modifyEnd(sql`without rowid`) : entry).execute()
 }
 
-/** Not by `in`: SQLite makes a table of more than two values and searches it, a third of the time that a txn's row takes. */
+/**
+ * Not written as `in`: for more than two values SQLite builds a table and searches it, which takes a third of the time
+ * of inserting a txn row.
+ */
 function oneOf(column: string, words: readonly string[]): RawBuilder<unknown> {
   return sql.join(
     words.map((word) => sql`${sql.ref(column)} = ${sql.lit(word)}`),
@@ -114,7 +117,7 @@ function oneOf(column: string, words: readonly string[]): RawBuilder<unknown> {
 }
 
 async function createRecords(db: Kysely<unknown>): Promise<void> {
-  // No foreign keys here: a record of what happened must never fail for the sake of another row.
+  // No foreign keys here: a record of what happened must never be refused because another row is missing.
   await db.schema
     .createTable('request')
     .addColumn('id', 'text', (c) => c.primaryKey())
@@ -172,7 +175,7 @@ async function createSmallTables(db: Kysely<unknown>): Promise<void> {
     .execute()
 }
 
-/** The journal of money is append-only for everyone who is not the owner of the database. */
+/** Makes a table of the ledger append-only for everyone but the owner of the database. */
 async function refuseChanges(db: Kysely<unknown>, engine: Engine, table: string): Promise<void> {
   const message = `${table} is append-only: post a correction instead`
   if (engine === 'sqlite') {
@@ -184,7 +187,7 @@ async function refuseChanges(db: Kysely<unknown>, engine: Engine, table: string)
   }
   await sql`create function ${sql.ref(`${table}_refuse`)}() returns trigger language plpgsql as
     ${sql.lit(`begin raise exception '${message}'; end`)}`.execute(db)
-  // By statement, so that TRUNCATE is refused too.
+  // A statement-level trigger, so that TRUNCATE is refused too.
   await sql`create trigger ${sql.ref(`${table}_refuses_change`)} before update or delete or truncate on ${sql.table(table)}
     for each statement execute function ${sql.ref(`${table}_refuse`)}()`.execute(db)
 }

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** What nodes have leased of balances, answers kept for idempotency keys, and sums of usage by the hour. */
+/** Tables for what nodes have leased, for answers kept under Idempotency-Keys, and for usage summed by hour. */
 export function leases(): Migration {
   return {
     async up(db: Kysely<unknown>) {
@@ -60,7 +60,7 @@ const countedUnits = [
   'reasoning',
 ] as const
 
-/** One row an hour for what an account's key used of a model at a vendor: reports add these instead of every request. */
+/** One row per hour, account, key, model, capability and vendor: reports add these up instead of every request. */
 async function createRollup(db: Kysely<unknown>): Promise<void> {
   let table = db.schema
     .createTable('usage_hour')

@@ -2,13 +2,13 @@ import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 /**
- * What reconciling needs: postings in chains, so that an edit shows; the hold of a request, by which its record finds its
- * postings; and what was recorded of an attempt before the vendor's bill said otherwise.
+ * What reconciliation needs: hash chains over postings, so that an edit is visible; the hold of a request, under which
+ * its postings are looked up; and the cost of an attempt before the vendor's bill corrected it.
  */
 export function chains(): Migration {
   return {
     async up(db: Kysely<unknown>) {
-      // Empty in the rows of a version that knew no chains: how many those are stands in the chain without a name.
+      // Null in rows of versions without chains; the chain with the empty id records how many such rows there are.
       for (const column of ['chain', 'hash'] as const) {
         await db.schema.alterTable('txn').addColumn(column, 'text').execute()
       }

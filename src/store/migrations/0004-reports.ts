@@ -1,12 +1,16 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** What reports need at ten million requests: the newest of everybody, and sums by the day beside those by the hour. */
+/**
+ * What reports need at ten million requests: an index for the newest requests of all accounts, and sums by day beside
+ * those by hour.
+ */
 export function reports(): Migration {
   return {
     async up(db: Kysely<unknown>) {
-      // The time alone: rows of one millisecond are few and sorted as they are read, while ids would triple the index.
-      // On a large table an operator may have built it beforehand, without anybody waiting for it: docs/operators.md.
+      // The time alone: the few rows of one millisecond are sorted as they are read, while adding the id would triple
+      // the index. On a large table an operator may have built it beforehand, without blocking requests:
+      // docs/operators.md.
       await db.schema.createIndex('request_created').ifNotExists().on('request').column('created_at').execute()
       await createDays(db)
     },

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/** Asynchronous video: tasks, the outbox of their ends, what became of deliveries, and accounts' signing secrets. */
+/** Asynchronous video: tasks, the outbox of their webhook events, delivery attempts, and accounts' signing secrets. */
 export function tasks(): Migration {
   return {
     async up(db: Kysely<unknown>) {
@@ -53,13 +53,14 @@ async function createTask(db: Kysely<unknown>): Promise<void> {
     .addColumn('claim_owner', 'text')
     .addColumn('claim_until', 'bigint')
     .execute()
-  // What spending caps ask for.
+  // Spending caps add up an account's open task holds.
   await sql`create index hold_task on hold (account_id) where state = 'open' and kind = 'task'`.execute(db)
-  // What is due, channel by channel: each has a pace of its own. Tasks that are over are not in it.
+  // Due tasks are found channel by channel, since each channel is polled at its own pace. Tasks that are no longer
+  // polled are not in this index.
   await sql`create index task_due on task (channel, next_poll_at) where next_poll_at is not null`.execute(db)
   await db.schema.createIndex('task_account').on('task').columns(['account_id', 'created_at', 'id']).execute()
   await db.schema.createIndex('task_created').on('task').columns(['created_at', 'id']).execute()
-  // Whoever asks with the vendor's id is served by it; and one task of a vendor is never taken for two of ours.
+  // Serves lookups by the vendor's id, and keeps one vendor task from being recorded as two of ours.
   await sql`create unique index task_upstream on task (upstream_id, channel) where upstream_id is not null`.execute(db)
 }
 
@@ -68,7 +69,7 @@ async function createOutbox(db: Kysely<unknown>): Promise<void> {
     .createTable('webhook_event')
     .addColumn('id', 'text', (c) => c.primaryKey())
     .addColumn('account_id', 'text', (c) => c.notNull())
-    // One event of a task, whoever ends it how often.
+    // At most one event per task, no matter which node ends the task or how often.
     .addColumn('task_id', 'text', (c) => c.notNull().unique().references('task.id'))
     .addColumn('url', 'text', (c) => c.notNull())
     .addColumn('host', 'text', (c) => c.notNull())

@@ -2,8 +2,8 @@ import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
 /**
- * Which attempts a customer paid for. Empty where a version wrote that did not say: no row is touched, since a table that is
- * rewritten is closed to everybody for as long as that takes, and older nodes go on writing rows without it.
+ * Which attempts a customer paid for. Null in rows of older versions: existing rows are not filled in, since rewriting
+ * the table would lock it for as long as that takes, and older nodes keep writing rows without the column.
  */
 export function delivered(): Migration {
   return {
