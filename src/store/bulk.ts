@@ -5,7 +5,7 @@ import { foldsWrites } from './together.ts'
 type Bound = string | number | bigint | boolean | null
 type Row<T extends keyof Schema> = { readonly [C in keyof Schema[T]]: Bound }
 
-/** Inserts any number of rows, and says how many of them were not there yet; those that were stay as they are. */
+/** Inserts any number of rows, leaves existing ones as they are, and gives how many were new. */
 export async function insertNew<T extends BulkTable>(tx: Tx, table: T, rows: readonly Row<T>[]): Promise<number> {
   if (rows.length === 0) return 0
   return foldsWrites(tx) ? insertAsJson(tx, table, rows) : insertInBlocks(tx, table, rows)
@@ -13,7 +13,7 @@ export async function insertNew<T extends BulkTable>(tx: Tx, table: T, rows: rea
 
 type BulkTable = 'txn' | 'entry' | 'request' | 'attempt'
 
-/** PostgreSQL waits on the way there and back: one statement with one parameter, an array of arrays as JSON. */
+/** On PostgreSQL round trips cost the most: one statement with one parameter, an array of arrays as JSON. */
 async function insertAsJson<T extends BulkTable>(tx: Tx, table: T, rows: readonly Row<T>[]): Promise<number> {
   const columns = columnsOf(table)
   const values = JSON.stringify(rows.map((row) => columns.map((column) => writable(row[column]))))
@@ -28,9 +28,9 @@ async function insertAsJson<T extends BulkTable>(tx: Tx, table: T, rows: readonl
   return run(tx, text, [values])
 }
 
-// On SQLite nothing travels, and a value bound to a placeholder is cheaper than the same value read out of JSON: half the
-// time of the whole insertion, measured with blocks of so many rows. Larger ones gain nothing more. The few sizes keep the
-// number of statements small, each of which is prepared once.
+// SQLite runs in our process, where binding a value to a placeholder is cheaper than reading it out of JSON: with
+// blocks of this many rows the whole insertion took half the time, and larger blocks gained nothing more. The sizes are
+// few, so that few statements have to be prepared.
 const blockSizes = [100, 20, 4, 1] as const
 
 async function insertInBlocks<T extends BulkTable>(tx: Tx, table: T, rows: readonly Row<T>[]): Promise<number> {
@@ -56,7 +56,7 @@ function blockText(table: BulkTable, columns: readonly string[], size: number): 
 }
 
 async function run(tx: Tx, text: string, values: readonly Bound[]): Promise<number> {
-  // Not handed to `raw`, which would freeze them: on a thousand values that takes longer than to insert them.
+  // The values bypass `raw`, which would freeze them: for a thousand values that takes longer than inserting them.
   const { numAffectedRows } = await tx.executeQuery({ ...CompiledQuery.raw(text), parameters: values })
   return Number(numAffectedRows)
 }

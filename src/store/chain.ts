@@ -5,12 +5,12 @@ import type { Queries, Tx, TxnTable } from './schema.ts'
 import type { Write } from './together.ts'
 
 /**
- * Postings stand in chains: each carries its place and a hash over its content, its entries and the hash before it, so
- * that a row that was changed, removed or slipped in later shows. It shows a careless or a hidden edit, not one by
- * somebody who writes every hash behind it anew: against that the ends of the chains are to be kept elsewhere.
+ * Postings are linked in hash chains: each carries its place and a hash over its content, its entries and the hash
+ * before it, so that a row that was changed, removed or inserted later is detected. This catches a careless or hidden
+ * edit, but not an editor who recomputes every later hash; against that, keep the ends of the chains elsewhere.
  *
- * A chain belongs to whoever posts one after another anyway, so that it makes nobody wait who would not: a node's turns
- * to the node, everything that is booked at once to its account, and repairs to the platform.
+ * Each chain belongs to a writer that posts sequentially anyway, so that chaining adds no waiting: a node's turns use
+ * the node's chain, everything booked at once its account's, and repairs the platform's.
  */
 export const platformChain = 'platform'
 
@@ -18,7 +18,7 @@ export type EntryRow = { readonly txn_id: string; readonly account: string; read
 export type TxnRow = Required<Insertable<TxnTable>>
 export type UnlinkedTxn = Omit<TxnRow, 'chain' | 'seq' | 'hash'>
 
-/** The end of a chain, and what is being added to it. */
+/** The current end of a chain, to which postings are added. */
 export class Chain {
   readonly #id: string
   #seq: number
@@ -36,21 +36,21 @@ export class Chain {
     return { ...txn, chain: this.#id, seq: this.#seq, hash: this.#hash }
   }
 
-  /** Keeps the new end; in the same transaction as what was added. */
+  /** The write that stores the new end, in the transaction that inserts what was added. */
   end(db: Queries): Write {
     return db.updateTable('chain').set({ seq: this.#seq, hash: this.#hash }).where('id', '=', this.#id)
   }
 }
 
 /**
- * The chain is ours until the transaction ends. First of all locks but the hold's own: whoever took an account's row
- * before its chain could wait for somebody who waits for that row.
+ * Locks the chain until the transaction ends. This lock is taken before all others but the hold's own: a transaction
+ * that locked an account's row before its chain could deadlock with one that waits for that row.
  */
 export async function lockChain(tx: Tx, id: string): Promise<Chain> {
   const end = await tx
     .insertInto('chain')
     .values({ id, seq: 0, hash: '' })
-    // An update that changes nothing locks the row and reads what the last holder of it wrote.
+    // An update that changes nothing locks the row and reads what its last holder wrote.
     .onConflict((conflict) => conflict.column('id').doUpdateSet((eb) => ({ seq: eb.ref('chain.seq') })))
     .returning(['id', 'seq', 'hash'])
     .executeTakeFirstOrThrow()
@@ -59,7 +59,10 @@ export async function lockChain(tx: Tx, id: string): Promise<Chain> {
 
 export type Place = { readonly chain: string; readonly seq: number; readonly before: string }
 
-/** Over every column, in this order for ever: a new column of `txn` is not part of it. */
+/**
+ * The columns and their order are fixed for ever, since stored hashes depend on them: a new column of `txn` is not
+ * hashed.
+ */
 export function hashOf(place: Place, txn: UnlinkedTxn, entries: readonly EntryRow[]): string {
   const moved = entries.map(({ account, amount }) => `${account} ${amount}`).toSorted()
   const content = JSON.stringify([

@@ -9,7 +9,9 @@ const pageSize = 1_000
 
 type Linked = Selectable<TxnTable> & { readonly chain: string; readonly seq: number }
 
-/** I8: every chain is whole. Of a broken one the first bad place is told; what stands behind it says nothing new. */
+/**
+ * I8: every chain is whole. Reports only the first bad place of a broken chain, since every later hash depends on it.
+ */
 export async function brokenChains(tx: Tx): Promise<Breach[]> {
   const ends = await tx.selectFrom('chain').selectAll().orderBy('id').execute()
   const breaches = await unlinked(tx, ends.find(({ id }) => id === '')?.seq ?? 0)
@@ -30,7 +32,7 @@ export async function brokenChains(tx: Tx): Promise<Breach[]> {
   return breaches
 }
 
-/** Rows from before there were chains are counted: one more was slipped in. */
+/** Postings from before chains existed are only counted: one more than expected was inserted later. */
 async function unlinked(tx: Tx, expected: number): Promise<Breach[]> {
   const { rows } = await tx
     .selectFrom('txn')

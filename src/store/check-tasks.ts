@@ -3,8 +3,8 @@ import type { Breach } from './check.ts'
 import type { Tx } from './schema.ts'
 
 /**
- * I7: a task that is over has exactly one resolution, the one that its state says, and one event where it was to tell
- * somebody; one that is not over has neither. And no money is an open hold for a task that does not exist.
+ * I7: a finished task has exactly one resolution, the one that its state implies, and one event if it has a webhook; an
+ * unfinished task has neither. No hold is open for a task that does not exist.
  */
 export async function wrongTasks(tx: Tx): Promise<Breach[]> {
   return [...(await wrongResolutions(tx)), ...(await strayHolds(tx)), ...(await wrongEvents(tx))]

@@ -14,12 +14,16 @@ export type Breach = {
 }
 
 /**
- * Checks the books against themselves, in one consistent view; no breach is a balanced ledger.
- * I1 entries of a posting sum to zero. I2 a balance is the sum of its entries. I3 what is held is the sum of open holds and leases.
- * I4 a hold ends at most once, and as its state says; none is open past its deadline. I5 no charge exceeds its hold, and
- * a request's record shows what was charged. I6 what is owed to a vendor is the cost of its attempts; the other half of
- * it, that its bill says the same, takes the bill. I7 a task that is over has one resolution and one event. I8 the chains
- * of postings are whole.
+ * Checks the books against themselves, in one consistent snapshot; a balanced ledger gives no breach.
+ * I1: the entries of a posting sum to zero.
+ * I2: a balance is the sum of its entries.
+ * I3: what an account has held is the sum of its open holds and leases.
+ * I4: a hold ends at most once, and as its state says; none is open past its deadline.
+ * I5: no charge exceeds its hold, and a request's record shows what was charged.
+ * I6: what is owed to a vendor is the cost of its attempts. That the vendor's bill agrees can only be checked with the
+ * bill.
+ * I7: a finished task has one resolution and one event.
+ * I8: the chains of postings are whole.
  */
 export async function checkLedger(store: Store): Promise<Breach[]> {
   const now = store.now()
@@ -48,7 +52,7 @@ async function unbalancedPostings(tx: Tx): Promise<Breach[]> {
 }
 
 async function wrongBalances(tx: Tx): Promise<Breach[]> {
-  // From both sides: an account without entries must stand at zero, and customer entries must have an account.
+  // Compared from both sides: an account without entries must stand at zero, and customer entries must have an account.
   const { rows } = await sql<{ id: string; posted: Nano | null; total: Nano }>`
     with booked as (
       select substr(account, 6) as id, cast(sum(amount) as bigint) as total

@@ -13,24 +13,26 @@ export type Correction = {
   readonly attempt: RecordedAttempt
   /** What the vendor's bill says. */
   readonly billed: Nano
-  /** What the customer gets back of the whole request: one of its attempts brings it along for all. */
+  /** What the customer gets back for the whole request; one of its attempts carries it for all. */
   readonly credit: Nano
   readonly usage: Usage | null
   readonly note: string
 }
 
-/** `changed`: somebody else corrected it in the meantime, and nothing was booked. */
+/** `changed`: the attempt or its request was corrected in the meantime, and nothing was booked. */
 export type Corrected = 'corrected' | 'changed'
 
-/** A request was charged anew, or an attempt corrected, since they were read: what was judged by that is void. */
+/**
+ * A request's charge or an attempt's cost has changed since it was read, so that the correction based on it is void.
+ */
 class ChangedMeanwhile extends Error {}
 
 /**
- * Brings attempts to what the vendor charges, all of them or none. The difference is ours; a customer can only get
+ * Sets attempts to what the vendor charges, all of them or none. We bear the difference; a customer can only get
  * something back.
  */
 export async function correctAttempts(store: Store, corrections: readonly Correction[]): Promise<Corrected> {
-  // In one order everywhere: two that correct the same ones must not wait for each other.
+  // Sorted by id, so that two processes that correct the same attempts cannot deadlock.
   const inOrder = corrections.toSorted((a, b) => (a.attempt.id < b.attempt.id ? -1 : 1))
   try {
     await store.transaction(async (tx) => {
@@ -51,7 +53,10 @@ export async function correctAttemptIn(tx: Tx, correction: Correction, now: numb
   return 'corrected'
 }
 
-/** Says whether it cost what we thought: otherwise it stays as it is. */
+/**
+ * Sets an attempt's cost to the billed one. False, with nothing changed, where the cost is no longer the one read
+ * before.
+ */
 async function setCost(tx: Tx, { attempt, billed }: Correction): Promise<boolean> {
   const owed = await tx
     .updateTable('attempt')
@@ -63,7 +68,10 @@ async function setCost(tx: Tx, { attempt, billed }: Correction): Promise<boolean
   return owed !== undefined
 }
 
-/** Records, sums, the chain and balances, in this order: each is locked until the end, and the busiest come last. */
+/**
+ * Writes records, sums, the chain and balances in this order: each stays locked until the commit, so the busiest come
+ * last.
+ */
 async function bookCorrections(tx: Tx, corrections: readonly Correction[], now: number): Promise<void> {
   for (const { attempt, credit } of corrections) {
     if (credit < 0n) throw new Error(`attempt ${attempt.id} would be charged for afterwards`)
@@ -110,7 +118,10 @@ async function giveBack(tx: Tx, accountId: string, credit: Nano): Promise<void> 
     .execute()
 }
 
-/** Reports add sums; they follow what is corrected. A request stands under one vendor there, its own or the last. */
+/**
+ * Applies a correction to the sums that reports add up. They count a request under one vendor: the one whose answer was
+ * delivered, or the last one called.
+ */
 async function addToSums(
   tx: Tx,
   request: RecordedRequest,
@@ -130,7 +141,7 @@ async function addToSums(
   if (under !== undefined) await correctUsage(tx, { ...request, vendor: under.vendor }, change)
 }
 
-/** A call that is on the vendor's bill and nowhere else becomes an attempt without a request; what it costs is our loss. */
+/** Records a call that only the vendor's bill knows as an attempt without a request; its cost is our loss. */
 export async function adoptAttempt(
   store: Store,
   found: {

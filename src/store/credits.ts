@@ -5,13 +5,13 @@ import type { Queries } from './schema.ts'
 export type BookedCredit = {
   readonly id: string
   readonly amount: Nano
-  /** The account of the ledger that it came from. */
+  /** The ledger account that the money came from. */
   readonly source: string
   readonly note: string | null
   readonly at: number
 }
 
-/** Where a credit stands in its account's chain. */
+/** A credit's position in its account's chain. */
 export async function placeOfCredit(
   db: Queries,
   { accountId, id }: { readonly accountId: string; readonly id: string },
@@ -20,7 +20,10 @@ export async function placeOfCredit(
   return row?.seq ?? undefined
 }
 
-/** Newest first; `before` is the place of the last of the page before. An index has them apart from what was charged. */
+/**
+ * Newest first; `before` is the position of the last credit of the page before. An index keeps credits apart from
+ * charges.
+ */
 export async function listCredits(
   db: Queries,
   page: { readonly accountId: string; readonly limit: number; readonly before?: number },

@@ -6,7 +6,10 @@ import type { HoldKind, HoldState, HoldTable, Queries, Schema, Tx } from './sche
 import { foldsWrites, type Write } from './together.ts'
 
 export type NewHold = {
-  /** Ours, never a client's: it is also the id of the posting that ends the hold, so that one can end it only once. */
+  /**
+   * Made by us, never by a client. It is also the id of the posting that ends the hold, so that a hold is posted only
+   * once.
+   */
   readonly id: string
   readonly accountId: string
   readonly keyId: string
@@ -14,7 +17,7 @@ export type NewHold = {
   readonly amount: Nano
   /** The price list that the settlement will use, whatever changes in between. */
   readonly priceVersion: string
-  /** From then on anyone may void it: later than the request can possibly last. */
+  /** From then on any node may void the hold. It is later than the request can possibly last. */
   readonly deadline: number
   readonly node: string
 }
@@ -22,10 +25,12 @@ export type NewHold = {
 export type Taken =
   | { outcome: 'held' }
   | { outcome: 'no-funds'; available: Nano }
-  /** Not there, or not enabled. */
+  /** The account does not exist or is disabled. */
   | { outcome: 'no-account' }
 
-/** `committing` is called when nothing but the commit is left: from then on it may be taken, whatever is heard of it. */
+/**
+ * `committing` is called just before the commit: from then on the hold may have been taken, even if no answer arrives.
+ */
 export async function takeHold(store: Store, hold: NewHold, committing?: () => void): Promise<Taken> {
   if (!foldsWrites(store.db)) {
     return store.transaction(async (tx) => {
@@ -48,7 +53,7 @@ export async function takeHold(store: Store, hold: NewHold, committing?: () => v
   return inserted.numInsertedOrUpdatedRows === 1n ? { outcome: 'held' } : refusal(store.db, hold.accountId)
 }
 
-/** Leaves behind that it has ended before it began. False where it has begun. */
+/** Inserts the hold as void, so that it can no longer be taken. False where it has been taken already. */
 export async function forestallHold(tx: Tx, hold: NewHold, now: number): Promise<boolean> {
   const inserted = await tx
     .insertInto('hold')
@@ -123,8 +128,8 @@ export type OpenHold = { readonly id: string; readonly accountId: string }
 export type Ended = { readonly amount: Nano; readonly priceVersion: string }
 
 /**
- * The compare-and-set that ends a hold: whoever gets the row books the money, in the same transaction. Everybody else
- * gets undefined, and must book nothing.
+ * The compare-and-set that ends a hold. The caller that gets the row books the money in the same transaction; every
+ * other caller gets undefined and must book nothing.
  */
 export async function endHold(
   tx: Tx,
@@ -154,8 +159,8 @@ export async function holdState(tx: Tx, hold: OpenHold): Promise<HoldState | 'ab
 }
 
 /**
- * Gives the held amount back and takes the charge. Last of a transaction: the account's row is the busy one. The hold's
- * foreign key says that it is there.
+ * Gives the held amount back and takes the charge. Goes last in a transaction, because the account's row is the busy
+ * one. The hold's foreign key guarantees that the row exists.
  */
 export function releaseOf(tx: Tx, accountId: string, held: Nano, charge: Nano): Write {
   if (charge < 0n || charge > held) throw new Error(`a charge of ${charge} nano on a hold of ${held}`)

@@ -18,7 +18,7 @@ export async function leasedOf(db: Queries, accountId: string): Promise<Nano> {
 export type Reclaimed =
   | { readonly outcome: 'reclaimed'; readonly leases: readonly { accountId: string; amount: Nano }[] }
   | { readonly outcome: 'absent' }
-  /** It spoke to the database since `silentSince`. */
+  /** The node spoke to the database since `silentSince`. */
   | { readonly outcome: 'alive'; readonly seenAt: number }
 
 /** When a node last spoke to the database; undefined where there is no such node. */
@@ -27,9 +27,9 @@ export async function nodeSeenAt(db: Queries, node: string): Promise<number | un
 }
 
 /**
- * For a node whose disk is gone: what it had leased goes back to its accounts, and the node is fenced off. What its
- * requests had charged by then is in no record; customers are not charged for it, and vendors' bills will tell. Their
- * Idempotency-Keys are used up, since vendors may have been paid.
+ * For a node whose disk is gone: returns its leases to their accounts and fences the node off. What its requests had
+ * charged by then is in no record: customers are not charged for it, and vendors' bills will show it. The
+ * Idempotency-Keys of those requests are used up, since vendors may have been paid.
  */
 export async function reclaimNode(
   store: Store,
@@ -47,7 +47,7 @@ export async function reclaimNode(
       const seenAt = await nodeSeenAt(tx, node)
       return seenAt === undefined ? { outcome: 'absent' } : { outcome: 'alive', seenAt }
     }
-    // What became of them nobody knows. Whoever comes back for one is not to find it running for a day.
+    // The outcome of its running requests is unknown. A client that retries one must not find it running for a day.
     await closeAbandonedIn(tx, node, 'all')
     const rows = await tx
       .deleteFrom('lease')

@@ -18,15 +18,18 @@ export type Settlement = {
   readonly usage: Usage | null
   readonly request: RequestRecord
   readonly attempts: readonly AttemptRecord[]
-  /** Who bears what the vendor reports beyond the hold: we, or nobody yet where the report cannot be true. */
+  /**
+   * Where the cost that the vendor reports beyond the hold is booked: our loss, or suspense if the report cannot be
+   * true.
+   */
   readonly excessTo?: ExcessTo
 }
 
-/** `already-ended` changes nothing: somebody else booked this hold, or there is none. */
+/** `already-ended` changes nothing: the hold has been ended by another caller, or does not exist. */
 export type AlreadyEnded = { outcome: 'already-ended'; state: HoldState | 'absent' }
 export type Settled = { outcome: 'settled'; charge: Nano; excess: Nano } | AlreadyEnded
 
-/** `committing` is called when nothing but the commit is left: from then on it may be settled, whatever is heard of it. */
+/** `committing` is called just before the commit: from then on the hold may be settled, even if no answer arrives. */
 export async function settleHold(store: Store, settlement: Settlement, committing?: () => void): Promise<Settled> {
   return store.transaction(async (tx) => {
     const settled = await settleHoldIn(tx, settlement, store.now())
@@ -46,7 +49,7 @@ export async function settleHoldIn(tx: Tx, settlement: Settlement, now: number):
   const entries = saleEntries({ ...settlement, accountId: hold.accountId, model: request.model, charge, excess })
   const { priceVersion } = ended
   const chain = await lockChain(tx, hold.accountId)
-  // Sums before balances, as everywhere: two that lock both must not wait for each other.
+  // Sums are locked before balances, as everywhere, so that two transactions that lock both cannot deadlock.
   await addUsage(tx, [usedBy({ accountId: hold.accountId, request, attempts, cost: charge, usage })])
   await together(tx, [
     ...postingOf(tx, chain, { id: hold.id, kind: 'settle', holdId: hold.id, priceVersion, usage, basis, now, entries }),
@@ -59,9 +62,9 @@ export async function settleHoldIn(tx: Tx, settlement: Settlement, now: number):
 
 export type Voiding = {
   readonly hold: OpenHold
-  /** Absent in recovery: nobody knows any more what was answered. */
+  /** Absent in recovery, where it is no longer known what was answered. */
   readonly request?: RequestRecord
-  /** What they cost is our loss, since nothing was delivered. */
+  /** Their cost is our loss, since nothing was delivered. */
   readonly attempts?: readonly AttemptRecord[]
   readonly note?: string
 }
@@ -98,7 +101,7 @@ export async function voidHoldIn(tx: Tx, voiding: Voiding, now: number): Promise
 }
 
 /**
- * For a hold of which nobody knows whether it was taken: afterwards it is not, and cannot be any more. A statement that was
+ * For a hold that may or may not have been taken: afterwards it is not, and can no longer be. A statement that was
  * given up may still be carried out, and then finds the id in use.
  */
 export async function forsakeHold(store: Store, hold: NewHold): Promise<void> {
@@ -110,30 +113,33 @@ export async function forsakeHold(store: Store, hold: NewHold): Promise<void> {
 
 // Bounds the memory of recovery, not its work.
 const recoveryPage = 500
-// What a line of the log can show.
+// As many as one line of the log can show.
 const failedMax = 20
 
 export type Recovered = {
   readonly voided: readonly string[]
   /**
-   * The first of them, each with what is wrong with it: its books are broken, and not those of the others, whose money is
-   * to be free.
+   * The first holds that could not be voided, each with the reason. Recovery goes on past them, because the broken
+   * books of one hold must not keep the money of the others locked.
    */
   readonly failed: readonly string[]
 }
 
 type Overdue = {
   readonly now: number
-  /** Of those that this process took. Their deadline says nothing where the time of day was set forward. */
+  /**
+   * Whether this process is still working on a hold that it took. The deadline alone would void such a hold where the
+   * time of day was set forward.
+   */
   readonly isAtWork?: (holdId: string) => boolean
 }
 
-/** Voids requests that nobody can be working on any more. Tasks are theirs who poll them. */
+/** Voids the holds of requests that no node can be working on any more. Holds of tasks are left to the poller. */
 export async function recoverHolds(store: Store, { now, isAtWork }: Overdue): Promise<Recovered> {
   return recover(store, openRequestHolds(store.db).where('deadline', '<', now), isAtWork)
 }
 
-/** At the start of the only node there is: whoever held these is dead. */
+/** Called when the only node starts: the process that took these holds is dead. */
 export async function recoverAll(store: Store): Promise<Recovered> {
   return recover(store, openRequestHolds(store.db))
 }

@@ -19,7 +19,10 @@ export type LedgerPosting = {
   readonly note?: string | null
 }
 
-/** The writes of a posting at the end of a chain: double entry, never changed afterwards. One posting to a statement. */
+/**
+ * The writes that append a posting to a chain: double entry, never changed afterwards. A statement takes only one
+ * posting, since each updates the end of the chain.
+ */
 export function postingOf(tx: Tx, chain: Chain, posting: LedgerPosting): Write[] {
   const rows = posting.entries.rows(posting.id)
   const unlinked = {
@@ -61,7 +64,10 @@ export class Entries extends Map<string, Nano> {
   }
 }
 
-/** A sale as both ways of booking know it: what the customer pays, what nobody pays, and what vendors are owed. */
+/**
+ * A sale as strict and leased billing both book it: what the customer pays, what no customer pays, and what vendors are
+ * owed.
+ */
 export type Sold = {
   readonly accountId: string
   readonly model: string
@@ -71,7 +77,7 @@ export type Sold = {
   readonly attempts: readonly AttemptRecord[]
 }
 
-/** Where a cost goes that no customer pays: lost, or waiting for somebody to find out. */
+/** The ledger account of a cost that no customer pays: our loss, or suspense until an operator clears it up. */
 export type ExcessTo = 'platform:loss' | 'suspense'
 
 export function saleEntries({ accountId, model, charge, excess, excessTo = 'platform:loss', attempts }: Sold): Entries {
@@ -85,7 +91,10 @@ export function saleEntries({ accountId, model, charge, excess, excessTo = 'plat
   return entries
 }
 
-/** The customer pays up to the hold. A vendor's number beyond it is a cost somebody bears; an estimate was only a guess. */
+/**
+ * The customer pays up to the hold. A price beyond it by the vendor's count is a cost that is booked as excess; one by
+ * our estimate is only a guess, and is dropped.
+ */
 export function chargeWithin(held: Nano, price: Nano, basis: Basis): { charge: Nano; excess: Nano } {
   const charge = price < held ? price : held
   return { charge, excess: nano(basis === 'estimated' ? 0n : price - charge) }

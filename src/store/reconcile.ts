@@ -8,9 +8,9 @@ export type RecordedAttempt = {
   readonly id: string
   readonly vendor: string
   readonly cost: Nano
-  /** Whether it is one of those that the customer paid for. */
+  /** Whether the customer paid for this attempt. */
   readonly delivered: boolean
-  /** Absent where the call was found on a bill and nowhere else. */
+  /** Absent where only the vendor's bill knows of the call. */
   readonly request: RecordedRequest | undefined
 }
 
@@ -65,8 +65,8 @@ export async function attemptsByIds(db: Queries, ids: readonly string[]): Promis
 }
 
 /**
- * The attempts that each of these requests was charged for, by their ids and in their order. None of a request where one
- * more may have been among them.
+ * The ids of the attempts that each of these requests was charged for, in ascending order. Leaves out a request where
+ * it is uncertain whether another of its attempts was among them.
  */
 export async function deliveredAttempts(db: Queries, requestIds: readonly string[]): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>()
@@ -96,8 +96,8 @@ type Delivery = {
 }
 
 /**
- * Where nobody said, what was recorded at a cost had delivered, and what the vendor refused had not. Of the rest nobody
- * knows: after a crash the cost of all choices was put on the last of them.
+ * In rows without `delivered`, an attempt recorded at a cost had delivered, and one that the vendor refused had not. Of
+ * the rest it is unknown: after a crash the cost of all choices was put on the last attempt.
  */
 function hasDelivered(row: Delivery): boolean | undefined {
   if (row.delivered !== null) return row.delivered
@@ -153,7 +153,7 @@ function toRequest(row: Row): RecordedRequest | undefined {
   }
 }
 
-/** Where a vendor's model has been called before; the newest such call says which vendor that was. */
+/** The vendor to which the newest call of this upstream model went, if it was ever called. */
 export async function vendorOfModel(db: Queries, upstreamModel: string): Promise<string | undefined> {
   const row = await db
     .selectFrom('attempt')
@@ -165,7 +165,10 @@ export async function vendorOfModel(db: Queries, upstreamModel: string): Promise
   return row?.vendor
 }
 
-/** Everything under which a call may be under way, or lie in the journal of a node that is gone. */
+/**
+ * All open leases and request holds: a call on one of them may be under way, or be known only to the journal of a node
+ * that is gone.
+ */
 export type Claims = {
   readonly leases: readonly {
     readonly node: string

@@ -12,7 +12,7 @@ export type Used = {
   readonly keyId: string
   readonly model: string
   readonly capability: Capability
-  /** Whose answer was delivered, or who was asked last; '' where nobody was. */
+  /** The vendor whose answer was delivered, or the last one called; '' where none was called. */
   readonly vendor: string
   readonly createdAt: number
   readonly cost: Nano
@@ -70,8 +70,8 @@ const summed = ['requests', 'cost', 'vendor_cost', ...summedColumns] as const
 const columns = [...identity, ...summed]
 
 /**
- * Adds requests to the sums of their hours and days, in the transaction that books them: a report never differs from the
- * books. On PostgreSQL by one statement, which does the hours first, as everybody does who changes both.
+ * Adds requests to the sums of their hours and days, in the transaction that books them, so that a report never differs
+ * from the books. PostgreSQL does it in one statement, hours first, as every transaction that changes both does.
  */
 export async function addUsage(tx: Tx, used: readonly Used[]): Promise<void> {
   if (used.length === 0) return
@@ -85,7 +85,7 @@ export async function addUsage(tx: Tx, used: readonly Used[]): Promise<void> {
   await tx.executeQuery(CompiledQuery.raw(statements.days, [days]))
 }
 
-/** Money that turns out to be otherwise later. */
+/** Changes the money in the sums after a request or its attempts were corrected. */
 export async function correctUsage(
   tx: Tx,
   of: Omit<Used, 'cost' | 'vendorCost' | 'usage'>,
@@ -111,7 +111,7 @@ export async function correctUsage(
   }
 }
 
-/** In one order everywhere: two nodes that add to the same rows must not wait for each other. */
+/** Sorted, so that two nodes that add to the same rows cannot deadlock. */
 function jsonOf(sums: Sums): string {
   const rows = [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1))
   return JSON.stringify(rows.map(([, row]) => columns.map((column) => text(row[column]))))
@@ -131,7 +131,7 @@ function hoursOf(used: readonly Used[]): Sums {
     sum.cost = nano(sum.cost + one.cost)
     sum.vendor_cost = nano(sum.vendor_cost + one.vendorCost)
     if (one.usage === null) continue
-    // Those that it has, not all there are: most have two or three of them.
+    // Goes through the units that this usage has, mostly two or three, instead of all that exist.
     for (const unit in one.usage) {
       if (isCounted(unit)) sum[unitColumns[unit]] += one.usage[unit] ?? 0
     }
@@ -141,7 +141,7 @@ function hoursOf(used: readonly Used[]): Sums {
   return sums
 }
 
-/** From the hours, of which there are few where there are many requests. */
+/** Summed from the hours, which are few even where requests are many. */
 function daysOf(hours: Sums): Sums {
   const sums = new Map<string, UsageHourTable>()
   for (const row of hours.values()) {
@@ -199,7 +199,7 @@ function insertInto(table: 'usage_hour' | 'usage_day', engine: 'postgres' | 'sql
 const statements = {
   hours: insertInto('usage_hour', 'sqlite', '?'),
   days: insertInto('usage_day', 'sqlite', '?'),
-  // What stands in WITH and is not read from runs after the rest.
+  // PostgreSQL runs a write in WITH that nothing reads from after the main statement, so the hours come first.
   folded: `with days as (${insertInto('usage_day', 'postgres', '$2')}) ` + insertInto('usage_hour', 'postgres', '$1'),
 }
 

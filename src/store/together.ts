@@ -11,8 +11,8 @@ export function foldsWrites(db: Queries): boolean {
 
 /**
  * Sends independent writes of one transaction: on PostgreSQL as parts of one statement, which saves a round trip for
- * each while a busy account waits; on SQLite, where nothing travels, one after another. They must not read what another
- * of them writes, since PostgreSQL shows each the state before all.
+ * each while a busy account waits; on SQLite, which has no round trips, one after another. No write may read what
+ * another of them writes, since PostgreSQL shows each the state before all.
  */
 export async function together(tx: Tx, writes: readonly Write[]): Promise<void> {
   if (!foldsWrites(tx)) {

@@ -4,7 +4,7 @@ import { requestRow } from './requests.ts'
 import { json } from './rows.ts'
 import type { Posting } from './turns.ts'
 
-/** What a leased hold leaves in the books, row by row. */
+/** The entries that a leased hold leaves in the books; below are the rows of its txn and its request. */
 export function entriesOf(posting: Posting) {
   return saleEntries({ ...posting, model: posting.request.model }).rows(posting.holdId)
 }

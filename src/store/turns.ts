@@ -12,7 +12,7 @@ import type { Basis, Tx } from './schema.ts'
 import { foldsWrites } from './together.ts'
 import { entriesOf, requestOf, txnRow } from './turn-rows.ts'
 
-/** Which process of which node speaks. A new process takes a new epoch; whatever an older one still says is refused. */
+/** Which process of which node is writing. A new process takes a new epoch, and writes of an older one are refused. */
 export type Identity = { readonly node: string; readonly epoch: number }
 
 /** How a leased hold ended, with everything that is to be kept of it. */
@@ -23,9 +23,9 @@ export type Posting = {
   readonly priceVersion: string
   /** What the customer pays, never more than the hold. */
   readonly charge: Nano
-  /** What the vendor's number says beyond the hold. */
+  /** The part of the price, by the vendor's count, that exceeds the hold. */
   readonly excess: Nano
-  /** Who bears it, where that is not us: nobody yet, since the number cannot be true. */
+  /** Where the excess is booked if it is not our loss: suspense, since the vendor's number cannot be true. */
   readonly excessTo?: ExcessTo
   readonly basis: Exclude<Basis, 'manual'>
   readonly usage: Usage | null
@@ -35,7 +35,10 @@ export type Posting = {
 
 /** Everything a node wants of the database at one moment, done in one commit or not at all. */
 export type Turn = {
-  /** One more than the number of the turn before. After a lost answer the number kept here tells whether it took place. */
+  /**
+   * One more than the number of the turn before. After a lost answer the number in the database tells whether the turn
+   * took place.
+   */
   readonly number: number
   readonly postings: readonly Posting[]
   readonly takes: readonly Take[]
@@ -44,15 +47,15 @@ export type Turn = {
 
 export type Take = {
   readonly accountId: string
-  /** What is asked for now. */
+  /** The amount that is needed now. */
   readonly need: Nano
-  /** What would be welcome beside it, so that the next requests need not ask. */
+  /** What to lease beyond that if possible, so that the next requests need not ask. */
   readonly extra: Nano
 }
 
 export type Grant =
   | { readonly kind: 'granted'; readonly amount: Nano }
-  /** Less than was needed, all there was. */
+  /** All there was, which is less than was needed. */
   | { readonly kind: 'short'; readonly amount: Nano }
   | { readonly kind: 'no-account' }
 
@@ -66,7 +69,7 @@ export class Fenced extends Error {
   }
 }
 
-/** Takes a new epoch: from then on the process before it is fenced off. Also says which of these holds are posted already. */
+/** Takes a new epoch, which fences off the process before it. Also gives which of these holds are posted already. */
 export async function openNode(
   store: Store,
   node: string,
@@ -95,9 +98,9 @@ async function knownIn(tx: Tx, table: 'txn' | 'request', ids: readonly string[])
 }
 
 /**
- * Whether the turn whose answer was lost took place: then the number here is its own. Otherwise the number after it is
- * put here, so that it cannot take place any more, however late it arrives or how slow its commit was; asking again
- * gives the same answer.
+ * Finds out whether the turn whose answer was lost took place: then the node's number in the database is that turn's.
+ * Otherwise the number after it is written, so that the turn can no longer take place, however late it arrives or how
+ * slow its commit is; asking again gives the same answer.
  */
 export async function readStanding(store: Store, { node, epoch }: Identity, unknown: number): Promise<Standing> {
   return store.transaction(async (tx) => {
@@ -114,7 +117,7 @@ export async function readStanding(store: Store, { node, epoch }: Identity, unkn
   })
 }
 
-/** One commit: the epoch is checked, postings are booked, what is not needed is given back, and more is leased. */
+/** One commit that checks the epoch, books postings, gives back what is not needed, and leases more. */
 export async function takeTurn(store: Store, identity: Identity, turn: Turn): Promise<Map<string, Grant>> {
   try {
     return await store.transaction((tx) => turnIn(tx, identity, turn, { now: store.now(), postings: 'new' }))
@@ -124,7 +127,10 @@ export async function takeTurn(store: Store, identity: Identity, turn: Turn): Pr
   }
 }
 
-/** Some of a turn's postings are in the books already. A node sends none of those, so they are looked for only then. */
+/**
+ * Some of a turn's postings are in the books already. A node normally sends none of those, so they are only looked for
+ * after this error.
+ */
 class PostedBefore extends Error {}
 
 async function turnIn(
@@ -148,8 +154,8 @@ async function turnIn(
   const changes = changesOf(turn, spent)
   const takes = new Map(turn.takes.map((take) => [take.accountId, take]))
   const grants = new Map<string, Grant>()
-  // Each account once, and in order of id, as everywhere: two nodes that lock the same accounts must not wait for each
-  // other, whatever each wants of them.
+  // Each account is locked once and in order of id, as everywhere, so that two nodes that lock the same accounts cannot
+  // deadlock, whatever each wants of them.
   for (const accountId of new Set([...changes.keys(), ...takes.keys()].toSorted())) {
     const change = changes.get(accountId)
     const take = takes.get(accountId)
@@ -159,7 +165,7 @@ async function turnIn(
   return grants
 }
 
-/** What the books have of some postings: the ids of txns and of requests. */
+/** Which of some postings the books already have, by the ids of their txns and requests. */
 type Known = { readonly txns: ReadonlySet<string>; readonly requests: ReadonlySet<string> }
 
 const nothing: Known = { txns: new Set(), requests: new Set() }
@@ -186,7 +192,7 @@ async function post(
   if (news.length > 0) {
     const chain = await lockChain(tx, node)
     const txns = news.map(({ posting, entries }) => chain.add(txnRow(posting, now), entries))
-    // One that is there already would leave a hole in the chain.
+    // Skipping a row that already exists would leave a gap in the hash chain.
     if ((await insertNew(tx, 'txn', txns)) < txns.length) throw new PostedBefore()
     await chain.end(tx).execute()
     const entries = news.flatMap(({ entries }) => entries)
@@ -194,7 +200,7 @@ async function post(
   }
   const recorded = new Set(known.requests)
   const unrecorded = postings.filter(({ request }) => !recorded.has(request.id) && recorded.add(request.id))
-  // One that is there already would be added to the sums a second time.
+  // A request that is already recorded would be added to the sums a second time.
   if ((await insertNew(tx, 'request', unrecorded.map(requestOf))) < unrecorded.length) throw new PostedBefore()
   await insertNew(
     tx,
@@ -224,7 +230,9 @@ function changesOf(turn: Turn, spent: ReadonlyMap<string, bigint>): Map<string, 
   return changes
 }
 
-/** What was charged leaves the balance and the lease in one commit; what is returned leaves the lease alone. */
+/**
+ * A charge is taken from the balance and from the lease in one commit; what is returned is taken from the lease only.
+ */
 async function applyChange(tx: Tx, node: string, accountId: string, { spent, returned }: Change): Promise<void> {
   const leased = nano(spent + returned)
   await tx
@@ -267,8 +275,8 @@ async function lease(tx: Tx, node: string, take: Take): Promise<Grant> {
   return grant
 }
 
-// Beside what is needed, at most a twentieth of what is there: the last of a balance must not be locked up on a node
-// that does not need it.
+// Beyond what is needed, a node gets at most a twentieth of what is left, so that the last of a balance is not locked
+// up on a node that does not need it.
 const shareOfBalance = 20n
 
 export function grantFor(take: Take, balance: Nano | 'unlimited'): Exclude<Grant, { kind: 'no-account' }> {

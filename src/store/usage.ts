@@ -9,7 +9,7 @@ import { sum } from './sum.ts'
 
 export type Filter = {
   readonly scope: Scope
-  /** Of accounts of this mode alone: play money and real money do not add up. */
+  /** Only accounts in this mode: play money and real money do not add up. */
   readonly mode?: Mode
   readonly keyId?: string
   readonly model?: string
@@ -56,15 +56,17 @@ function requestsOf(db: Queries, filter: Filter) {
   return query
 }
 
-/** Asked row by row: as a list of accounts, SQLite would go through those one by one and sort all that they have. */
+/** Checked row by row: given a list of accounts, SQLite would go through them one by one and sort all their rows. */
 function isOf(mode: Mode, table: 'request' | 'usage_hour' | 'usage_day') {
   const owner = sql.ref(`${table}.account_id`)
   return sql<SqlBool>`exists (select 1 from account where account.id = ${owner} and account.mode = ${mode})`
 }
 
-/** Before its first account a mode had no requests: its newest few are not looked for in years of the other's. */
+/**
+ * A mode has no requests before its first account, so that its newest few are not searched for in years of the other's.
+ */
 function firstDayOf(mode: Mode) {
-  // Nodes' clocks differ by less than a day.
+  // A day earlier, since the clocks of nodes may differ, but by less than that.
   return sql<number>`(select min(account.created_at) - ${sql.lit(dayMs)} from account where account.mode = ${mode})`
 }
 
@@ -85,8 +87,8 @@ export async function listRequests(
 }
 
 /**
- * What an account did with one model is in no index: both that could help may have millions of rows that do not match.
- * The sums say on which days there are any, if at all, and only those are searched.
+ * No index has an account's requests of one model, and the two that could help may have millions of rows that do not
+ * match. The daily sums tell from which day to which there are any, and only those days are searched.
  */
 async function onUsedDays(db: Queries, filter: Filter): Promise<Filter | undefined> {
   if (filter.scope === 'every-account' || filter.model === undefined) return filter
@@ -122,7 +124,7 @@ export async function requestById(
   return { request: toRequest(row), attempts: attempts.map(toAttempt) }
 }
 
-/** Where a request stands in the order of the lists. */
+/** A request's position in the order of `listRequests`. */
 export async function placeOfRequest(
   db: Queries,
   by: { readonly scope: Scope; readonly id: string },
@@ -131,7 +133,7 @@ export async function placeOfRequest(
   return row && { createdAt: row.created_at, id: by.id }
 }
 
-/** What was charged since the start of a day, for spending caps. Open holds are not in it. */
+/** What was charged since the start of a day, for spending caps. Open holds are not included. */
 export async function spentSince(
   db: Queries,
   by: { readonly accountId: string; readonly keyId?: string; readonly since: number },
@@ -164,9 +166,9 @@ const columns = {
 } as const
 
 /**
- * Sums by group, in the order of the groups, from the sums of days and, for the rest of a period that begins or ends
- * inside one, of hours; never from the requests themselves. `from` and `to` are whole hours. `after` is the last group
- * of the page before.
+ * Sums by group, in the order of the groups. They are added up from the sums of days and, where the period begins or
+ * ends inside a day, of hours; never from the requests themselves. `from` and `to` are whole hours. `after` is the last
+ * group of the page before.
  */
 export async function sumUsage(
   store: Store,
@@ -207,7 +209,7 @@ function after(filter: Filter, by: GroupBy | 'nothing', last: string | number | 
   return { ...filter, from: Math.max(next, filter.from ?? 0) }
 }
 
-/** The days that are inside the period as a whole, and the hours before and behind them. */
+/** The days that are wholly inside the period, and the hours before and after them. */
 function daysAndHours(tx: Tx, filter: Filter) {
   const { from, to } = filter
   const firstDay = from === undefined ? undefined : Math.ceil(from / dayMs) * dayMs
@@ -229,7 +231,7 @@ function daysAndHours(tx: Tx, filter: Filter) {
 }
 
 function sumsOf(db: Queries, table: 'usage_hour' | 'usage_day', filter: Filter) {
-  // The two have the same columns: for the compiler, one stands for both.
+  // Both tables have the same columns, so one type can stand for both.
   let query = db.selectFrom(table as 'usage_day').selectAll()
   if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
   else if (filter.mode !== undefined) query = query.where(isOf(filter.mode, table))
@@ -244,8 +246,8 @@ function sumsOf(db: Queries, table: 'usage_hour' | 'usage_day', filter: Filter) 
 }
 
 /**
- * The hours or days in which an account used anything. Its sums are in the order of their times and then of its keys: by each
- * of these a key is found at once, where all that thousands of other keys did in them would have to be passed over.
+ * The hours or days in which an account used anything. The primary key has an account's sums by time and then by key:
+ * at each of these times a key's sums are found directly, without going through those of thousands of other keys.
  */
 function usedTimes(table: 'usage_hour' | 'usage_day', accountId: string, { from = 0, to }: Filter) {
   const before = to === undefined ? sql`` : sql`and hour < ${to}`
