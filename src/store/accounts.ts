@@ -24,10 +24,10 @@ export type Account = {
   readonly createdAt: number
 }
 
-/** Where money comes from: paid in by hand, or given away. */
+/** The ledger account that a credit comes from: money paid in by hand, or given away. */
 export type CreditSource = 'cash:manual' | 'promo'
 
-/** Play money is given away; real money was paid in. */
+/** Sandbox play money is given away; real money was paid in. */
 export function creditSourceIn(mode: Mode): CreditSource {
   return mode === 'sandbox' ? 'promo' : 'cash:manual'
 }
@@ -39,7 +39,7 @@ export type NewAccount = {
   readonly actor: Actor
   readonly unlimited?: boolean
   readonly cap?: Cap | null
-  /** Posted with the account, or neither is there. */
+  /** Posted in the transaction that creates the account. */
   readonly credit?: { readonly amount: Nano; readonly source: CreditSource }
 }
 
@@ -90,12 +90,12 @@ export async function createAccount(
 
 export type Credit = {
   readonly accountId: string
-  /** Negative corrects down, never below zero. */
+  /** A negative amount corrects the balance down, never below zero. */
   readonly amount: Nano
   readonly source: CreditSource
   readonly actor: Actor
   readonly note?: string
-  /** A caller that may repeat itself gives its own id: the second time nothing is posted. */
+  /** A caller that may retry gives its own id, so that the credit is posted once. */
   readonly id?: string
 }
 
@@ -166,7 +166,7 @@ export type AccountChange = {
   readonly cap?: Cap | null
 }
 
-/** `below-zero`: an account that owes cannot stop being unlimited. */
+/** `below-zero`: an unlimited account that is below zero cannot be made limited. */
 export type AccountChanged =
   | { outcome: 'changed'; account: Account }
   | { outcome: 'absent' }
@@ -177,7 +177,7 @@ export async function changeAccount(store: Store, change: AccountChange): Promis
   try {
     return await store.transaction((tx) => changeIn(tx, change, store.now()))
   } catch (thrown) {
-    // Not looked up before: somebody else may be given the same name at this very moment.
+    // The unique index decides, not a lookup beforehand, because another account may get the same name at this moment.
     if (isTaken(thrown)) return { outcome: 'name-taken' }
     throw thrown
   }
@@ -243,7 +243,7 @@ export async function accountByName(
   return row && toAccount(row)
 }
 
-/** Whether an installation has been used in a mode. */
+/** Whether the installation has been used in this mode. */
 export async function anyAccount(db: Queries, mode: Mode): Promise<boolean> {
   const row = await db.selectFrom('account').select('id').where('mode', '=', mode).limit(1).executeTakeFirst()
   return row !== undefined
@@ -259,7 +259,7 @@ export async function accountNames(db: Queries, ids: readonly string[]): Promise
   return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
-/** What an operator types: an id, else a name in this mode. */
+/** Finds an account by what an operator types: its id or, failing that, its name in this mode. */
 export async function findAccount(
   db: Queries,
   by: { readonly mode: Mode; readonly nameOrId: string },
@@ -278,7 +278,7 @@ export async function listAccounts(
   return (await query.execute()).map(toAccount)
 }
 
-/** What can still be held. */
+/** The part of the balance that new holds can take. */
 export function available(account: { readonly posted: Nano; readonly held: Nano }): Nano {
   return nano(account.posted - account.held)
 }
@@ -288,7 +288,7 @@ export function toCap(row: { cap_amount: Nano | null; cap_period: CapPeriod | nu
   return { amount: row.cap_amount, period: row.cap_period }
 }
 
-/** As operators see and write it. */
+/** A cap in the form that operators see and write. */
 export function showCap(cap: Cap | null) {
   return cap === null ? null : { amount: formatDollars(cap.amount), period: cap.period }
 }

@@ -2,7 +2,7 @@ import { type Actor, recordChange } from './audit.ts'
 import type { Changing } from './joined.ts'
 import type { Queries } from './schema.ts'
 
-/** The operator's keys, as digests. Adding one that is there changes nothing. */
+/** Adds an operator's key by its digest. Adding one that exists changes nothing. */
 export async function addAdminKey(store: Changing, digest: string): Promise<void> {
   await store.transaction(async (tx) => {
     const now = store.now()
@@ -17,7 +17,10 @@ export async function addAdminKey(store: Changing, digest: string): Promise<void
   })
 }
 
-/** For one that was lost or has leaked: nobody is an operator until the next start. Says how many there were. */
+/**
+ * Revokes every operator's key, for when one was lost or has leaked: none is valid until the next start. Gives how many
+ * there were.
+ */
 export async function revokeAdminKeys(store: Changing, actor: Actor): Promise<number> {
   return store.transaction(async (tx) => {
     const { length } = await tx.deleteFrom('admin_key').returning('digest').execute()

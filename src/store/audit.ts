@@ -3,8 +3,8 @@ import { json } from './rows.ts'
 import type { AuditDetail, Queries, Tx } from './schema.ts'
 
 /**
- * Who changes something: `admin:` and the end of a key, `cli`, `start`, or `webhooks` for a secret that nobody had asked for.
- * Every change of an account or key takes one, and records it.
+ * Who makes a change: `admin:` and the end of an operator's key, `cli`, `start`, or `webhooks` for a signing secret
+ * that was made without a request for it. Every change of an account or key takes an actor and records it.
  */
 export type Actor = string
 
@@ -21,8 +21,8 @@ export type AuditRecord = {
 const accessRevision = 'access'
 
 /**
- * Ends every change of accounts and keys, inside its transaction: what was done is written down, and the nodes that poll
- * the revision notice. Last, so that the one revision row is locked for as short as possible.
+ * Ends every change of accounts and keys, inside its transaction: it records the change and raises the revision that
+ * nodes poll. Called last, so that the single revision row is locked as briefly as possible.
  */
 export async function recordChange(tx: Tx, change: Omit<AuditRecord, 'id'>): Promise<void> {
   await tx
@@ -36,7 +36,7 @@ export async function recordChange(tx: Tx, change: Omit<AuditRecord, 'id'>): Pro
     .execute()
 }
 
-/** A change of some fields, of which `detail` has those that were given. Where none was, nobody has changed anything. */
+/** Records a change of some fields; `detail` holds those that were given. Records nothing where none was given. */
 export async function recordFields(tx: Tx, change: Omit<AuditRecord, 'id'>): Promise<void> {
   if (Object.keys(change.detail).length > 0) await recordChange(tx, change)
 }
@@ -47,7 +47,7 @@ export async function readRevision(db: Queries): Promise<number> {
   return row?.value ?? 0
 }
 
-/** Where a record stands in the order of the list. */
+/** A record's position in the order of `listAudit`. */
 export async function placeOfAudit(db: Queries, id: string): Promise<{ at: number; id: string } | undefined> {
   return db.selectFrom('audit').select(['at', 'id']).where('id', '=', id).executeTakeFirst()
 }

@@ -2,20 +2,23 @@ import { CompiledQuery, type DatabaseConnection, sql } from 'kysely'
 import { type Clock, systemClock, systemTimers, type Timers } from '../base/clock.ts'
 import type { Queries } from './schema.ts'
 
-// Far less than what a node has claimed is its own for, and in which two clocks go apart by next to nothing.
+// Far shorter than a node's claims last, and two clocks drift apart by next to nothing in this time.
 const everyMs = 5_000
 
 export type DatabaseTime = {
   /** Unix milliseconds. */
   now(): number
-  /** Asks on a new connection, before it is used for anything else: another server may have taken over, with another clock. */
+  /**
+   * Asks for the time on a new connection before it is used for anything else, because another server with another
+   * clock may have taken over.
+   */
   askOn(connection: DatabaseConnection): Promise<void>
   close(): void
 }
 
 /**
- * The time of day that PostgreSQL's machine has: nodes that share a database go by one clock, whatever their own say. It is
- * asked from time to time, and carried on in between by the time that never jumps.
+ * The time of day on PostgreSQL's machine, so that nodes that share a database go by one clock, whatever their own say.
+ * The database is asked from time to time; in between, the monotonic clock carries the time on.
  */
 export async function followDatabaseTime(
   db: Queries,
@@ -29,7 +32,8 @@ export async function followDatabaseTime(
   async function ask(read: () => Promise<number>): Promise<void> {
     const askedAt = clock.monotonic()
     const there = await read()
-    // However long the answer took: as far as it surely is, so that clocks that agree are never moved.
+    // The server read its clock between our question and its answer, which bounds the offset to an interval. The offset
+    // moves only as far as into that interval, so that clocks that agree are never moved, however long the answer took.
     ahead = Math.max(there - clock.monotonic(), Math.min(there - askedAt, ahead))
   }
 
@@ -37,7 +41,7 @@ export async function followDatabaseTime(
     if (!isClosed) callOff = timers.after(everyMs, askAgain)
   }
 
-  /** One that is away is complained of elsewhere. */
+  /** Ignores a failure, because an unreachable database is reported elsewhere. */
   function askAgain(): void {
     void ask(() => databaseTime(db))
       .catch(() => {})

@@ -3,16 +3,16 @@ import type { Store } from './open.ts'
 import { inPages } from './pages.ts'
 import type { Queries, Tx } from './schema.ts'
 
-/** Which answer: a key counts within one account and one path. The key itself is never stored. */
+/** Identifies an answer: an Idempotency-Key is scoped to one account and one path. The key itself is never stored. */
 export type AnswerId = { readonly accountId: string; readonly path: string; readonly keyDigest: string }
 
 export type KeptAnswer = {
   readonly fingerprint: string
   readonly state: 'running' | 'done'
   readonly requestId: string
-  /** Absent where it failed, and the body says how. */
+  /** Null where the request is running, and where it failed and the body says how. */
   readonly status: number | null
-  /** Absent where only the fact is kept: streams, sounds, what nobody waited for. */
+  /** Null where only the fact that it happened is kept: streams, audio, and answers whose client had left. */
   readonly sealedBody: string | null
 }
 
@@ -24,8 +24,8 @@ type Beginning = {
 }
 
 /**
- * Begins, or gives what is there. Of any number that come at once, one begins. `committing` is called when nothing but the
- * commit is left: from then on it may have begun, whatever is heard of it.
+ * Begins a request under the key, or gives the answer that is there. Of any number of concurrent requests, one begins.
+ * `committing` is called just before the commit: from then on the request may have begun, even if no answer arrives.
  */
 export async function beginAnswer(
   store: Store,
@@ -44,7 +44,7 @@ export async function beginAnswer(
         return 'begun'
       }
       const row = await where(tx.selectFrom('idempotency').selectAll(), id).executeTakeFirst()
-      // Whoever had it has freed it in between: it can be had now.
+      // The request that had the key freed it between the two statements, so it is available now.
       if (row === undefined) continue
       return {
         fingerprint: row.fingerprint,
@@ -58,8 +58,8 @@ export async function beginAnswer(
 }
 
 /**
- * For a beginning of which nobody knows whether it was committed: afterwards it is not there, and cannot come any more. Who
- * inserts the same key waits for a commit that is still on its way.
+ * For a beginning whose commit is uncertain: afterwards it is not there and can no longer appear, because inserting the
+ * same key waits for a commit that is still on its way.
  */
 export async function forsakeAnswer(store: Store, id: AnswerId, begun: Beginning): Promise<void> {
   await store.transaction(async (tx) => {
@@ -68,7 +68,7 @@ export async function forsakeAnswer(store: Store, id: AnswerId, begun: Beginning
   })
 }
 
-/** False where somebody else has it. */
+/** False where another request has the key. */
 async function insertRunning(tx: Tx, id: AnswerId, begun: Beginning, now: number): Promise<boolean> {
   const inserted = await tx
     .insertInto('idempotency')
@@ -101,7 +101,9 @@ export async function keepAnswer(
     .execute()
 }
 
-/** That it happened, or how it failed: an answer that was kept before is worth more, and stays. */
+/**
+ * Keeps the fact that a request happened, or how it failed. An answer that was kept before is worth more, and stays.
+ */
 export async function keepFact(
   db: Queries,
   id: AnswerId,
@@ -114,14 +116,14 @@ export async function keepFact(
     .execute()
 }
 
-/** Nothing came of it that would be paid twice: the next try runs. */
+/** Frees the key of a request that can be repeated without being paid twice: the next try runs. */
 export async function freeAnswer(db: Queries, id: AnswerId, requestId: string): Promise<void> {
   await where(db.deleteFrom('idempotency'), id).where('request_id', '=', requestId).execute()
 }
 
 /**
- * At the start of a node: what its last process left running. Requests that had reached a vendor are done, since they may
- * have been charged; so are those of which that is on record by now. The others never happened.
+ * Called when a node starts, to close what its last process left running. Requests that had reached a vendor are done,
+ * since they may have been charged, and so are those with a charge on record by now. The keys of all others are freed.
  */
 export async function closeAbandoned(
   store: Store,
@@ -131,7 +133,7 @@ export async function closeAbandoned(
   await store.transaction((tx) => closeAbandonedIn(tx, node, sentRequestIds))
 }
 
-/** For a node that never starts again, in the commit that says so. */
+/** The same for a node that never starts again, in the commit that reclaims its leases. */
 export async function closeAbandonedIn(tx: Tx, node: string, sentRequestIds: readonly string[] | 'all'): Promise<void> {
   const sent = new Set(sentRequestIds === 'all' ? [] : sentRequestIds)
   for await (const left of leftRunning(tx, node)) {
@@ -145,10 +147,10 @@ export async function closeAbandonedIn(tx: Tx, node: string, sentRequestIds: rea
   }
 }
 
-// A day of them may be millions, and a statement that reads them all takes longer than one may take.
+// A day may have millions of rows, and one statement that reads them all would exceed the statement timeout.
 const rowsPerLook = 20_000
 
-/** By their age, of which there is an index: from one row to another that is so many further on. */
+/** Walks by age, which is indexed, in steps of `rowsPerLook` rows. */
 async function* leftRunning(tx: Tx, node: string): AsyncGenerator<(AnswerId & { readonly requestId: string })[]> {
   for (let from = -1; ;) {
     const rows = tx.selectFrom('idempotency').where('created_at', '>', from)
@@ -170,10 +172,10 @@ function toLeft(row: { account_id: string; path: string; key_digest: string; req
   return { accountId: row.account_id, path: row.path, keyDigest: row.key_digest, requestId: row.request_id }
 }
 
-// No answer, or one that was no refusal: such a vendor may have begun, whatever that was found to cost.
+// The vendor gave no answer (0) or did not refuse (200): it may have begun the work, whatever cost is on record.
 const mayHaveBegun = [0, 200]
 
-/** Those that a customer paid for, or that a vendor may have been paid for, though nothing came of it. */
+/** The requests that a customer paid for, or that a vendor may have been paid for although nothing was delivered. */
 async function paidAmong(tx: Tx, requestIds: readonly string[]): Promise<ReadonlySet<string>> {
   const paid = await tx
     .selectFrom('request')
@@ -188,12 +190,14 @@ async function paidAmong(tx: Tx, requestIds: readonly string[]): Promise<Readonl
   return new Set(paid.map(({ id }) => id))
 }
 
-// A row has up to a megabyte, and 100 such took SQLite, which does nothing else meanwhile, more than a second on a busy
-// machine, and PostgreSQL longer than a statement may take: a page that is too large fails each time, and none is dropped.
+// A row may hold a megabyte. Deleting 100 of that size took SQLite, which does nothing else meanwhile, more than a
+// second on a busy machine, and exceeded the statement timeout on PostgreSQL: a page that is too large fails every
+// time, and nothing is ever dropped.
 const rowsPerDrop = 20
 
 export async function dropOldAnswers(db: Queries, before: number): Promise<void> {
-  // From where the last page ended: an index still leads to what was deleted, and would be searched through each time.
+  // Each page begins where the last one ended, because the index still has the deleted entries and would be searched
+  // through them each time.
   for (let from = 0; ;) {
     const old = db.selectFrom('idempotency').select('created_at').where('created_at', '>=', from)
     const page = old.where('created_at', '<', before).orderBy('created_at').offset(rowsPerDrop).limit(1)

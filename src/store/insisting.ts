@@ -2,33 +2,36 @@ import type { Clock, Timers } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { isUnavailable } from './faults.ts'
 
-/** Something that has happened, and that the database does not know of. */
+/** Something that has happened and is not yet recorded in the database. */
 export type Unwritten = {
-  /** A commit whose answer was lost may have taken place, so it has to be one that does no harm twice. */
+  /** Must be safe to repeat, since a commit whose answer was lost may have taken place. */
   readonly write: () => Promise<unknown>
   readonly about: About
-  /** Unix milliseconds from which on others see to it. Absent: nobody does. */
+  /**
+   * Unix milliseconds from which on it need not be written any more, since cleanup ends it. Absent: nothing else does.
+   */
   readonly deadline?: number
 }
 
-/** All that would be needed to write it down by hand. */
+/** Logged with a write that is given up: all that is needed to record it by hand. */
 export type About = Readonly<Record<string, string>>
 
-// Each is the record of a request, some kilobytes at most. Nothing new begins without the database, so that there are about
-// as many as were under way when it went.
+// Each is the record of a request, some kilobytes at most. Nothing new begins without the database, so there are about
+// as many as requests were under way when it became unavailable.
 const unwrittenMax = 10_000
 
 type Options = {
   readonly log: Log
   readonly clock: Pick<Clock, 'now'>
   readonly timers: Timers
-  /** Between two tries while the database is away. */
+  /** The pause between two tries while the database is unavailable. */
   readonly pauseMs: number
 }
 
 /**
- * Writes down, behind whoever asked, what the database was away for: until it is written, its deadline is past or the node
- * stops. One at a time: neither a database that hangs nor one that is just back is met by all of them at once.
+ * Retries in the background what could not be written because the database was unavailable, until it is written, its
+ * deadline is past or the node stops. Writes go one at a time, so that neither a database that hangs nor one that is
+ * just back is met by all of them at once.
  */
 export class Insisting {
   readonly #options: Options
@@ -41,7 +44,7 @@ export class Insisting {
     this.#options = options
   }
 
-  /** Resolves when it is written, or nobody tries any more. */
+  /** Resolves when it is written or given up. */
   add(unwritten: Unwritten): Promise<void> {
     if (this.#isClosing || this.#unwritten.size >= unwrittenMax) {
       this.#options.log.error(unwritten.about, 'it will not be recorded')
@@ -53,12 +56,12 @@ export class Insisting {
     })
   }
 
-  /** Resolves when nothing is tried any more. */
+  /** Resolves when no write is waiting any more. */
   async idle(): Promise<void> {
     await this.#working
   }
 
-  /** Tries each once more, as long as the database answers. */
+  /** Tries each write once more, as long as the database answers. */
   close(): Promise<void> {
     this.#isClosing = true
     this.#wake()
@@ -66,8 +69,8 @@ export class Insisting {
   }
 
   async #work(): Promise<void> {
-    let isAway = true // or nobody would have come
-    // One that is put back comes again, after all others.
+    let isAway = true // writes are only added here after the database failed them
+    // A set iterates in the order of insertion, so a write that is put back comes again after all others.
     for (const one of this.#unwritten) {
       if (isAway) await this.#pause()
       isAway = !(await this.#isOver(one))

@@ -24,7 +24,7 @@ export type ApiKey = {
   readonly createdAt: number
 }
 
-/** What authentication needs to know of a key's account; the balance is asked when money is held. */
+/** What authentication needs to know of a key's account; the balance is checked when a hold is taken. */
 export type KeyAccount = {
   readonly id: string
   readonly mode: Mode
@@ -50,7 +50,7 @@ export type NewKey = {
   readonly metadata?: Metadata
 }
 
-/** Rejects an account that is not there (by the foreign key) and a digest that is. */
+/** Rejects where the account does not exist (by the foreign key) or the digest already does. */
 export async function insertKey(store: Changing, key: NewKey): Promise<ApiKey> {
   return store.transaction(async (tx) => {
     const now = store.now()
@@ -85,7 +85,7 @@ export async function insertKey(store: Changing, key: NewKey): Promise<ApiKey> {
   })
 }
 
-/** The one question of authentication. The answer may be disabled, expired or revoked: the caller judges. */
+/** The one query of authentication. The key may be disabled, expired or revoked: the caller decides. */
 export async function keyByDigest(
   db: Queries,
   digest: string,
@@ -144,7 +144,7 @@ export type KeyChange = {
   readonly metadata?: Metadata
 }
 
-/** Only what is given changes. A revoked key stays as it is: undefined, as if it were not there. */
+/** Changes only the given fields. Gives undefined for an unknown or a revoked key, which stays revoked. */
 export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey | undefined> {
   return store.transaction(async (tx) => {
     const { cap } = change
@@ -158,7 +158,7 @@ export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey
         ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
         ...(change.metadata !== undefined && { metadata: json(change.metadata) }),
         ...(change.enabled !== undefined && { enabled: change.enabled }),
-        // An update must set something, also when nothing was given.
+        // An UPDATE must set at least one column, even where no field was given.
         id: change.id,
       })
       .where('id', '=', change.id)
@@ -172,7 +172,7 @@ export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey
   })
 }
 
-/** For the audit: what somebody gave a key, as the operator's API has it, where it is read. */
+/** The given fields of a key for the audit, spelled as in the operator's API, where the audit is read. */
 function given(to: Omit<KeyChange, 'id'>): AuditDetail {
   const { name, models, limits, cap, expiresAt, metadata, enabled } = to
   return {
@@ -186,7 +186,7 @@ function given(to: Omit<KeyChange, 'id'>): AuditDetail {
   }
 }
 
-/** As operators see and write them. */
+/** Limits in the form that operators see and write. */
 export function showLimits(limits: KeyLimits | null) {
   if (limits === null) return null
   return {
@@ -196,7 +196,7 @@ export function showLimits(limits: KeyLimits | null) {
   }
 }
 
-/** For good; the row stays for the records that name it. Says whether this call did it. */
+/** Revokes a key for good; its row stays for the records that name it. Gives whether this call revoked it. */
 export async function revokeKey(
   store: Store,
   revocation: { readonly id: string; readonly actor: Actor },
@@ -222,7 +222,7 @@ export async function revokeKey(
   })
 }
 
-/** A key that the operator gives again at a start is valid again, also after it was revoked. */
+/** Makes a key valid again that the operator gives at a start, even after it was revoked. */
 export async function reinstateKey(
   store: Changing,
   reinstatement: { readonly id: string; readonly actor: Actor },

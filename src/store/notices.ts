@@ -1,13 +1,16 @@
 import { Client } from 'pg'
 
-/** Words from node to node over PostgreSQL. Nothing may depend on one arriving: a node that is away hears nothing. */
+/**
+ * Messages between nodes over PostgreSQL's LISTEN and NOTIFY. Nothing may depend on one arriving: a node that is not
+ * connected misses it.
+ */
 export type Notices = {
   send(text: string): Promise<void>
   close(): Promise<void>
 }
 
 const reconnectMs = 1_000
-// A connection whose other side is gone without a word is noticed by the first notice that is not answered.
+// A connection whose other side vanished silently is detected by the first notice that gets no answer within this time.
 const patienceMs = 2_000
 
 export function openNotices(url: string, channel: string, heard: (text: string) => void): Notices {

@@ -15,9 +15,11 @@ export type StoreOptions = {
   readonly url?: string
   /** A path, or `:memory:`. */
   readonly file?: string
-  /** In place of the machine's own, or the database's: for tests. */
+  /** Replaces the clock of the machine or the database; for tests. */
   readonly clock?: Pick<Clock, 'now'>
-  /** How long PostgreSQL is waited for where a request of a customer would be refused, in milliseconds. */
+  /**
+   * How many milliseconds to wait for PostgreSQL, in place of the limits after which a customer's request is refused.
+   */
   readonly waitMs?: number
 }
 
@@ -28,28 +30,30 @@ export type Store = {
    * the very transaction it stands in.
    */
   readonly db: Queries
-  /** Unix milliseconds, by the clock of all who share the database: on PostgreSQL that of its own machine. */
+  /** Unix milliseconds, by the clock that all nodes on the database share: on PostgreSQL that of its own machine. */
   now(): number
   /** All of it or nothing. On SQLite transactions run one after another, and plain queries wait for the open one. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
   /**
-   * Reads one state of everything; may take longer than a request's queries may, unless PostgreSQL is told how long a
-   * statement of it may take. On SQLite all others wait for it.
+   * Reads one consistent state. Its statements may take longer than a request's; on PostgreSQL `statementMsMax` limits
+   * them. On SQLite every other query waits for it.
    */
   snapshot<T>(work: (tx: Tx) => Promise<T>, statementMsMax?: number): Promise<T>
-  /** Rejects when the database does not answer, or takes nothing. */
+  /** Rejects when the database does not answer or, on PostgreSQL, accepts no writes. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens and migrates the database. Rejects while PostgreSQL is not to be reached: `isUnavailable` tells, try again. */
+/**
+ * Opens and migrates the database. Rejects while PostgreSQL cannot be reached; `isUnavailable` then says to try again.
+ */
 export async function openStore(options: StoreOptions): Promise<Store> {
   if (options.url !== undefined) return openOnPostgres(options.url, options)
   if (options.file !== undefined) return openOnSqlite(options.file, options.clock ?? systemClock)
   throw new Error('openStore needs a url or a file')
 }
 
-/** What an operator is told where a database cannot be opened: engines say why, and not which. */
+/** What an operator is told where a database cannot be opened: the engine's error says why, but not which database. */
 export function cannotOpen({ file }: Pick<StoreOptions, 'file'>, thrown: unknown): Error {
   const why = thrown instanceof Error ? thrown.message : String(thrown)
   return new Error(`the database ${file ?? 'of DATABASE_URL'} cannot be opened: ${why}`, { cause: thrown })
@@ -70,7 +74,7 @@ async function openOnSqlite(file: string, clock: Pick<Clock, 'now'>): Promise<St
 /** Another connection to a SQLite file that this process has open, and so has migrated. */
 export async function openBeside(file: string): Promise<Store> {
   const store = storeOnSqlite(connect(openSqlite(file)), systemClock)
-  // One that was never used would not be closed.
+  // Kysely does not close a connection that was never used.
   await store.ping()
   return store
 }
@@ -88,7 +92,7 @@ function storeOnSqlite(db: Queries, clock: Pick<Clock, 'now'>): Store {
 }
 
 async function openOnPostgres(url: string, { clock, waitMs }: StoreOptions): Promise<Store> {
-  // Its driver is loaded where there is a server to talk to, and nowhere else.
+  // The driver is imported here, so that an installation on SQLite never loads it.
   const { openPostgres } = await import('./postgres.ts')
   const migration = connect(openPostgres(url, 'migration', waitMs))
   try {
@@ -129,7 +133,7 @@ async function openOnPostgres(url: string, { clock, waitMs }: StoreOptions): Pro
   }
 }
 
-/** What customers write is kept: names, prompts of videos. SQL_ASCII keeps every byte as it came. */
+/** Names and the prompts of videos are stored, and may have any character. SQL_ASCII keeps every byte as it came. */
 async function checkEncoding(db: Queries): Promise<void> {
   const { rows } = await sql<{ server_encoding: string }>`show server_encoding`.execute(db.withoutPlugins())
   const encoding = rows[0]?.server_encoding
@@ -147,7 +151,7 @@ async function ping(db: Queries): Promise<void> {
   await sql`select 1`.execute(db.withoutPlugins())
 }
 
-/** Changes nothing, and is refused where nothing may be changed. */
+/** A write that changes nothing, but is refused by a server that is read-only. */
 async function pingPostgres(db: Queries): Promise<void> {
   await db
     .deleteFrom('setting')

@@ -3,21 +3,21 @@ import { newOrderedId } from '../base/ids.ts'
 import type { Store } from './open.ts'
 import type { Mode, Queries, Schema } from './schema.ts'
 
-/** One account's events to one host: what a receiver does wrong falls back on whoever named it, and on nobody else. */
+/** One account's events to one host. A receiver that misbehaves affects only the account that named it. */
 export type Lane = { readonly accountId: string; readonly host: string }
 
 export type WaitingEvent = Lane & { readonly id: string }
 
-/** What is not worth looking for now. */
+/** Events that could not be sent now, so that they are not looked for. */
 export type PassOver = {
   readonly hosts: readonly string[]
   readonly lanes: readonly Lane[]
-  /** Accounts of which only the lanes in `proven` may be served; `all`: of every account. */
+  /** Accounts of which only the lanes in `proven` may be served; `all` stands for every account. */
   readonly unproven: 'all' | readonly string[]
   readonly proven: readonly Lane[]
 }
 
-/** Events whose time has come and that nobody has claimed, the longest due first. Only looked at: see `claimEvents`. */
+/** Due events that no node has claimed, the longest due first. Reading them claims nothing; see `claimEvents`. */
 export async function dueEvents(
   db: Queries,
   due: { readonly mode: Mode; readonly now: number; readonly limit: number; readonly except: PassOver },
@@ -44,13 +44,15 @@ export async function dueEvents(
   return rows.map(({ id, account_id: accountId, host }) => ({ id, accountId, host }))
 }
 
-/** Whether any event, of any node, is still to be sent, now or later. */
+/** Whether any event is still to be sent, now or later, by any node. */
 export async function hasWaitingEvents(db: Queries, mode: Mode): Promise<boolean> {
   const waiting = db.selectFrom('webhook_event').select('id').where('next_at', 'is not', null).where(isOfMode(mode))
   return (await waiting.limit(1).execute()).length > 0
 }
 
-/** How many events are to be sent, now or later, of all nodes, and since when the first of them might have been. */
+/**
+ * How many events are still to be sent, now or later, by any node, and since when the longest waiting one has been due.
+ */
 export async function countWaitingEvents(
   db: Queries,
   { now, mode }: { readonly now: number; readonly mode: Mode },
@@ -71,7 +73,7 @@ function isFree(eb: Builder, now: number) {
   return eb.and([eb('next_at', '<=', now), eb.or([eb('claim_until', 'is', null), eb('claim_until', '<=', now)])])
 }
 
-/** What the other mode has promised is checked by other rules, and delivered when it runs again. */
+/** Only events of this mode: those of the other are checked by other rules, and delivered when that mode runs again. */
 export function isOfMode(mode: Mode) {
   return sql<SqlBool>`exists (select 1 from account
     where account.id = webhook_event.account_id and account.mode = ${mode})`
@@ -82,12 +84,12 @@ function isAmong(eb: Builder, lanes: readonly Lane[]) {
   return eb(eb.refTuple('account_id', 'host'), 'in', tuples)
 }
 
-/** An event in the hands of one node, until its claim runs out. */
+/** An event that one node has claimed, until the claim expires. */
 export type ClaimedEvent = WaitingEvent & {
   readonly url: string
-  /** The very bytes to be sent. */
+  /** The exact bytes to send. */
   readonly payload: string
-  /** Made already: since the task ended, or since it was last sent by hand. */
+  /** Attempts already made since the task ended, or since the event was last resent by hand. */
   readonly attempts: number
   readonly claim: Claim
 }
@@ -95,8 +97,8 @@ export type ClaimedEvent = WaitingEvent & {
 export type Claim = { readonly owner: string; readonly until: number }
 
 /**
- * Claims what is still free of these. A claim that has run out is nobody's: whoever comes next carries on, and nothing has
- * to be cleaned up behind a node that died.
+ * Claims those of the given events that are still free. An expired claim belongs to no node: the next one carries on,
+ * and nothing has to be cleaned up after a node that died.
  */
 export async function claimEvents(
   store: Store,
@@ -113,7 +115,7 @@ export async function claimEvents(
     const rows = await tx
       .updateTable('webhook_event')
       .set({ claim_owner: owner, claim_until: until })
-      // What another node claims at this moment is not waited for. SQLite has one writer, and no word for it.
+      // Skips what another node is claiming at this moment. SQLite has one writer, and no SKIP LOCKED.
       .where('id', 'in', store.engine === 'postgres' ? free.forUpdate().skipLocked() : free)
       .returningAll()
       .execute()
@@ -132,22 +134,22 @@ export async function claimEvents(
 export type WebhookAttempt = {
   readonly at: number
   readonly durationMs: number
-  /** As answered; 0 where no answer came. */
+  /** The receiver's HTTP status; 0 where no answer came. */
   readonly status: number
-  /** Why there was none. */
+  /** Why no answer came. */
   readonly why: string | null
-  /** How an answer that was not a yes begins. */
+  /** The beginning of an answer that was not a success. */
   readonly excerpt: string | null
 }
 
-/** What follows from an attempt: an end, or another one. */
+/** What follows from an attempt: a final state, or another attempt. */
 export type Next =
   | { readonly state: 'delivered' | 'gone' | 'given-up' }
   | { readonly state: 'pending'; readonly nextAt: number }
 
 /**
- * Keeps an attempt, always, and what follows from it. A failure counts only under its own claim, so that a late one does
- * not put off what another node is doing; an answer that ends the event counts from anybody.
+ * Always records the attempt, and then what follows from it. A failure counts only under its own claim, so that a late
+ * one does not put off what another node is doing; an answer that ends the event counts from any node.
  */
 export async function endAttempt(
   store: Store,
@@ -184,7 +186,7 @@ export async function endAttempt(
   })
 }
 
-/** A claim that came to nothing: the next one need not wait for its end. */
+/** Gives up a claim without an attempt, so that the next claim need not wait until it expires. */
 export async function releaseClaim(db: Queries, { id, claim }: Pick<ClaimedEvent, 'id' | 'claim'>): Promise<void> {
   await db
     .updateTable('webhook_event')
@@ -195,8 +197,9 @@ export async function releaseClaim(db: Queries, { id, claim }: Pick<ClaimedEvent
 }
 
 /**
- * At the start of a node: what its last process was delivering arrived or not, and is sent again. So is what nobody puts off for
- * so long: a clock that was far ahead did that, and was put right while nobody could notice.
+ * Called when a node starts: what its last process was delivering may not have arrived, and is sent again. Events that
+ * are put off for longer than any schedule does become due now: a clock that was far ahead scheduled them, and was
+ * corrected while no node was there to notice.
  */
 export async function releaseClaimsOf(
   db: Queries,
@@ -215,7 +218,7 @@ export async function releaseClaimsOf(
     .execute()
 }
 
-/** Where the clock was set back: what nobody has on its way is to be sent by as much earlier. */
+/** After the clock was set back by `ms`: moves the times of events that no node is sending back by as much. */
 export async function bringForward(
   db: Queries,
   { now, ms }: { readonly now: number; readonly ms: number },
@@ -232,7 +235,7 @@ function isMine(eb: Builder, { owner, until }: Claim) {
   return eb.and([eb('claim_owner', '=', owner), eb('claim_until', '=', until)])
 }
 
-/** Gives up what is old and has long been waiting for its turn; what is on its way just now is not. Says how many. */
+/** Gives up old events that have long been due, but none that is being sent just now. Gives how many. */
 export async function giveUpOverdue(
   db: Queries,
   overdue: { readonly mode: Mode; readonly now: number; readonly madeBefore: number; readonly dueBefore: number },

@@ -1,7 +1,7 @@
-// What a statement may name at once: each is a parameter of it, and SQLite and PostgreSQL both have a bound for those.
+// Each id is a parameter of its statement, and both SQLite and PostgreSQL limit the number of parameters.
 const idsPerQuery = 500
 
-/** Any number of ids, in as many parts as it takes to ask for them. */
+/** Splits any number of ids into pages that one statement can name. */
 export function* inPages<T>(ids: readonly T[]): Generator<readonly T[]> {
   for (let i = 0; i < ids.length; i += idsPerQuery) yield ids.slice(i, i + idsPerQuery)
 }

@@ -5,26 +5,29 @@ import { NotConnected, readOnlyCode } from './faults.ts'
 
 // PostgreSQL's own default is 100 connections in all; several nodes and an operator's tools share them.
 const requestConnectionsMax = 20
-// For a request's path: a database that takes longer is as good as gone, and the gateway answers 503.
+// On a request's path: a database that takes longer counts as unavailable, and the gateway answers 503.
 const connectTimeoutMs = 1_000
 const requestStatementMs = 1_000
 const reportStatementMs = 60_000
 const migrationStatementMs = 10 * 60_000
-// A migration that waits for a table makes everybody wait behind it, on all tables that it has got already: far less than
-// a request's statement may take. Then it lets go of them, and is tried again.
+// While a migration waits for a table, requests wait behind it on every table that it has locked already. So it waits
+// far less than a request's statement may take, then releases its locks and is tried again.
 const migrationLockMs = 150
-// The client's own clock runs a little longer than the server's: it is for a server that is stopped altogether.
+// The client's own timeout is a little longer than the server's: it is for a server that has stopped altogether.
 const clientGraceMs = 500
 // A node that stalls inside a transaction must not keep the lock on a busy account.
 const idleInTransactionMs = 5_000
 const idleConnectionMs = 30_000
 
-// What pg throws when its own clock runs out; it has no code.
+// The message of the error that pg throws after its own timeout; the error has no code.
 const readTimeout = 'Query read timeout'
 
 const int8 = 20
 
-/** 64-bit integers as BigInt, in our pools alone: pg's default is text, and its global table belongs to everybody. */
+/**
+ * Reads 64-bit integers as BigInt, in our pools only: pg's default is text, and its global table of parsers is shared
+ * by everything in the process that uses pg.
+ */
 const readers = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
     oid === int8 ? BigInt : types.getTypeParser(oid, format ?? 'text')) as typeof types.getTypeParser,
@@ -33,9 +36,10 @@ const readers = {
 /** What a pool is for decides how long a statement may take. */
 const purposes = {
   requests: { max: requestConnectionsMax, ...statementWithin(requestStatementMs) },
-  // Few and slow: a report over a year must neither fail for a request's timeout nor use up its connections.
+  // Few and slow: a report over a year must neither fail by a request's timeout nor use up the connections of requests.
   reports: { max: 2, ...statementWithin(reportStatementMs) },
-  // Building an index takes longer than any request may wait. Two: the migrator keeps one for its lock.
+  // Building an index takes longer than any request may wait. Two connections, because the migrator keeps one for its
+  // lock.
   migration: { max: 2, ...statementWithin(migrationStatementMs), lock_timeout: migrationLockMs },
 } as const satisfies Record<string, PoolConfig>
 
@@ -44,8 +48,8 @@ function statementWithin(limitMs: number) {
 }
 
 /**
- * `waitMs`: for whoever would rather wait than be refused. As long may a connection take, and a statement of a request.
- * `greet` has each new connection before anybody else, and must not throw.
+ * `waitMs`, for callers that would rather wait than be refused, is how long connecting and a request's statement may
+ * take. `greet` gets each new connection before it is used for anything else, and must not throw.
  */
 export function openPostgres(
   url: string,
@@ -64,8 +68,8 @@ export function openPostgres(
     keepAlive: true,
     types: readers,
   })
-  // A lost connection is told to whoever waits on it, and the pool replaces it. Without listeners the same event would
-  // also end the process: from the pool while idle, from the client between two statements of a transaction.
+  // A lost connection rejects the query that waits on it, and the pool replaces it. Without listeners the same event
+  // would also end the process: from the pool while idle, from the client between two statements of a transaction.
   pool.on('error', ignore)
   pool.on('connect', (client) => {
     client.on('error', ignore)
@@ -88,12 +92,15 @@ async function connect(pool: Pool): Promise<PoolClient> {
   }
 }
 
-/** Sessions that refused to write: each may do so for as long as it lives, whatever its database has come to allow. */
+/**
+ * Sessions that refused a write. Each may go on refusing for as long as it lives, even once its database accepts writes
+ * again, so it is ended when it is released.
+ */
 const onlyRead = new WeakSet<PoolClient>()
 
 /**
- * A statement without an answer in time may still be carried out, with a transaction left open behind it: nobody else may
- * get such a connection. Ending it also spares the wait for a ROLLBACK that a stopped server would not answer either.
+ * A statement that timed out may still be carried out, with a transaction left open behind it, so its connection must
+ * not be used again. Ending it also avoids waiting for a ROLLBACK that a stopped server would not answer either.
  */
 function watchStatements(client: PoolClient): void {
   const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>

@@ -5,7 +5,7 @@ import { json } from './rows.ts'
 import type { Basis, Queries } from './schema.ts'
 import type { Write } from './together.ts'
 
-/** What is kept of a request: never what was said. */
+/** What is kept of a request; never its content. */
 export type RequestRecord = {
   /** The `x-request-id` of the answer. */
   readonly id: string
@@ -28,7 +28,7 @@ export type AttemptRecord = {
   /** As answered by the vendor; 0 where no answer came. */
   readonly status: number
   readonly vendorCost: Nano
-  /** Whether the client got what this attempt made. Only then is its cost a cost of sales; else it is our loss. */
+  /** Whether the client got what this attempt made. Only then is its cost a cost of sales; otherwise it is our loss. */
   readonly delivered: boolean
   readonly createdAt: number
 }
@@ -37,7 +37,7 @@ export type Charged = {
   readonly cost: Nano
   readonly basis: Basis
   readonly usage: Usage | null
-  /** Absent on what costs nothing by nature. */
+  /** Absent on requests that are always free. */
   readonly holdId?: string
 }
 
@@ -82,7 +82,7 @@ export function requestRow(accountId: string, request: RequestRecord, charged: C
   }
 }
 
-/** When a request came that is on record, by the clock of the node that took it: in that hour and day it counts. */
+/** When a recorded request arrived, by the clock of the node that took it: it counts in that hour and day. */
 export async function requestedAt(db: Queries, id: string): Promise<number> {
   const row = await db.selectFrom('request').select('created_at').where('id', '=', id).executeTakeFirstOrThrow()
   return row.created_at

@@ -8,14 +8,14 @@ import type {
 } from 'kysely'
 import { columnKinds, derivedKinds, type JsonText, type Kind } from './schema.ts'
 
-/** The only way into a JSON column. Nothing is stored as NULL, not as the text `null`. */
+/** The only way into a JSON column. A null is stored as NULL, not as the text `null`. */
 export function json<T>(value: T): JsonText<T> {
   return (value === null ? null : JSON.stringify(value)) as JsonText<T>
 }
 
 /**
- * Answers carry column names and no table, so a name has one kind wherever it stands. Text needs no mapping, and is
- * left out: `revision.value` is a number and `setting.value` a text without harm.
+ * Results carry column names without their table, so a name must have the same kind in every table. Text needs no
+ * mapping and is left out: `revision.value` may be a number while `setting.value` is a text.
  */
 export function kindsByName(tables: Record<string, Record<string, Kind>>): ReadonlyMap<string, Kind> {
   const kinds = new Map<string, Kind>()

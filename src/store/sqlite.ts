@@ -16,19 +16,22 @@ import { codeOf } from '../base/system-errors.ts'
 
 /** The seam of `bun:sqlite`: nothing else in the store knows which SQLite it runs on. */
 
-// A command line tool beside a running gateway waits this long in all for the other's commit, which takes milliseconds.
+// A command beside a running gateway waits this long in all for the gateway's commit, which takes milliseconds.
 const patienceMs = 5_000
-// SQLite's own wait blocks the event loop, with every stream on it: so it is short, and the rest is waited outside.
+// SQLite's own wait blocks the event loop, and every stream on it, so it is short; the rest of the time is waited in
+// pauses between tries.
 const blockingWaitMs = 10
 const pauseMs = 5
 const cacheKib = 16 * 1024
 const checkpointPages = 4_000
 
-// Bun's own cache stops at 20 statements and never lets one go. The store has about 60, and inserts of several rows
-// make some more.
+// Bun's own cache stops at 20 statements and never evicts one. The store has about 60, and some more for inserts of
+// several rows.
 const statementsMax = 256
 
-/** The database as kysely wants it: its type is that of another driver, met here and nowhere else. */
+/**
+ * The dialect for Kysely, whose type of a SQLite database is another driver's; this is the only place where they meet.
+ */
 export function openSqlite(file: string): Dialect {
   const database = new Database(file, { create: true, strict: true, safeIntegers: true })
   try {
@@ -41,22 +44,23 @@ export function openSqlite(file: string): Dialect {
 }
 
 function configure(database: Database): void {
-  // Changing to WAL takes the file for a moment; at the start there is no event loop to hold up yet.
+  // Changing to WAL locks the file for a moment. It may block here, because nothing runs on the event loop at the
+  // start.
   database.run(`PRAGMA busy_timeout = ${patienceMs}`)
   // In WAL a reader never waits for a writer; FULL makes every commit survive a power cut, at about 0.1 ms each.
   database.run('PRAGMA journal_mode = WAL')
   database.run('PRAGMA synchronous = FULL')
-  // A turn of a thousand postings should find its pages in memory, and not be the one that empties the WAL each time.
+  // A turn of a thousand postings should find its pages in memory, and should not have to checkpoint the WAL each time.
   database.run(`PRAGMA cache_size = -${cacheKib}`)
   database.run(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
-  // An insert of many rows keeps the pages it changes until it is through, and beyond 64 KB in a file under /var/tmp: a
-  // turn wrote more pages there than to the database.
+  // SQLite keeps the pages that an insert of many rows changes until it is done, beyond 64 KB in a file under /var/tmp:
+  // a turn wrote more pages there than to the database.
   database.run('PRAGMA temp_store = MEMORY')
-  // What is dropped is gone from the file too: the prompt of a video would stay in its free pages for long. A turn of a
-  // thousand postings takes as long as without.
+  // Erases deleted content from the file too, where the prompt of a video would stay in free pages for a long time. A
+  // turn of a thousand postings takes as long as without it.
   database.run('PRAGMA secure_delete = ON')
   database.run('PRAGMA foreign_keys = ON')
-  // Without it INSERT OR REPLACE deletes a row unseen by the triggers that keep the journal append-only.
+  // Without it INSERT OR REPLACE deletes a row without firing the triggers that keep the ledger append-only.
   database.run('PRAGMA recursive_triggers = ON')
   database.run(`PRAGMA busy_timeout = ${blockingWaitMs}`)
 }
@@ -75,7 +79,7 @@ function withStatementCache(database: Database): SqliteDatabase {
         }
         statements.set(sql, statement)
       }
-      // Bun takes bindings as one array too; its types and kysely's differ in that alone.
+      // Bun also takes bindings as one array; its types and Kysely's differ only in that.
       return statement as unknown as SqliteStatement
     },
     close() {
@@ -119,7 +123,10 @@ class ImmediateDriver extends SqliteDriver {
     await connection.executeQuery(CompiledQuery.raw(settings?.accessMode === 'read only' ? 'begin' : 'begin immediate'))
   }
 
-  /** Where a disk is full or fails, SQLite has undone all of it by itself; to be told of that would hide the reason. */
+  /**
+   * When a disk is full or fails, SQLite has already rolled back by itself; an error about that would hide the real
+   * one.
+   */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     try {
       await super.rollbackTransaction(connection)
@@ -129,7 +136,7 @@ class ImmediateDriver extends SqliteDriver {
   }
 }
 
-/** Tries again while another process commits. A statement that found the database busy has done nothing. */
+/** Retries a statement while another process commits: one that found the database busy has done nothing. */
 class PatientConnection implements DatabaseConnection {
   readonly #connection: DatabaseConnection
 
@@ -154,19 +161,22 @@ class PatientConnection implements DatabaseConnection {
   }
 }
 
-/** Not the kinds with a longer name, such as SQLITE_BUSY_SNAPSHOT: waiting does not help a stale reader. */
+/** Not the extended codes such as SQLITE_BUSY_SNAPSHOT: waiting does not help a stale reader. */
 function isBusy(error: unknown): boolean {
   return codeOf(error) === 'SQLITE_BUSY'
 }
 
 class TransactionalAdapter extends SqliteAdapter {
-  /** SQLite's schema changes are transactional; saying so makes the migrator run under BEGIN IMMEDIATE, once. */
+  /**
+   * SQLite's schema changes are transactional; saying so makes the migrator run under BEGIN IMMEDIATE, so that each
+   * migration runs once.
+   */
   override get supportsTransactionalDdl() {
     return true
   }
 }
 
-/** Locks that are held. A database that nobody mentions any more is closed by the runtime, and its lock goes with it. */
+/** The locks that are held. The runtime would close a database that nothing refers to any more, and drop its lock. */
 const held = new Set<Database>()
 
 /** Holds an exclusive lock on a tiny database until released. The kernel frees it however the process ends. */

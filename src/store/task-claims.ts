@@ -7,7 +7,7 @@ import { sum } from './sum.ts'
 import type { StoredTaskState } from './task-schema.ts'
 import { type Claim, type Task, toTask } from './tasks.ts'
 
-/** How many tasks wait to be looked at, channel by channel: each has a pace of its own. */
+/** How many tasks are due for a poll, channel by channel, since each channel is polled at its own pace. */
 export async function dueChannels(
   db: Queries,
   due: { readonly now: number; readonly mode: Mode },
@@ -21,7 +21,7 @@ export async function dueChannels(
     .execute()
 }
 
-/** Whether there is a task, of any node, to be looked at now or later: one that is not over, or that is watched beyond its end. */
+/** Whether any node has a task to poll now or later: one that is unfinished, or that is watched beyond its end. */
 export async function hasWatchedTasks(db: Queries, mode: Mode): Promise<boolean> {
   const watched = db.selectFrom('task').select('id').where('next_poll_at', 'is not', null).where(isOfMode(mode))
   return (await watched.limit(1).execute()).length > 0
@@ -31,11 +31,11 @@ export type WatchedTasks = {
   readonly state: StoredTaskState
   readonly inDoubt: boolean
   readonly count: number
-  /** When the one was due that has been waiting the longest for somebody to look; null where nobody waits. */
+  /** When the task that has waited the longest for a poll was due; null where none is due. */
   readonly dueAt: number | null
 }
 
-/** How many tasks there are to be looked at now or later, of all nodes. */
+/** How many tasks of all nodes are to be polled now or later. */
 export async function countWatchedTasks(
   db: Queries,
   { now, mode }: { readonly now: number; readonly mode: Mode },
@@ -57,8 +57,8 @@ export async function countWatchedTasks(
 }
 
 /**
- * Claims tasks of a channel that are due, the longest due first: each is then one node's for a while, and anybody's again
- * where that node says nothing more. What another node is claiming at this moment is passed over.
+ * Claims due tasks of a channel, the longest due first. Each then belongs to one node for a while, and to any node
+ * again if that one does not renew its claim. Tasks that another node is claiming at this moment are skipped.
  */
 export async function claimTasks(
   store: Store,
@@ -72,7 +72,7 @@ export async function claimTasks(
       .where(isDue(due))
       .orderBy('next_poll_at')
       .limit(limit)
-    // SQLite has one writer, and no word for passing over what another one is writing.
+    // SQLite has one writer, and no SKIP LOCKED.
     const ids = store.engine === 'postgres' ? free.forUpdate().skipLocked() : free
     const rows = await tx
       .updateTable('task')
@@ -88,12 +88,12 @@ function isDue({ now, mode }: { readonly now: number; readonly mode: Mode }): Ex
   return sql<SqlBool>`next_poll_at <= ${now} and (claim_until is null or claim_until <= ${now}) and ${isOfMode(mode)}`
 }
 
-/** What simulators were asked to make, real vendors do not know, nor the reverse. */
+/** Only tasks of this mode: real vendors do not know the tasks of simulators, nor the reverse. */
 function isOfMode(mode: Mode): Expression<SqlBool> {
   return sql<SqlBool>`exists (select 1 from account where account.id = task.account_id and account.mode = ${mode})`
 }
 
-/** What a node still works on stays its own. */
+/** Extends a node's claims on the tasks that it is still working on. */
 export async function renewClaims(db: Queries, ids: readonly string[], claim: Claim): Promise<void> {
   await db
     .updateTable('task')
@@ -103,13 +103,13 @@ export async function renewClaims(db: Queries, ids: readonly string[], claim: Cl
     .execute()
 }
 
-// Longer than looks are put off for, but where `pollSeconds` is long: one look too early is no harm. What may take longer in
-// its creation is its creator's all the same.
+// Longer than polls are put off for, unless `pollSeconds` is long, where one poll too early does no harm. A task whose
+// creation takes longer still belongs to its creator, by its claim.
 const putOffMsMax = 60 * 60_000
 
 /**
- * At the start of a node: what its last process had claimed is due at once, and so is what nobody puts off for so long. A clock
- * that was far ahead did that, and was put right while nobody could notice.
+ * Called when a node starts: tasks that its last process had claimed are due at once. So are tasks that are put off for
+ * longer than polls ever are: a clock that was far ahead did that, and was corrected while no node was there to notice.
  */
 export async function releaseClaims(db: Queries, owner: string, now: number): Promise<void> {
   await db
@@ -126,9 +126,10 @@ export async function releaseClaims(db: Queries, owner: string, now: number): Pr
 }
 
 /**
- * Where the clock was set back: what was to be looked at later is so by as much earlier, and so do one's own claims run out.
- * Others see to theirs, as they notice it too. What may have been sent is looked for in a vendor's list as of then: by the old
- * clock it would not be among those that could be it, and be bought again.
+ * After the clock was set back by `ms`: moves the times of polls and of this node's claims back by as much; other nodes
+ * move their own claims when they notice. The sending time of tasks in creation moves too, because a task that may have
+ * been sent is searched for in the vendor's list from that time on: by the old clock it would not be found, and would
+ * be bought again.
  */
 export async function bringForward(
   db: Queries,
@@ -155,7 +156,10 @@ export async function bringForward(
     .execute()
 }
 
-/** Somebody says that there is news: whether it is true, the next look tells. One that is under way may have missed it. */
+/**
+ * Makes a task due at once because its vendor called back with news; the next poll tells whether that is true. A task
+ * that is being polled is polled again, since that poll may have missed the news.
+ */
 export async function hintTask(db: Queries, id: string, now: number): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('task')
@@ -167,7 +171,7 @@ export async function hintTask(db: Queries, id: string, now: number): Promise<bo
   return numUpdatedRows > 0n
 }
 
-/** When to look again after a look, unless somebody has hinted in the meantime. */
+/** When to poll again after a poll, unless a hint came in the meantime. */
 export function nextLook({ nextPollAt }: Pick<Task, 'nextPollAt'>, next: number) {
   return sql<number>`case when next_poll_at = ${nextPollAt} then cast(${next} as bigint) else next_poll_at end`
 }
@@ -175,7 +179,10 @@ export function nextLook({ nextPollAt }: Pick<Task, 'nextPollAt'>, next: number)
 // Longer than any model's deadline, after which nothing is sent.
 const resentMsMax = 7 * 24 * 60 * 60_000
 
-/** The vendor's ids of a channel's other tasks: one that is looked for is none of these. */
+/**
+ * The vendor's ids that tasks of a channel already have. A task that is searched for in the vendor's list is none of
+ * these.
+ */
 export async function knownUpstreamIds(
   db: Queries,
   by: { readonly channel: string; readonly sentSince: number },
@@ -186,13 +193,13 @@ export async function knownUpstreamIds(
     .where('channel', '=', by.channel)
     .where('upstream_id', 'is not', null)
     .where('sent_at', '>=', by.sentSince)
-    // What may be sent again was made within this time; and it is this that there is an index for.
+    // A task can only have been sent again within this time after its creation, and `created_at` is what has an index.
     .where('created_at', '>=', by.sentSince - resentMsMax)
     .execute()
   return new Set(rows.flatMap(({ upstream_id: id }) => (id === null ? [] : [id])))
 }
 
-/** Which of these references belong to tasks that are not over: their cost is yet to be recorded. */
+/** Which of these references belong to unfinished tasks, whose cost is not recorded yet. */
 export async function openTaskRefs(db: Queries, refs: readonly string[]): Promise<Set<string>> {
   const open = new Set<string>()
   for (const page of inPages(refs)) {
@@ -207,7 +214,7 @@ export async function openTaskRefs(db: Queries, refs: readonly string[]): Promis
   return open
 }
 
-/** What is set aside for the tasks of an account, or of one of its keys. */
+/** What is held for the tasks of an account, or of one of its keys. */
 export async function heldByTasks(
   db: Queries,
   by: { readonly accountId: string; readonly keyId?: string },

@@ -5,7 +5,7 @@ import { type Task, toTask } from './tasks.ts'
 
 export type TaskFilter = {
   readonly scope: Scope
-  /** Of accounts of this mode alone. */
+  /** Only tasks of accounts in this mode. */
   readonly mode?: Mode
   readonly states?: readonly StoredTaskState[]
   readonly model?: string
@@ -40,7 +40,7 @@ export async function listTasks(
   return (await query.execute()).map(toTask)
 }
 
-/** What is still set aside for these, by hold. */
+/** What is still held for these tasks, by the id of the hold. */
 export async function holdsOfTasks(db: Queries, tasks: readonly Task[]): Promise<ReadonlyMap<string, Nano>> {
   if (tasks.length === 0) return new Map()
   const rows = await db
@@ -59,7 +59,7 @@ export async function holdsOfTasks(db: Queries, tasks: readonly Task[]): Promise
 const typicalOf = 20
 const typicalMsUnknown = 120_000
 
-/** What the newest videos of a model took, for whoever wants to know how long one may take. */
+/** The median time that the newest videos of a model took, for telling how long the next may take. */
 export async function typicalTaskMs(db: Queries, model: string): Promise<number> {
   const rows = await db
     .selectFrom('task')

@@ -2,9 +2,9 @@ import type { Store } from './open.ts'
 import type { Mode } from './schema.ts'
 
 /**
- * Deletes tasks of this mode that ended before a moment, the oldest first, and with them their events and all attempts at
- * those: none of them is ever there without the others. What is still watched or still to be told stays. What they cost
- * stays in the ledger, under their requests. Says how many tasks that were.
+ * Deletes tasks of this mode that ended before a moment, the oldest first, in one transaction with their events and all
+ * delivery attempts. Tasks that are still watched, or whose event is still to be delivered, stay. What they cost stays
+ * in the ledger, under their requests. Gives how many tasks were deleted.
  */
 export async function dropOldTasks(
   store: Store,
@@ -14,7 +14,7 @@ export async function dropOldTasks(
     const ended = tx
       .selectFrom('task')
       .select('id')
-      // It was made before it ended, and there is an index for that.
+      // A task is created before it ends, and `created_at` is what has an index.
       .where('created_at', '<', old.endedBefore)
       .where('finished_at', '<', old.endedBefore)
       .where('next_poll_at', 'is', null)
@@ -32,7 +32,7 @@ export async function dropOldTasks(
       )
       .orderBy('created_at')
       .limit(old.limit)
-    // What another node is deleting at this moment is passed over. SQLite has one writer, and no word for it.
+    // Skips what another node is deleting at this moment. SQLite has one writer, and no SKIP LOCKED.
     const rows = await (store.engine === 'postgres' ? ended.forUpdate().skipLocked() : ended).execute()
     if (rows.length === 0) return 0
     const ids = rows.map(({ id }) => id)

@@ -66,14 +66,17 @@ export type NewTask = Pick<
   | 'deadline'
 > & { readonly claim: Claim }
 
-/** Whose a task is for now. Once the time is over it is anybody's, and what its owner still says is not heard. */
+/**
+ * Which node a task belongs to for now. Once the time is over any node may claim it, and then the changes of the old
+ * owner are refused.
+ */
 export type Claim = { readonly owner: string; readonly until: number }
 
 export type Recorded = { outcome: 'recorded'; task: Task } | Exclude<Taken, { outcome: 'held' }>
 
 /**
- * A new task and the money for it, in one commit and before anything is sent: whatever happens from here on, somebody
- * finds it. `also` joins in, for what must not be there without the task.
+ * Records a new task and its hold in one commit, before anything is sent: whatever happens from here on, the poller
+ * finds it. `also` joins the transaction, for what must not exist without the task.
  */
 export async function recordTask(
   store: Store,
@@ -126,7 +129,7 @@ function newRow(task: NewTask, holdId: string) {
     updated_at: task.createdAt,
     finished_at: null,
     deadline: task.deadline,
-    // Not before its creator had its time: then somebody else looks what became of it.
+    // Not before the creator's claim expires: then a poller looks what became of the task.
     next_poll_at: task.claim.until,
     polls: 0,
     failures: 0,
@@ -136,14 +139,14 @@ function newRow(task: NewTask, holdId: string) {
   } as const
 }
 
-/** What changes about a task; columns as they are stored, JSON already written. */
+/** The changed columns of a task as they are stored, with JSON already written. */
 export type TaskChange = Omit<Updateable<TaskTable>, 'next_poll_at'> & {
   next_poll_at?: number | null | RawBuilder<number>
 }
 
 /**
- * The compare-and-set of every change: it happens in one of these states, and where they are named under this claim and
- * after so many sends, or not at all. Gives the task as it is then.
+ * The compare-and-set of every change of a task: it applies only in one of the `from` states and, where they are given,
+ * under this owner's claim and after this many sends. Gives the changed task, or undefined where nothing changed.
  */
 export async function changeTask(
   db: Queries,
@@ -163,8 +166,8 @@ export async function changeTask(
 }
 
 /**
- * The next way to have it: what became of the one before stays on record. Under the creator's own claim. True as well
- * where it has been done before: a commit whose answer was lost is asked for again.
+ * Moves a task to its next route, under its creator's claim, and records what became of the attempt before. True as
+ * well where the move was made before, since a commit whose answer was lost is asked for again.
  */
 export async function rerouteTask(
   store: Store,
@@ -215,8 +218,8 @@ export async function taskById(
 }
 
 /**
- * A task whose recording was cut off, if it was recorded, once nobody can be recording it any more. Whoever takes its money
- * has the account's row until the very end of the commit, so that row is waited for.
+ * Gives a task whose recording was cut off, if it was recorded, once no transaction can be recording it any more. The
+ * transaction that takes its hold locks the account's row until the commit is done, so this waits for that row.
  */
 export async function taskOnceRecorded(
   store: Store,
@@ -224,7 +227,7 @@ export async function taskOnceRecorded(
 ): Promise<Task | undefined> {
   return store.transaction(async (tx) => {
     const account = tx.selectFrom('account').select('id').where('id', '=', accountId)
-    // On SQLite nobody else is in a transaction now.
+    // On SQLite no other transaction is open now.
     await (store.engine === 'postgres' ? account.forUpdate() : account).execute()
     return taskById(tx, { scope: { accountId }, id })
   })
@@ -234,8 +237,8 @@ export async function taskOnceRecorded(
 const idPattern = /^[\w.:/-]{1,256}$/
 
 /**
- * By our id or the vendor's, among the account's own alone: another's is as unknown as one that never was. What cannot be
- * an id is sent to no database, some of which refuse odd characters with an error.
+ * Finds a task by our id or the vendor's, among the account's own only: another account's is as unknown as one that
+ * never was. Text that cannot be an id is not sent to the database, because some refuse odd characters with an error.
  */
 export async function findTask(
   db: Queries,

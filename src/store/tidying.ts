@@ -15,8 +15,8 @@ type TidyingParts = {
 }
 
 /**
- * Sees from time to time to what nobody else would end: holds past their deadline, and answers kept for longer than was
- * promised. Neither waits for the other, of which there may be millions. The returned function ends it.
+ * Ends regularly what nothing else would: holds past their deadline, and answers kept for longer than was promised. The
+ * two run independently, because either may have millions of rows. The returned function stops it.
  */
 export function startTidying(parts: TidyingParts): () => void {
   const { store, keepAnswersMs, isAtWork } = parts
@@ -33,7 +33,7 @@ export function startTidying(parts: TidyingParts): () => void {
   }
 }
 
-/** Again and again, and never beside itself, however long it takes. */
+/** Repeats the work, one run after another, however long a run takes. */
 function repeat({ timers, log }: TidyingParts, what: string, work: () => Promise<unknown>): () => void {
   let isStopped = false
   let callOff = timers.after(everyMs, run)
@@ -46,7 +46,7 @@ function repeat({ timers, log }: TidyingParts, what: string, work: () => Promise
     try {
       await work()
     } catch (thrown) {
-      // A stop closes the database under it, and the next start begins anew.
+      // A stop closes the database under a run, and the next start begins it anew, so that failure is not logged.
       if (!isStopped) log.warn({ what, cause: String(thrown) }, 'overdue records cannot be ended at the moment')
     }
     if (!isStopped) callOff = timers.after(everyMs, run)

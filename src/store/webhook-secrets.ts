@@ -3,7 +3,7 @@ import { type Actor, recordChange } from './audit.ts'
 import type { Store } from './open.ts'
 import type { Queries, Tx } from './schema.ts'
 
-/** The secrets of an account that sign now, sealed, the newest first. */
+/** The sealed secrets that sign an account's webhooks now, the newest first. */
 export async function sealedSecrets(db: Queries, accountId: string, now: number): Promise<string[]> {
   const rows = await db
     .selectFrom('webhook_secret')
@@ -18,7 +18,7 @@ export async function sealedSecrets(db: Queries, accountId: string, now: number)
 
 export type NewSecret = { readonly accountId: string; readonly sealed: string; readonly actor: Actor }
 
-/** Puts another in the place of an account's secret, which goes on signing beside it for so long. */
+/** Replaces an account's secret; the old one goes on signing beside the new one for `keepOldMs`. */
 export async function replaceSecret(
   store: Store,
   secret: NewSecret & { readonly keepOldMs: number; readonly liveMax: number },
@@ -49,8 +49,9 @@ export async function replaceSecret(
 }
 
 /**
- * A secret for an account that has none; where it has one by now, nothing changes. Of two nodes that make it at once, the
- * second finds its id taken: neither waits for the account's row, and what is billed to the account does not wait for them.
+ * Adds a secret to an account that has none; where it has one by now, nothing changes. Of two nodes that add one at
+ * once, the second finds the id taken. They take no exclusive lock on the account's row, so that billing the account
+ * does not wait for them.
  */
 export async function addFirstSecret(store: Store, secret: NewSecret): Promise<void> {
   await store.transaction(async (tx) => {
@@ -75,8 +76,8 @@ export async function addFirstSecret(store: Store, secret: NewSecret): Promise<v
 }
 
 /**
- * Whoever replaces secrets is alone with the account. Who adds the first may have others at it, billing too, but nobody who
- * replaces. On SQLite nobody else is in a transaction now.
+ * Replacing a secret locks the account exclusively. Adding the first one shares the account with others, such as
+ * billing, but not with a replacement. On SQLite no other transaction is open now.
  */
 async function findAccount(store: Store, tx: Tx, id: string, company: 'alone' | 'beside-others'): Promise<boolean> {
   const account = tx.selectFrom('account').select('id').where('id', '=', id)
@@ -89,7 +90,7 @@ function rowOf({ accountId, sealed }: NewSecret, id: string, now: number) {
   return { id, account_id: accountId, sealed, created_at: now, expires_at: null }
 }
 
-/** What has expired is forgotten, and so is the oldest where somebody replaces them faster than they expire. */
+/** Deletes the expired secrets, and the oldest ones where secrets are replaced faster than they expire. */
 async function dropOthers(tx: Tx, by: { accountId: string; liveMax: number }, now: number): Promise<void> {
   const kept = tx
     .selectFrom('webhook_secret')

@@ -5,7 +5,7 @@ import { isOfMode, type WebhookAttempt } from './outbox.ts'
 import type { Mode, Queries, Scope } from './schema.ts'
 import type { WebhookEventState, WebhookEventTable } from './task-schema.ts'
 
-/** An event as operators look at it. */
+/** An event as operators see it. */
 export type WebhookEvent = {
   readonly id: string
   readonly accountId: string
@@ -13,7 +13,7 @@ export type WebhookEvent = {
   readonly url: string
   readonly payload: string
   readonly state: WebhookEventState
-  /** Since its task ended, or since it was last sent by hand. */
+  /** Attempts since the task ended, or since the event was last resent by hand. */
   readonly attempts: number
   /** When it is tried next, if at all. */
   readonly nextAt: number | null
@@ -22,7 +22,7 @@ export type WebhookEvent = {
 
 export type EventFilter = {
   readonly scope: Scope
-  /** Of accounts of this mode alone. */
+  /** Only events of accounts in this mode. */
   readonly mode: Mode
   readonly state?: WebhookEventState
   readonly taskId?: string
@@ -84,8 +84,9 @@ export async function attemptsAt(
 }
 
 /**
- * Sends an event once more, whatever became of it, under the same id and from the beginning of its schedule. One that is
- * on its way at this moment is sent beside itself, and its failure no longer counts. Undefined where there is none.
+ * Sends an event once more, whatever became of it, under the same id and from the beginning of its schedule. One that
+ * is being sent at this moment is sent a second time beside it, and a failure of the first no longer counts. Gives
+ * undefined for an unknown id.
  */
 export async function resendEvent(
   store: Store,
