@@ -44,7 +44,7 @@ export async function create(options: Options & { name: string; credit?: string;
   })
 }
 
-/** `turnpike accounts change`: only what is given changes. */
+/** `turnpike accounts change`: changes only the given fields. */
 export async function change(
   nameOrId: string,
   options: Options & { name?: string; cap?: string; enabled?: string; unlimited?: string },
@@ -120,7 +120,7 @@ export async function addCredit(
   })
 }
 
-/** What an operator calls an account: an id, or a name in this mode. */
+/** Finds the account that an operator names, by its id or its name in this mode. */
 export async function accountNamed(store: Store, mode: Mode, nameOrId: string): Promise<Account> {
   const account = await findAccount(store.db, { mode, nameOrId })
   if (account !== undefined) return account

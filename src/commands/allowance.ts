@@ -3,7 +3,7 @@ import { formatDollars, parseDollars, zeroNano } from '../base/money.ts'
 import type { Cap } from '../store/accounts.ts'
 import type { CapPeriod, KeyLimits, Metadata } from '../store/schema.ts'
 
-/** What the options of a command say of limits and caps. */
+/** The options of a command that set limits. */
 export type LimitOptions = {
   readonly requestsPerMinute?: string
   readonly tokensPerMinute?: string
@@ -12,7 +12,7 @@ export type LimitOptions = {
 
 const periods: readonly CapPeriod[] = ['total', 'day', 'month']
 
-/** A change of nothing would say that it was made, and stand in the audit. */
+/** Refuses a change without any field, which would otherwise be reported as made. */
 export function mustChange(given: Readonly<Record<string, string | undefined>>): void {
   if (Object.values(given).every((value) => value === undefined)) {
     throw new Error('no change was given; --help lists the options')
@@ -33,7 +33,7 @@ export function readCap(text: string): Cap | null {
   return { amount, period: found }
 }
 
-/** As `--cap` takes it. */
+/** The form that `--cap` takes, with a dollar sign. */
 export function showCap(cap: Cap | null): string {
   return cap === null ? '-' : `$${formatDollars(cap.amount)}/${cap.period}`
 }

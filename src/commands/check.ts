@@ -24,7 +24,9 @@ type Complaint = { file?: string; line?: number; column?: number; path?: string;
 
 type Findings = { readonly texts: string[]; readonly complaints: Complaint[] }
 
-/** `turnpike check`: what a start would refuse, all of it, or what a start would serve. Starts and changes nothing. */
+/**
+ * `turnpike check`: prints all that a start would refuse or, if there is nothing, what it would serve. Changes nothing.
+ */
 export async function check(options: { config?: string; json?: boolean }): Promise<void> {
   const findings: Findings = { texts: [], complaints: [] }
   const environment = await attempt(findings, async () => {
@@ -59,7 +61,7 @@ async function attempt<T>(findings: Findings, read: () => T | Promise<T>): Promi
   }
 }
 
-/** Tools are served on the host of customers, where each has a port of its own. */
+/** The tool server listens on the public host, so its port must differ from every other port there. */
 function checkToolPort(findings: Findings, { host, port, adminHost, adminPort }: Environment, file: ConfigFile): void {
   const given = file.settings.mcp.port
   if (given === undefined || given === 0) return

@@ -4,7 +4,7 @@ import { ConfigError, type ConfigFile } from '../config/file.ts'
 import { readCatalogue, readChannels } from '../market.ts'
 import { channelsOfVariables } from '../upstream/vendor-variables.ts'
 
-// Enough to work on; each further one costs another look at the whole catalogue.
+// Enough to work on; each further complaint costs another reading of the whole catalogue.
 const complaintsMax = 50
 
 type List = 'channels' | 'models'
@@ -17,7 +17,7 @@ export function complaintsAbout(
 ): (ConfigError | EnvironmentError)[] {
   return [
     ...faultOfVariables(file, variables),
-    // Without the variables: a channel that is taken out would have the variable of its vendor make another.
+    // Read without the variables: for a channel that is taken out, its vendor's variable would make another.
     ...faultsIn(file, 'channels', (rest) => readChannels(rest, {})),
     ...faultsIn(file, 'models', (rest) => readCatalogue(rest, isSandbox)),
   ]
@@ -36,7 +36,7 @@ function faultOfVariables(
   }
 }
 
-/** Reads as a start does; takes what is at fault out, and reads the rest again. */
+/** Reads as a start does; after each fault it takes the faulty entry out and reads the rest again. */
 function faultsIn(file: ConfigFile, list: List, read: (rest: ConfigFile) => unknown): ConfigError[] {
   const found: ConfigError[] = []
   let kept = file.settings[list].map((entry, place) => ({ entry, place }))
@@ -67,13 +67,16 @@ function faultsIn(file: ConfigFile, list: List, read: (rest: ConfigFile) => unkn
   return found
 }
 
-/** A rate of some kind stays, or every price in that currency would be at fault too. The dollar takes none. */
+/**
+ * Replaces a faulty rate, because without one every price in that currency would be at fault too. The dollar takes
+ * none.
+ */
 function withoutRate(exchange: ConfigFile['settings']['exchange'], currency: string) {
   const { [currency]: _, ...others } = exchange
   return currency === 'USD' ? others : { ...others, [currency]: '1' }
 }
 
-/** A copy of an entry at fault has no fault of its own to speak of. */
+/** Whether an entry is a copy (`from`) of a faulty one: its faults would only repeat those of the original. */
 function copies(entry: unknown, original: unknown): boolean {
   return isObject(entry) && isObject(original) && entry['from'] !== undefined && entry['from'] === original['id']
 }

@@ -6,7 +6,7 @@ const yearsMax = 100
 
 const duration = /^(\d{1,6})([hdw])$/
 
-/** `30d`, `12h`, `2w` from now, or a date: a day begins at midnight UTC, a time says its zone. */
+/** Reads `30d`, `12h` or `2w` from now, a date (its midnight in UTC), or a time with its zone. */
 export function readExpiry(text: string, now: number): number {
   const at = momentOf(text, now)
   if (at === undefined) {

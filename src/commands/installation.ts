@@ -13,24 +13,31 @@ import type { Mode, Queries, Schema } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import { loadSettings } from './settings.ts'
 
-/** What commands that work on the database have in common: where it is, and which mode they speak of. */
+/**
+ * The options shared by commands that work on the database: the file of settings, and the mode whose accounts are
+ * meant.
+ */
 export type InstallationOptions = { readonly config?: string; readonly mode?: Mode }
 
-/** Who the audit says has changed something by a command. */
+/** The actor that the audit records for changes by a command. */
 export const actor = 'cli'
 
 export type Installation = {
   readonly environment: Environment
   readonly store: Store
   readonly mode: Mode
-  /** What a start would offer now. Read when asked: a broken file must not stop a command that needs none of it. */
+  /**
+   * What a start would offer now. Read only when called, because a broken file of settings must not stop a command that
+   * does not need it.
+   */
   readonly plan: () => Promise<Plan>
 }
 
-// No customer waits for a command, and whoever types one may have just a busy database to see to. SQLite is waited for as long.
+// No customer waits for a command, and an operator may need one just because the database is busy. SQLite is waited for
+// as long.
 const patienceMs = 5_000
 
-/** Opens the database that the gateway uses, safely beside it, and closes it after the work. Never makes one. */
+/** Opens the database that the gateway uses, safely beside it, and closes it after the work. Never creates one. */
 export async function withInstallation<T>(
   options: InstallationOptions,
   work: (installation: Installation) => Promise<T>,
@@ -60,7 +67,7 @@ export async function hasRealAccount(environment: Environment): Promise<boolean>
   return reach(environment, async () => (await isInstalled(environment)) && isReal())
 }
 
-/** A key hashed under another secret than the gateway's would be no key at all, so none is made up here. */
+/** Never makes up a secret, because a key hashed under another one than the gateway's would not work. */
 export async function secretKeysOf(installation: Opened): Promise<SecretKeys> {
   return makeSecretKeys(await secretOf(installation))
 }
@@ -82,7 +89,7 @@ export async function secretOf({ environment, store }: Opened): Promise<Uint8Arr
 
 const asItHas = 'give TURNPIKE_SECRET as the gateway has it'
 
-/** Whether a gateway has ever been started here. Looking makes nothing. */
+/** Whether a gateway has ever been started here. The check creates nothing. */
 export async function isInstalled(environment: Environment): Promise<boolean> {
   const isSqlite = environment.databaseUrl === undefined
   if (isSqlite && !existsSync(databaseFile(environment))) return false
@@ -92,7 +99,10 @@ export async function isInstalled(environment: Environment): Promise<boolean> {
   return look(environment, async (db) => (await found.execute(db)).rows.length > 0)
 }
 
-/** Reads a database as it is: an older one is brought up to date by a start, and not by whoever asks what that would do. */
+/**
+ * Reads a database without migrating it: that is left to a start, and not done by a command that asks what a start
+ * would do.
+ */
 async function look<T>(environment: Environment, read: (db: Queries) => Promise<T>): Promise<T> {
   const db = new Kysely<Schema>({ dialect: await dialectOf(environment) })
   try {
@@ -105,7 +115,7 @@ async function look<T>(environment: Environment, read: (db: Queries) => Promise<
 async function dialectOf(environment: Environment): Promise<Dialect> {
   const { databaseUrl } = environment
   if (databaseUrl === undefined) return openSqlite(databaseFile(environment))
-  // As the store does: its driver is loaded where there is a server to talk to.
+  // Imported here, as in the store, so that an installation on SQLite never loads the driver.
   const { openPostgres } = await import('../store/postgres.ts')
   return openPostgres(databaseUrl, 'requests', patienceMs)
 }

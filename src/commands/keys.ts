@@ -16,7 +16,7 @@ import { say, sayJson, sheet, showTime, table, warn, type Column } from './outpu
 
 type Options = InstallationOptions & { readonly json?: boolean }
 
-/** What a key may do. */
+/** The options that say what a key may do. */
 type Allowance = LimitOptions & {
   readonly name?: string
   readonly models?: string
@@ -69,7 +69,7 @@ export async function create(options: Options & Allowance & { account: string })
   })
 }
 
-/** `turnpike keys change`: only what is given changes. */
+/** `turnpike keys change`: changes only the given fields. */
 export async function change(
   id: string,
   options: Omit<Options, 'mode'> & Allowance & { enabled?: string },
@@ -123,7 +123,7 @@ export async function revokeOperators(options: Pick<Options, 'json'>): Promise<v
 
 /** `turnpike keys revoke` */
 export async function revoke(id: string, options: Pick<Options, 'json'>): Promise<void> {
-  // A key's id says enough: the mode is its account's, whichever the gateway runs in.
+  // A key is found by its id in either mode, so the mode given here does not matter.
   await withInstallation({ mode: 'real' }, async ({ store }) => {
     const done = await revokeKey(store, { id, actor })
     const known = done ? undefined : await keyById(store.db, id)
@@ -133,7 +133,7 @@ export async function revoke(id: string, options: Pick<Options, 'json'>): Promis
   })
 }
 
-/** The keys of one account, or of all that a mode has. */
+/** The keys of one account, or of all accounts of a mode. */
 export async function keysOf(store: Store, accounts: readonly Account[]): Promise<KeyRow[]> {
   const names = new Map(accounts.map(({ id, name }) => [id, name]))
   const [only] = accounts
@@ -145,10 +145,10 @@ export async function keysOf(store: Store, accounts: readonly Account[]): Promis
   })
 }
 
-/** A key, and what its account is called. */
+/** A key and the name of its account. */
 type KeyRow = { readonly key: ApiKey; readonly account: string }
 
-/** By which people know a key. */
+/** The columns by which people recognise a key. */
 export const whoseColumns: readonly Column<KeyRow>[] = [
   { name: 'ACCOUNT', show: ({ account }) => account },
   { name: 'NAME', show: ({ key }) => key.name || '-' },
@@ -178,14 +178,14 @@ function show({ key, account }: KeyRow) {
   return showKey(key, account, Date.now())
 }
 
-/** A key need not be called anything. */
+/** A key's name may be empty. */
 function nameFrom(text: string): string {
   const { success, data: name } = keyName.safeParse(text)
   if (!success) throw new Error(`a name must have ${nameRule}`)
   return name
 }
 
-/** What a key may use; null is every model. */
+/** The models that a key may use; null is every model. */
 function readPatterns(text: string): string[] | null {
   if (text === 'all') return null
   const patterns = text.split(',').map((pattern) => pattern.trim())

@@ -4,10 +4,12 @@ import { openClaims } from '../store/reconcile.ts'
 import { actor, withInstallation } from './installation.ts'
 import { say, sayJson, showTime } from './output.ts'
 
-// A node that holds something is heard of every twenty seconds.
+// A node that has leases speaks to the database every twenty seconds.
 const aliveMs = 60_000
 
-/** `turnpike ledger reclaim`: for a node whose disk is gone. One that can still be started must be, instead. */
+/**
+ * `turnpike ledger reclaim`: for a node whose disk is gone. A node that can still be started must be started instead.
+ */
 export async function reclaim(options: { node: string; confirm?: boolean; json?: boolean }): Promise<void> {
   const { node } = options
   await withInstallation({ mode: 'real' }, async ({ store }) => {

@@ -4,10 +4,10 @@ import type { Mode } from '../store/schema.ts'
 import { accountNamed } from './accounts.ts'
 import { say, sayJson, table, type Column } from './output.ts'
 
-/** Which part of a list is wanted. */
+/** The options that choose a page of a list. */
 export type PageOptions = { readonly limit: string; readonly after?: string }
 
-/** Whose, and of when. */
+/** The options that narrow a list to an account and a period. */
 export type FilterOptions = { readonly account?: string; readonly from?: string; readonly to?: string }
 
 const pageSizeMax = 100
@@ -40,7 +40,7 @@ function momentOf(text: string | undefined): number | undefined {
 
 type Page<Row> = { readonly data: readonly Row[]; readonly next: string | null }
 
-/** `nothing`: what is said of an empty one. */
+/** `nothing` is printed for an empty page. */
 export function sayPage<Row>(
   page: Page<Row>,
   { json, columns, nothing }: { json: boolean | undefined; columns: readonly Column<Row>[]; nothing: string },

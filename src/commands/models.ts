@@ -7,7 +7,7 @@ import { simulatedChannels } from '../simulated.ts'
 import { planStart } from './installation.ts'
 import { say, sayJson, table, type Column } from './output.ts'
 
-/** `turnpike models`: what a start would sell now, and under `--all` what it would not, and why. */
+/** `turnpike models`: lists what a start would sell now and, with `--all`, what it would not, and why. */
 export async function models(options: { config?: string; json?: boolean; all?: boolean }): Promise<void> {
   const plan = await planStart(options.config)
   const { served, others } = split(plan)
@@ -52,7 +52,7 @@ export const unsoldColumns: readonly Column<Unsold>[] = [
   { name: 'WHY', show: ({ why }) => why },
 ]
 
-/** Long inputs cost more from here on; `--json` has the prices. */
+/** The input lengths above which other prices apply; `--json` has those prices. */
 function tiers({ tiers }: PriceList): string {
   return tiers.length === 0 ? '-' : tiers.map(({ aboveInputTokens }) => `${aboveInputTokens / 1000}k`).join(', ')
 }

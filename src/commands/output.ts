@@ -9,7 +9,7 @@ export function sayJson(value: unknown): void {
   console.log(JSON.stringify(value, null, 2))
 }
 
-/** Beside the answer, so that a script that reads it is not disturbed. */
+/** Goes to stderr, so that a script that reads the output is not disturbed. */
 export function warn(text: string): void {
   console.error(`turnpike: warning: ${text}`)
 }
@@ -37,7 +37,7 @@ export function sheet(facts: Readonly<Record<string, string>>): string {
     .join('\n')
 }
 
-/** Names come from operators, and a terminal obeys control characters. */
+/** Replaces control characters, which a terminal would obey: names are whatever an operator typed. */
 function printable(text: string): string {
   return text.replaceAll(/\p{Cc}/gu, '?')
 }
@@ -47,7 +47,7 @@ export function showTime(unixMs: number): string {
   return `${new Date(unixMs).toISOString().slice(0, 16).replace('T', ' ')}Z`
 }
 
-/** So that it can be pasted into a shell as it stands. */
+/** Quotes a word so that it can be pasted into a shell. */
 export function quoted(word: string): string {
   return /^[\w.@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
@@ -55,7 +55,10 @@ export function quoted(word: string): string {
 const secretName = /KEY|SECRET|TOKEN|PASSWORD|DATABASE_URL/i
 const secretCharactersMin = 8
 
-/** Vendors' keys come in every form, so beside what looks like a secret goes whatever the environment calls one. */
+/**
+ * Removes what looks like a secret and, since vendors' keys come in every form, the value of every variable whose name
+ * says that it is one.
+ */
 export function withoutSecretsOf(text: string, variables: Readonly<Record<string, string | undefined>>): string {
   let clean = text
   for (const [name, value] of Object.entries(variables)) {

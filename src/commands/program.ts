@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import packageJson from '../../package.json'
 import { storedTaskStates } from '../store/task-schema.ts'
 
-/** argv → command. Commands are loaded when they are run: one should not pay for the others. */
+/** The command line. Each command is imported when it is run, so that it does not pay for loading the others. */
 export const program = new Command('turnpike')
   .description('One base address and one key in front of every model.')
   .version(packageJson.version)
@@ -12,13 +12,13 @@ const jsonOption = () => new Option('--json', 'print JSON instead of text')
 const modeOption = () =>
   new Option('--mode <mode>', 'which accounts (default: the mode a start would use now)').choices(['sandbox', 'real'])
 
-/** A command that works on the database; it shares the options that say which and how. */
+/** A command that works on the database, with the options that all of them share. */
 function command(parent: Command, usage: string, description: string): Command {
   const made = parent.command(usage).description(description)
   return made.addOption(modeOption()).addOption(configOption()).addOption(jsonOption())
 }
 
-/** A command that reads records; it shares the options that say of whom and when. */
+/** A command that reads records, with the options for an account and a period. */
 function report(parent: Command, usage: string, description: string): Command {
   return command(parent, usage, description)
     .option('--account <account>', 'name or id')
@@ -26,7 +26,7 @@ function report(parent: Command, usage: string, description: string): Command {
     .option('--to <when>', 'end (exclusive)')
 }
 
-/** Which page of a list. */
+/** Adds the options that choose a page of a list. */
 function paged(list: Command): Command {
   return list.option('--limit <count>', 'how many, at most 100', '20').option('--after <id>', 'continue after this id')
 }
@@ -61,7 +61,7 @@ program
   .addOption(jsonOption())
   .action(async (options) => (await import('./sandbox.ts')).sandbox(options))
 
-/** What a key may do, said alike when it is made and when it is changed. */
+/** Adds the options for what a key may do, the same when it is made and when it is changed. */
 function allowance(of: Command): Command {
   return of
     .option('--name <name>', 'a name for the key')
@@ -147,7 +147,7 @@ ledger
   .addOption(jsonOption())
   .action(async (options) => (await import('./ledger.ts')).reclaim(options))
 
-/** What was used, by which key and of which model. */
+/** A report of usage, with the options for a key and a model. */
 function used(parent: Command, usage: string, description: string): Command {
   return report(parent, usage, description)
     .option('--key <id>', 'key id, as shown by keys list')

@@ -2,7 +2,7 @@ export type Progress = {
   readonly label: string
   readonly state: string
   readonly elapsedMs: number
-  /** What such work took before: vendors do not say how far they are. */
+  /** How long such work took before, because vendors do not report their progress. */
   readonly usualMs: number
   readonly isOver: boolean
 }
@@ -22,7 +22,7 @@ export function bar({ label, state, elapsedMs, usualMs, isOver }: Progress, colu
 
 const unfinishedMax = 0.99
 
-/** Nearly straight up to the usual time, and never quite there after it. */
+/** Linear up to 90% at the usual time; after that it approaches 100% without reaching it. */
 function estimate(times: number): number {
   return Math.min(unfinishedMax, times <= 1 ? times * 0.9 : 1 - 0.1 / times)
 }

@@ -27,16 +27,19 @@ type Options = {
   readonly repair?: 'dry' | 'apply'
 }
 
-/** `turnpike reconcile`: the books against themselves and against a vendor's bill. Works beside running gateways. */
+/**
+ * `turnpike reconcile`: checks the books against themselves and against a vendor's bill. Works beside running gateways.
+ */
 export async function reconcile(options: Options): Promise<void> {
   const since = options.since === undefined ? undefined : readSince(options.since)
-  // A misspelt one has no calls on record, and an empty bill would agree with that.
+  // A misspelt vendor has no calls on record, and an empty bill would agree with that.
   if (options.vendor !== undefined && !vendors.has(options.vendor)) {
     throw new Error(`there is no vendor "${options.vendor}": --vendor takes one of ${[...vendors.keys()].join(', ')}`)
   }
-  // Before the books: whatever is on the bill had been sent by the time they are read.
+  // The bill is read before the books, so that every call on it had been sent by the time the books are read.
   const bill = await readAnyBill(options)
-  // Calls are looked for by the vendors that are on the bill: an empty one, or a wrong file, would agree with everything.
+  // Recorded calls are looked for by the vendors on the bill, so that an empty bill or a wrong file would agree with
+  // everything.
   if (bill?.length === 0 && options.vendor === undefined) {
     throw new Error('the bill has no lines; if that is correct, name its vendor with --vendor')
   }
@@ -92,7 +95,7 @@ function readSince(text: string): number {
   return since
 }
 
-/** The lists in use now. A charge by an older one is not judged anew. */
+/** The price lists in use now. A charge by an older list is not recalculated. */
 async function priceLists({ plan }: Installation): Promise<Parameters<typeof compareBooks>[0]['priceLists']> {
   const { catalogue } = await plan()
   return (model, version) => {

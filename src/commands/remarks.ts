@@ -12,14 +12,14 @@ type Start = {
   readonly file: ConfigFile
   readonly variables: Readonly<Record<string, string | undefined>>
   readonly mode: Mode
-  /** Those that are served. */
+  /** The models that are served. */
   readonly models: ReadonlyMap<string, Model>
 }
 
 /** What is worth knowing of a start that works, for `check` and for the greeting. */
 export type Remarks = {
   readonly ignored: readonly IgnoredVariable[]
-  /** How many models are sold at prices that nobody has checked. Play money needs no checking. */
+  /** How many models are sold at unverified prices; 0 in sandbox mode, where play money needs no checking. */
   readonly unverified: number
   /** The same in words, a line for each. */
   readonly lines: readonly string[]

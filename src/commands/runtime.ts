@@ -1,7 +1,7 @@
 import packageJson from '../../package.json'
 import { probeGuard } from '../base/probe-guard.ts'
 
-/** The runtime's floor, checked before anything opens: other versions have failed in ways that cost money. */
+/** Requires the exact version of Bun before anything opens: other versions have failed in ways that cost money. */
 export function checkVersion(): void {
   const wanted = packageJson.dependencies.bun
   if (process.versions.bun === wanted) return
@@ -10,7 +10,7 @@ export function checkVersion(): void {
   )
 }
 
-/** Also what can only be found out by trying. It takes 25 ms, which a start spends beside other work. */
+/** Also checks what can only be found out by trying. That takes 25 ms, which a start spends beside other work. */
 export async function checkRuntime(): Promise<void> {
   checkVersion()
   await probeGuard()

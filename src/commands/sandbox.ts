@@ -8,7 +8,7 @@ import { loadSettings } from './settings.ts'
 
 type Options = { config?: string; host?: string; port?: string; json?: boolean }
 
-/** `turnpike sandbox`: the vendor simulators alone, with every model of the catalogue, until told to stop. */
+/** `turnpike sandbox`: runs the vendor simulators alone, with every model of the catalogue, until told to stop. */
 export function sandbox(options: Options): void {
   const environment = readEnvironment(process.env)
   const chosen =
@@ -22,7 +22,7 @@ export function sandbox(options: Options): void {
     models: () => models,
   })
 
-  // What was begun before goes on without being asked for.
+  // Loads the simulators now, so that what was begun before a restart goes on without waiting for a call.
   simulator.warmUp()
 
   const counts = Map.groupBy(models, ({ vendor }) => vendor)
@@ -55,7 +55,10 @@ export function sandbox(options: Options): void {
   process.on('SIGINT', stop)
 }
 
-/** Whoever has the port has the folder, so no two write to one. On a free port nobody would find the films again. */
+/**
+ * The folder is named after the port, so that no two processes write to one. On a free port nothing is kept, because
+ * nothing would find the videos again.
+ */
 function memoryAt(port: number, dataFolder: string) {
   return {
     folder: join(dataFolder, `sandbox-${port}`),

@@ -16,13 +16,13 @@ export async function serve(options: { config?: string }): Promise<void> {
   checkVersion()
   outliveLog()
   const provenSafe = probeGuard()
-  provenSafe.catch(() => {}) // heard of before anybody is served
+  provenSafe.catch(() => {}) // openGateway awaits it before anything is served
   const environment = readEnvironment(process.env)
   const { file, path } = loadSettings(options.config)
   const log = makeLog({ level: file.settings.log.level })
   const hangup = hearHangup()
   const gateway = await openGateway({ environment, file, variables: process.env, log, provenSafe })
-  // The variable that holds a key which works: the operator's own shell has the one that was given.
+  // The variable that holds a working key: a bootstrap key that was given is in the operator's own shell.
   const keyVariable = environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY'
   const { mode, models } = gateway
   const remarks = remarksOn({ environment, file, variables: process.env, mode, models }).lines
@@ -32,7 +32,7 @@ export async function serve(options: { config?: string }): Promise<void> {
   stopOnSignal(gateway, file.settings.timeouts.drainSeconds * 1000, log)
 }
 
-/** What is served, and what it costs, does not depend on a log whose disk is full or whose reader is gone. */
+/** Keeps the gateway serving and billing when the log's disk is full or its reader is gone. */
 function outliveLog(): void {
   let isTold = false
   process.stdout.on('error', (thrown: Error) => {
@@ -44,9 +44,9 @@ function outliveLog(): void {
 
 type Greeting = {
   readonly keyVariable: string
-  /** Sandbox mode was written down, and is not for want of a vendor. */
+  /** Whether the settings ask for sandbox mode; otherwise it is on because no vendor is configured. */
   readonly isAskedFor: boolean
-  /** What they do: of those that are somebody else's nothing more is known yet. */
+  /** What is said of the simulators: of those at SANDBOX_URL it is not yet known whether they answer. */
   readonly simulators: string
   readonly remarks: readonly string[]
 }
@@ -93,10 +93,13 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks 
   say()
 }
 
-/** Says what SIGHUP is to do. What came before that, while the database was waited for perhaps, is done then. */
+/**
+ * Sets what SIGHUP does. A signal that came before, while the gateway waited for the database perhaps, is acted on
+ * then.
+ */
 type Hangup = (reload: () => void) => void
 
-/** Unheard, the signal would end the process. */
+/** Without a listener, SIGHUP would end the process. */
 function hearHangup(): Hangup {
   let isHeard = false
   let answer = () => {
@@ -116,7 +119,9 @@ type Reloading = {
   readonly hangup: Hangup
 }
 
-/** SIGHUP, or a change of the file: taken into use if it is valid, and else only complained about. */
+/**
+ * Reloads the settings on SIGHUP or a change of the file. Invalid ones are only logged, and the old ones stay in use.
+ */
 function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading): void {
   const reload = () => {
     try {
@@ -128,11 +133,11 @@ function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading
       })
       const rest = waiting.length === 0 ? '' : `, but for settings that need a restart: ${waiting.join(', ')}`
       const { whyEmpty } = gateway
-      // Valid, and hardly meant: a file that was emptied is one too.
+      // Valid, but hardly intended: a file that was emptied is valid too.
       if (whyEmpty === undefined) log.info({}, `the configuration was reloaded${rest}`)
       else log.error({}, `the configuration was reloaded: there is no model to serve: ${whyEmpty}${rest}`)
     } catch (thrown) {
-      // It may quote a value that came out of a variable, and that variable may hold a key.
+      // The error may quote a value that came from a variable, and that variable may hold a key.
       const cause = withoutSecretsOf(String(thrown), process.env)
       log.error({ cause }, 'the changed configuration is not valid; the old one stays in use')
     }

@@ -3,8 +3,8 @@ import { readConfigFile, type ConfigFile } from '../config/file.ts'
 
 const defaultFile = 'turnpike.yaml'
 
-// A catalogue of thousands of models has some hundred kilobytes. To find out that a hundred megabytes are none takes minutes,
-// in which a node that runs would serve nobody.
+// A catalogue of thousands of models has some hundred kilobytes. Finding out that a hundred megabytes are not valid
+// would take minutes, in which a running node would serve nobody.
 const bytesMax = 4 * 1024 * 1024
 
 /** The file that `--config` names, or `turnpike.yaml` where there is one, or the defaults. */

@@ -26,7 +26,7 @@ export async function usage(options: Options & Filtered & { by?: GroupBy }): Pro
   })
 }
 
-/** All sums are worked out for each page, however short: by the hundred, those of ten thousand keys took minutes. */
+/** Every page, however short, computes all sums: in pages of a hundred, those of ten thousand keys took minutes. */
 const sumsAtOnce = 100_000
 
 export async function wholeReport(store: Store, filter: Filter, by: GroupBy | undefined): Promise<UsageReport> {
@@ -93,7 +93,7 @@ async function columnsOf(store: Store, mode: Mode, by: GroupBy | undefined): Pro
   if (by === undefined) return sumColumns
   const group = { name: by.toUpperCase(), show: (row: SumRow) => groupOf(row[by] ?? '', by) }
   if (by !== 'account' && by !== 'key') return [group, ...sumColumns]
-  // An id says nothing to people: whose it is comes first, the id itself last.
+  // An id means nothing to people, so names come first and the id last.
   return [...(await whoseColumnsOf(store, mode, by)), ...sumColumns, { ...group, name: 'ID' }]
 }
 

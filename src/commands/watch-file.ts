@@ -2,18 +2,18 @@ import { lstatSync, readlinkSync, realpathSync, watch, type FSWatcher } from 'no
 import { basename, dirname, resolve } from 'node:path'
 
 const settleMs = 200
-// As many as Linux follows; a file that could be read leads through fewer.
+// As many symbolic links as Linux follows; the path of a file that could be read has fewer.
 const linksMax = 40
 
 type Watched = {
   readonly changed: () => void
-  /** Changes in this folder are not seen. */
+  /** Called where a folder cannot be watched, so that changes in it are not seen. */
   readonly cannot: (folder: string, thrown: unknown) => void
 }
 
 /**
- * Editors write a file in several steps, and some replace it: its folder is watched, and the dust may settle. A file may be a
- * link, and changes with everything that it leads through.
+ * Watches the file's folder, because editors write a file in several steps and some replace it, and reports a change
+ * once they are done. The file may be a symbolic link, and changes with every link on the way to it.
  */
 export function watchFile(path: string, { changed, cannot }: Watched): void {
   const watchers = new Map<string, FSWatcher>()
@@ -43,7 +43,7 @@ export function watchFile(path: string, { changed, cannot }: Watched): void {
   function settle(): void {
     clearTimeout(timer)
     timer = setTimeout(() => {
-      // Before the file is read: what changes from then on is seen where it leads to now.
+      // The links are followed again before the file is read, so that later changes are seen where they lead now.
       places = placesOf(path)
       follow()
       changed()
@@ -53,7 +53,7 @@ export function watchFile(path: string, { changed, cannot }: Watched): void {
   follow()
 }
 
-/** The names that matter, by the folders in which they are. */
+/** The names to watch, by their folders. */
 function placesOf(path: string): Map<string, Set<string>> {
   const places = new Map<string, Set<string>>()
   let at = resolve(path)
@@ -64,14 +64,14 @@ function placesOf(path: string): Map<string, Set<string>> {
     places.set(folder, names.add(basename(at)))
     const link = linkOf(at)
     if (link === undefined) break
-    // Clusters put another in the place of the first step of it.
+    // Clusters update mounted settings by replacing the link's first component.
     names.add(link.split('/')[0] ?? '')
     at = resolve(folder, link)
   }
   return places
 }
 
-/** Undefined while it is not there. */
+/** Undefined while the folder does not exist. */
 function realFolder(path: string): string | undefined {
   try {
     return realpathSync(dirname(path))

@@ -36,7 +36,7 @@ export async function list(options: Options & Listed): Promise<void> {
 
 /** `turnpike webhooks resend` */
 export async function resend(id: string, options: Pick<Options, 'json'>): Promise<void> {
-  // An event's id says enough: the mode is its account's.
+  // An event is found by its id in either mode, so the mode given here does not matter.
   await withInstallation({ mode: 'real' }, async ({ store }) => {
     const event = await resendEvent(store, { id, actor })
     if (event === undefined) throw new Error(`there is no webhook "${id}"; turnpike webhooks list shows their ids`)
