@@ -2,8 +2,8 @@ import { reportTo } from './control.ts'
 import { vendorKey } from './fixtures.ts'
 
 /**
- * The measure for everything Turnpike adds: what this runtime makes of a proxy that reads the JSON body, puts its own
- * key in place of the client's, and passes the answer's body through. It checks, counts and promises nothing.
+ * The baseline for everything Turnpike adds: a proxy on the same runtime that reads the JSON body, replaces the
+ * client's key with its own, and passes the answer's body through. It checks, counts and promises nothing.
  */
 const [upstream = ''] = process.argv.slice(2)
 

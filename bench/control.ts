@@ -1,17 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 
-/** What a measured process tells about itself: CPU time of all its threads, and its memory. */
+/** What a measured process reports about itself: the CPU time of all its threads, and its memory. */
 export type Vitals = {
   readonly cpuMicros: number
   readonly rssBytes: number
-  /** The most since it was asked before; where the system does not keep it, what it is now. */
+  /** The peak since the last report; where the system does not record it, the current size. */
   readonly peakRssBytes: number
 }
 
 export type Ready = { readonly kind: 'ready'; readonly port: number }
 export type Report = { readonly kind: 'vitals' } & Vitals
 
-/** In the child: says where it listens, answers every question with its vitals, and ends with its parent. */
+/** In the child: reports its port, answers every message with its vitals, and ends with its parent. */
 export function reportTo(parent: NodeJS.Process, port: number): void {
   parent.on('message', () => {
     const { user, system } = process.cpuUsage()
@@ -23,7 +23,7 @@ export function reportTo(parent: NodeJS.Process, port: number): void {
   parent.send?.({ kind: 'ready', port } satisfies Ready)
 }
 
-/** Linux keeps the highest resident size of a process, and forgets it when told "5" (proc_pid_clear_refs(5)). */
+/** Linux records the peak resident size of a process, and resets it when "5" is written (proc_pid_clear_refs(5)). */
 function takePeak(): number | undefined {
   try {
     const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
@@ -34,7 +34,7 @@ function takePeak(): number | undefined {
   }
 }
 
-/** In the parent: one process of its own, on its own core where the machine lets us choose. */
+/** In the parent: one measured process, on its own core where the machine lets us choose. */
 export type Child = {
   readonly port: number
   readonly startMs: number
@@ -44,7 +44,7 @@ export type Child = {
 
 export type Core = 0 | 1
 
-/** The command that keeps a program on one core; nothing where there is no taskset or only one core. */
+/** The command that keeps a program on one core; empty where there is no taskset or only one core. */
 export function pinned(core: Core): string[] {
   return Bun.which('taskset') !== null && navigator.hardwareConcurrency > 1 ? ['taskset', '-c', String(core)] : []
 }

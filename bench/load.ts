@@ -2,7 +2,7 @@ import type { Socket } from 'bun'
 
 /**
  * The load generator: bare sockets, kept alive, and just enough HTTP to know where an answer ends. It shares its core
- * with the upstream, so whatever it saves is steadiness of the figures.
+ * with the upstream, so the less it uses, the steadier the figures are.
  */
 export type Target = { readonly port: number; readonly request: Buffer }
 
@@ -18,7 +18,7 @@ export function post(port: number, key: string, body: string, path = '/v1/chat/c
   return { port, request: Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`) }
 }
 
-/** A form with a file in it; what it is made of is given once, so that every target has the same bytes. */
+/** A form with a file in it. The form is made by the caller, once, so that every target gets the same content. */
 export async function postForm(port: number, key: string, form: FormData, path: string): Promise<Target> {
   const made = new Response(form)
   const type = made.headers.get('content-type') ?? ''
@@ -49,9 +49,9 @@ class Connection {
   #status = 0
   #events = 0
   #reads = 0
-  /** Bytes of the body still to come; infinite where its end is marked instead. */
+  /** Bytes of the body still to come; infinite for a chunked body, whose end is marked instead. */
   #left = 0
-  /** The head while it is not whole; later the last few bytes, in which the end of the body may begin. */
+  /** The head while it is incomplete; later the last few bytes, in which the end of the body may begin. */
   #tail: Buffer = Buffer.alloc(0)
   #unsent: Buffer = Buffer.alloc(0)
 
@@ -136,7 +136,7 @@ async function openAll(target: Target, connections: number): Promise<Connection[
   return Promise.all(Array.from({ length: connections }, () => Connection.open(target)))
 }
 
-/** Each connection asks again as soon as it was answered, for a time or up to a number. Gives the number of answers. */
+/** Each connection asks again as soon as it is answered, for a time or up to a number. Gives the number of answers. */
 export async function closedLoop(
   target: Target,
   options: { connections: number; ms: number; answersMax?: number },
@@ -163,7 +163,10 @@ function isExpected(events: number, expected: number | { atLeast: number }): boo
 
 export type StreamsRead = { readonly streams: number; readonly events: number; readonly reads: number }
 
-/** Each connection reads so many streams, one after another; their starts are spread, as those of strangers are. */
+/**
+ * Each connection reads `each` streams, one after another; the connections start at different times, as independent
+ * clients do.
+ */
 export async function readStreams(
   target: Target,
   options: { connections: number; each: number; events: number | { atLeast: number }; spreadMs: number },
@@ -218,7 +221,7 @@ export async function openLoop(target: Target, options: { everyMs: number; ms: n
 
 const connectionsMax = 64
 
-/** Timers are good to a millisecond: the last one is spent turning the event loop, so that answers are still read. */
+/** Timers are accurate to a millisecond, so the last one is spent turning the event loop, which still reads answers. */
 async function reach(due: number): Promise<void> {
   const wait = Math.floor(due - performance.now()) - 1
   if (wait > 0) await Bun.sleep(wait)

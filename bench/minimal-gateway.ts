@@ -2,10 +2,10 @@ import { reportTo } from './control.ts'
 import { benchKey, benchModel, vendorKey } from './fixtures.ts'
 
 /**
- * The least that could call itself a gateway, in one function: it checks a key, parses the body and writes it again with
- * the model in place, and looks into the answer for its usage, event by event where it streams. No validation, no money,
- * no timeouts, no hang-ups. What Turnpike costs beyond this is what its promises cost; what this costs beyond the bare
- * proxy is what any gateway written in JavaScript pays.
+ * The least that could be called a gateway, in one function: it checks a key, parses the body and writes it again with
+ * the model replaced, and looks for usage in the answer, event by event where it streams. No validation, no money, no
+ * timeouts, no hang-ups. What Turnpike costs beyond this is the price of its guarantees; what this costs beyond the
+ * bare proxy is what any gateway written in JavaScript pays.
  */
 const [upstream = ''] = process.argv.slice(2)
 const keys = new Set([benchKey])

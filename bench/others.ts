@@ -1,7 +1,7 @@
 import { cpus } from 'node:os'
 import type { Child } from './control.ts'
 
-/** Begins to watch what share of all cores goes to processes that are not ours; the returned function tells. */
+/** Starts measuring what share of all cores goes to processes that are not ours; the returned function gives it. */
 export function watchOthers(ours: readonly Child[]): () => Promise<number> {
   const look = async () => {
     const own = process.cpuUsage()

@@ -9,12 +9,12 @@ import { measureWays, printWays, type ChunkCpu } from './translation.ts'
 import { median, printTable, ratiosOf, systems, type All, type Figures, type System } from './table.ts'
 
 /**
- * `npm run bench [-- --quick]`: the upstream alone, a bare proxy, and Turnpike with three kinds of billing, measured in
- * turns in one run. The system under test has a core to itself; the load generator (this process) and the upstream
- * share the other. See docs/performance.md.
+ * `npm run bench [-- --quick]`: the upstream alone, a bare proxy, a minimal gateway, and Turnpike with three kinds of
+ * billing, measured in turns in one run. The system under test has a core to itself; the load generator (this process)
+ * and the upstream share the other. See docs/performance.md.
  */
 const quick = process.argv.includes('--quick')
-// The runtime compiles what runs often in several steps, and is done with a gateway after some 80,000 requests.
+// The runtime optimises hot code in several steps, and has finished with a gateway after some 80,000 requests.
 const plan = quick
   ? { rounds: 3, warmAnswers: 10_000, warmMs: 2_500, plainMs: 500, chunks: 100, latencyMs: 500, starts: 2 }
   : { rounds: 9, warmAnswers: 100_000, warmMs: 25_000, plainMs: 1_000, chunks: 200, latencyMs: 2_500, starts: 5 }
@@ -28,7 +28,8 @@ const loadCore = 1
 
 const results = join(import.meta.dir, 'results')
 mkdirSync(results, { recursive: true })
-// Beside the results and not under /tmp, which is often no disk at all: what the ledger's commits cost depends on it.
+// Beside the results and not under /tmp, which is often in memory, because the cost of the ledger's commits depends on
+// the disk.
 const dataFolder = mkdtempSync(join(results, 'data-'))
 const running: Child[] = []
 
@@ -60,7 +61,7 @@ type Round = Saturated & Relayed & Sparse
 
 const load = { connections: plainConnections, ms: plan.plainMs }
 
-/** As much as the core bears. */
+/** As many requests as the core can take. */
 async function saturate({ child }: Measured): Promise<Saturated> {
   const plain = post(child.port, benchKey, plainBody)
   await closedLoop(plain, load)
@@ -70,7 +71,7 @@ async function saturate({ child }: Measured): Promise<Saturated> {
   return { requestCpuUs: cpuUs / answers, requestsPerSecond: (answers / elapsedMs) * 1000, saturatedMb: rssMb }
 }
 
-/** Streams, an event at a time. */
+/** Streams whose events arrive one at a time. */
 async function relay({ child }: Measured): Promise<Relayed> {
   const streamed = post(child.port, benchKey, streamBody)
   await readStreams(streamed, streams)
@@ -78,7 +79,7 @@ async function relay({ child }: Measured): Promise<Relayed> {
   return { eventCpuUs: cpuUs / result.events, readsPerEvent: result.reads / result.events, relayedMb: rssMb }
 }
 
-/** A request now and then, each by itself. */
+/** Single requests, at a rate far below what the system can take. */
 async function trickle({ child }: Measured): Promise<Sparse> {
   const plain = post(child.port, benchKey, plainBody)
   await closedLoop(plain, load)
@@ -95,7 +96,10 @@ async function spent<T>(child: Child, work: () => Promise<T>): Promise<{ result:
 
 type Idle = Pick<Figures, 'startMs' | 'rssIdleMb'>
 
-/** Latencies are pooled: a percentile of few samples is noise. All else is the median of the rounds. */
+/**
+ * The latencies of all rounds are pooled, because a percentile of few samples is noise. All else is the median of the
+ * rounds.
+ */
 function summarise(rounds: readonly Round[], idle: Idle): Figures {
   const latencies = rounds.flatMap((round) => round.latencies).toSorted((a, b) => a - b)
   const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN
@@ -116,7 +120,7 @@ function summarise(rounds: readonly Round[], idle: Idle): Figures {
 
 type Measured = { readonly child: Child; readonly idle: Idle }
 
-/** Started several times for the cold start; the last one stays. */
+/** Starts a system several times to measure its cold start, and keeps the last one running. */
 async function startMeasured(system: System, upstream: string): Promise<Measured> {
   const starts: number[] = []
   for (;;) {
@@ -138,9 +142,9 @@ async function each<T>(of: (system: System) => Promise<T>): Promise<Record<Syste
 }
 
 /**
- * All systems in turn, and again, under one kind of load; each has it for a moment before it is measured. One kind after
- * another: a runtime that was idle for half a minute has thrown away what it had compiled, and takes seconds under load to
- * be as fast again.
+ * Measures all systems in turn, round after round, under one kind of load; each has it for a moment before it is
+ * measured. The kinds of load come one after another, because a runtime that was idle for half a minute has thrown away
+ * its compiled code, and takes seconds under load to be as fast again.
  */
 async function inTurns<T>(kind: string, measure: (system: System) => Promise<T>): Promise<Record<System, T>[]> {
   const rounds: Record<System, T>[] = []
@@ -158,7 +162,7 @@ function turnOf<T>(turns: readonly T[], index: number): T {
 }
 
 async function run(): Promise<void> {
-  // This process moves to the load generator's core; its children are given theirs at their start.
+  // Moves this process to the load generator's core; its children get their cores when they start.
   if (pinned(loadCore).length > 0) Bun.spawnSync(['taskset', '-a', '-cp', String(loadCore), String(process.pid)])
   const beganAt = performance.now()
   const vendor = await start('upstream', '')
@@ -176,7 +180,7 @@ async function run(): Promise<void> {
     ),
   )
   const streaming = { connections: streamConnections, chunks: plan.chunks, spreadMs }
-  await measureWays(measured.counting.child, streaming) // compiles what only translation runs
+  await measureWays(measured.counting.child, streaming) // warms up the code that only translation runs
   const translated: ChunkCpu[] = []
   while (translated.length < plan.rounds) translated.push(await measureWays(measured.counting.child, streaming))
 

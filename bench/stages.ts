@@ -11,14 +11,14 @@ import { passAsk } from '../src/wire/openai/pass-ask.ts'
 import { benchKey, benchModel, plainAnswer, plainBody, streamBody, streamEvents } from './fixtures.ts'
 
 /**
- * `npx bun bench/stages.ts`: what each step of ours costs in a hot loop, in microseconds. In a running gateway, where the
- * caches are cold and the collector has to clean up, count on three to five times as much; see docs/performance.md.
+ * `npx bun bench/stages.ts`: prints what each of our steps costs in a hot loop, in microseconds. In a running gateway,
+ * with cold caches and garbage collection, expect three to five times as much; see docs/performance.md.
  */
 const warmRuns = 30_000
 const slices = 15
 const runsPerSlice = 3_000
 
-/** The quickest slice: whatever disturbs a loop makes it slower, never faster. */
+/** Takes the fastest slice, because a disturbance makes a loop slower, never faster. */
 function microseconds(run: () => unknown): number {
   for (let i = 0; i < warmRuns; i++) run()
   let best = Number.POSITIVE_INFINITY

@@ -1,4 +1,7 @@
-/** What is measured side by side: two yardsticks, and Turnpike with billing that counts, the default one, and the strict one. */
+/**
+ * The systems measured side by side: three baselines, and Turnpike with counting, leased (the default) and strict
+ * billing.
+ */
 export const systems = ['upstream', 'bare', 'minimal', 'counting', 'leased', 'strict'] as const
 export type System = (typeof systems)[number]
 
@@ -6,7 +9,7 @@ export type Figures = {
   readonly requestCpuUs: number
   readonly requestsPerSecond: number
   readonly eventCpuUs: number
-  /** What the client read at a time: near 1 when events arrive one by one. */
+  /** The client's reads per event: near 1 when events arrive one by one. */
   readonly readsPerEvent: number
   /** At a fixed rate far below what the system can do, where every request finds cold caches and a sleeping thread. */
   readonly sparseCpuUs: number
@@ -31,9 +34,9 @@ type Row = {
   readonly unit: string
   readonly digits: number
   readonly of: (figures: Figures, upstream: Figures) => number
-  /** Taken in every round: the ratio is then the median of the rounds' own ratios. */
+  /** Set where the figure is taken in every round: its ratio is then the median of the rounds' own ratios. */
   readonly paired?: keyof Paired
-  /** Where a ratio says nothing. */
+  /** Set where a ratio would mean nothing, and is left out. */
   readonly bare?: true
 }
 
@@ -65,8 +68,8 @@ type Turnpike = Exclude<System, 'upstream' | 'bare'>
 const compared = ['minimal', 'counting', 'leased', 'strict'] as const satisfies Turnpike[]
 
 /**
- * How many times the bare proxy's figure. What slowed the machine for a while slowed both halves of a round: where a
- * figure was taken in rounds, each round is compared with itself.
+ * Each figure as a multiple of the bare proxy's. A figure that was taken in rounds is compared within each round,
+ * because whatever slowed the machine for a while slowed both systems of that round.
  */
 export function ratiosOf(all: All, rounds: readonly Readonly<Record<System, Paired>>[]): Ratios {
   const ratio = ({ of, paired }: Row, system: Turnpike) =>

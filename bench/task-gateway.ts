@@ -1,7 +1,7 @@
 import { vendorKey } from './fixtures.ts'
 import { serveMeasured } from './gateway.ts'
 
-/** Turnpike as it is shipped, in real mode: simulators are polled at the pace that their vendors bear. */
+/** Turnpike as it is shipped, in real mode, so that it polls the simulators at the pace that real vendors can bear. */
 const [upstream = '', dataFolder = '', channels = '1', pollSeconds = '5'] = process.argv.slice(2)
 
 const dashscope = Array.from(

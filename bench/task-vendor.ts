@@ -4,7 +4,7 @@ import { simulatedModels } from '../src/simulated.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { reportTo } from './control.ts'
 
-/** The simulators in a process of their own; beside them, a port that says where they are. */
+/** Runs the simulators in their own process, with a second port that answers with their address. */
 const models = simulatedModels(readCatalogue(readConfigFile('bench.yaml', '', {}), true), [])
 const sandbox = startSandbox({ port: 0, models: () => models })
 const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(sandbox.url) })

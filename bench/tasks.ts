@@ -7,8 +7,8 @@ import { openLoop, post } from './load.ts'
 import { watchOthers } from './others.ts'
 
 /**
- * `npm run bench:tasks`: a node that looks after ten thousand video tasks which never end, in several situations, and how
- * chat fares beside it. See "Ten thousand open tasks" in docs/performance.md.
+ * `npm run bench:tasks`: measures a node that polls ten thousand video tasks which never end, in several situations,
+ * and the latency of chat beside it. See "Ten thousand open tasks" in docs/performance.md.
  */
 const taskCount = 10_000
 const creatingAtOnce = 32
@@ -16,13 +16,13 @@ const settleMs = 3_000
 const chatEveryMs = 20
 const ask = JSON.stringify({ model: 'wan2.6-t2v', input: { prompt: 'A fox. sandbox:stuck sandbox:queued=0' } })
 
-/** How many accounts at the vendor the tasks are spread over, and `tasks.pollSeconds`. */
+/** Over how many channels the tasks are spread, and `tasks.pollSeconds`. */
 type Situation = {
   readonly name: string
   readonly channels: number
   readonly pollSeconds: number
   readonly ms: number
-  /** Nothing is due: what the rest costs. */
+  /** No task is due, which shows what the rest costs. */
   readonly isAsleep?: true
 }
 
@@ -52,7 +52,10 @@ async function stop(child: Child): Promise<void> {
 const startGateway = (upstream: string, channels: number, pollSeconds: number) =>
   started(0, 'task-gateway.ts', [upstream, dataFolder, String(channels), String(pollSeconds)])
 
-/** Through the front door, so that holds, requests and the vendor's side are there too. Gives tasks a second. */
+/**
+ * Creates the tasks through the public API, so that holds, requests and the vendor's side exist too. Gives tasks per
+ * second.
+ */
 async function createTasks(port: number): Promise<number> {
   const startedAt = performance.now()
   let left = taskCount
@@ -84,7 +87,10 @@ function withDatabase<T>(work: (db: Database) => T): T {
   }
 }
 
-/** As if they had run for long: each is looked at as seldom as it gets, and their looks are spread. No node runs now. */
+/**
+ * Makes the tasks look as if they had run for long: each is polled as rarely as tasks ever are, and the polls are
+ * spread. No node runs meanwhile.
+ */
 function arrange({ channels, pollSeconds, isAsleep }: Situation): void {
   const roundMs = slowestTimes * pollSeconds * 1000
   withDatabase((db) => {
@@ -93,7 +99,7 @@ function arrange({ channels, pollSeconds, isAsleep }: Situation): void {
         claim_until = null, deadline = ?, next_poll_at = ? + abs(random() % ?)`,
       [channels, Date.now() + 24 * hourMs, Date.now() + (isAsleep === true ? hourMs : settleMs / 2), roundMs],
     )
-    // The database itself notes when a task is claimed and for when that was planned.
+    // A trigger records when a task is claimed, and how much later than planned that is.
     db.run('create table if not exists bench_look (at integer not null, lag integer not null, channel text not null)')
     db.run(`create trigger if not exists bench_look after update of claim_until on task
       when new.claim_until is not null begin
@@ -112,7 +118,7 @@ function looksBetween(from: number, to: number): Look[] {
 
 type Overdue = { readonly tasks: number; readonly longestMs: number | null }
 
-/** Lag is known of polls that began; of the others, how long they have waited by now. */
+/** The lag is known only of polls that began; for the others, this is how long they have waited by now. */
 function overdue(): Overdue | null {
   const sql = 'select count(*) tasks, ?1 - min(next_poll_at) longestMs from task where next_poll_at < ?1'
   return withDatabase((db) => db.query<Overdue, [number]>(sql).get(Date.now()))
@@ -158,7 +164,7 @@ function percentile(samples: readonly number[], share: number): number {
   return sorted[Math.floor(sorted.length * share)] ?? Number.NaN
 }
 
-/** The most looks that began within a second: what a vendor would call a burst. */
+/** The most polls that began within one second, which a vendor would call a burst. */
 function busiestSecond(looks: readonly Look[]): number {
   const times = looks.map(({ at }) => at).toSorted((a, b) => a - b)
   let first = 0

@@ -3,11 +3,11 @@ import { benchKey, benchModel, chatStreamBody, messagesModel, messagesStreamBody
 import { post, readStreams } from './load.ts'
 import { median } from './table.ts'
 
-/** Every way of a stream between two protocols: who asks, and whose vendor answers. */
+/** Every combination of protocols for a stream: the client's, then the vendor's. */
 export const ways = ['chat to chat', 'chat to messages', 'messages to messages', 'messages to chat'] as const
 export type Way = (typeof ways)[number]
 
-/** What a translated stream is compared with: the same client, whose vendor speaks its protocol. */
+/** The pass-through that a translated stream is compared with: the same client, with a vendor of its own protocol. */
 const passed = { 'chat to messages': 'chat to chat', 'messages to chat': 'messages to messages' } as const
 
 export type ChunkCpu = Readonly<Record<Way, number>>
@@ -15,7 +15,7 @@ export type ChunkCpu = Readonly<Record<Way, number>>
 const path = { chat: '/v1/chat/completions', messages: '/v1/messages' } as const
 const body = { chat: chatStreamBody, messages: messagesStreamBody } as const
 
-/** CPU time of the gateway per chunk that its vendor sent, its share of the request included. */
+/** The gateway's CPU time per chunk that its vendor sent, with the chunk's share of the request's own cost. */
 export async function measureWays(
   child: Child,
   options: { connections: number; chunks: number; spreadMs: number },

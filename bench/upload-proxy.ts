@@ -2,8 +2,8 @@ import { reportTo } from './control.ts'
 import { vendorKey } from './fixtures.ts'
 
 /**
- * Two yardsticks for uploads. `bare` reads the form's bytes, replaces the key, and sends them on. `parsing` lets the
- * runtime take the form apart and write it anew, the least that anything must do that looks into a form.
+ * Two baselines for uploads. `bare` reads the form's bytes, replaces the key, and sends them on. `parsing` lets the
+ * runtime parse the form and write it again, the least that any program must do that looks into a form.
  */
 const [upstream = '', manner = 'bare'] = process.argv.slice(2)
 

@@ -1,7 +1,7 @@
 import { reportTo } from './control.ts'
 import { editsAnswer } from './fixtures.ts'
 
-/** A vendor that takes any upload and keeps none of it: it counts bytes to the end of the body and answers with a picture. */
+/** A vendor that takes any upload and keeps none of it: it counts the bytes of the body and answers with an image. */
 const crlf = '\r\n'
 const whole = (body: string) =>
   Buffer.from(
@@ -11,7 +11,7 @@ const edited = whole(editsAnswer)
 const health = whole('{"status":"ok"}')
 const headEnd = Buffer.from('\r\n\r\n')
 
-/** The head while it is not whole, then how many bytes of the body are still to come. */
+/** The head until it is complete, then how many bytes of the body are still to come. */
 type Incoming = { head: Buffer; left: number }
 
 const listener = Bun.listen<Incoming>({

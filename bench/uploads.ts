@@ -8,8 +8,8 @@ import { watchOthers } from './others.ts'
 import { median } from './table.ts'
 
 /**
- * `npm run bench:uploads`: pictures to edit, as forms with a file, through Turnpike and through two proxies that do less
- * (`upload-proxy.ts`), in turns in one run. See "Uploads" in docs/performance.md.
+ * `npm run bench:uploads`: images to edit, as forms with a file, sent through Turnpike and through two proxies that do
+ * less (`upload-proxy.ts`), in turns in one run. See "Uploads" in docs/performance.md.
  */
 const systems = ['bare', 'parsing', 'counting', 'leased'] as const
 type System = (typeof systems)[number]
@@ -34,7 +34,7 @@ type Measured = {
   readonly smallPerSecond: number
   readonly largeCpuUsPerMb: number
   readonly largeSeconds: number
-  /** How far beyond what it had before. */
+  /** The peak of memory beyond what the process had before. */
   readonly oneGrowthMb: number
   readonly fourGrowthMb: number
 }

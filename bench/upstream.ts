@@ -54,7 +54,10 @@ const listener = Bun.listen<Incoming>({
   },
 })
 
-/** False while the request is not whole yet. Its sender waits for the answer before the next, so there is one at most. */
+/**
+ * Answers a request; false while it is incomplete. Its sender waits for the answer before it sends the next, so there
+ * is one at most.
+ */
 function answer(socket: Socket<Incoming>, request: Buffer): boolean {
   const end = request.indexOf(headEnd)
   if (end === -1) return false

@@ -11,11 +11,12 @@ import { listRequests, requestById, spentSince, sumUsage, type Filter } from '..
 import { startPostgres } from '../test/support/postgres.ts'
 
 /**
- * How long the questions of the operator's API and of `/v1/usage` take on a full database, and how each engine goes about
- * them: `npx bun bench/usage.ts [--rows 1000000] [--days 90] [--engine sqlite|postgres]`.
+ * Measures how long the queries of the operator's API and of `/v1/usage` take on a full database and, with `--plans`,
+ * shows how each engine runs them: `npx bun bench/usage.ts [--rows 1000000] [--days 90] [--engine sqlite|postgres]
+ * [--plans]`.
  *
- * A hundred accounts with two keys each, and each key uses three models, at every hour of the day and night: about the
- * least that sums by the hour can save.
+ * A hundred accounts have two keys each, and each key uses three models at every hour of the day and night: about the
+ * case in which hourly sums save the least.
  */
 const { values } = parseArgs({
   options: {
@@ -47,7 +48,7 @@ async function onSqlite(): Promise<void> {
     await fill(empty.db.withoutPlugins(), 'sqlite')
     await sql`PRAGMA wal_checkpoint(TRUNCATE)`.execute(empty.db.withoutPlugins())
     await empty.close()
-    // Anew, with the settings of a gateway.
+    // Opened again, with the settings of a gateway.
     const store = await openStore({ file })
     console.log(`\nSQLite, ${rows} requests, ${megabytes(statSync(file).size)} MB`)
     await measure(store)
@@ -61,7 +62,7 @@ async function onPostgres(): Promise<void> {
   const server = await startPostgres({ fsync: false })
   try {
     const url = await server.freshDatabase()
-    // Filling takes longer than any request may.
+    // The pool of migrations, because filling takes longer than a request's statement may.
     const filling = new Kysely<Schema>({ dialect: openPostgres(url, 'migration') })
     await fill(filling, 'postgres')
     await filling.destroy()
@@ -80,7 +81,7 @@ function megabytes(bytes: number): number {
   return Math.round(bytes / 1024 / 1024)
 }
 
-/** Rows as settlements would leave them, made by the database itself. */
+/** Inserts rows as settlements would leave them; the database itself makes them. */
 async function fill(db: Queries, engine: Engine): Promise<void> {
   const startedAt = performance.now()
   await sql`insert into account (id, name, mode, unlimited, enabled, posted, held, created_at)
@@ -102,7 +103,7 @@ async function fill(db: Queries, engine: Engine): Promise<void> {
   await sql`insert into usage_day (hour, account_id, key_id, model, capability, vendor, ${all})
     select hour / ${sql.lit(dayMs)} * ${sql.lit(dayMs)}, account_id, key_id, model, capability, vendor, ${added}
     from usage_hour group by 1, 2, 3, 4, 5, 6`.execute(db)
-  // PostgreSQL does this by itself; an embedded SQLite never has statistics, and must do without.
+  // PostgreSQL does this by itself over time; an embedded SQLite never has statistics, so it is measured without.
   if (engine === 'postgres') await sql`analyze`.execute(db)
   const { rows: counted } = await sql<{ hours: bigint; days: bigint }>`
     select (select count(*) from usage_hour) as hours, (select count(*) from usage_day) as days`.execute(db)
@@ -142,11 +143,11 @@ async function one(asked: Promise<unknown>): Promise<unknown[]> {
   return [await asked]
 }
 
-/** The questions, as the API asks them. */
+/** The queries as the API makes them. */
 function questions(store: Store): Record<string, () => Promise<{ length: number }>> {
   const { db } = store
   const every: Filter = { scope: 'every-account' }
-  // As it is asked where the database has been used in both modes.
+  // The filter that is used where the database has been used in both modes.
   const moded: Filter = { ...every, mode: 'sandbox' }
   const own: Filter = { scope: { accountId: idOf('acc', 42) } }
   const month = { from: end - 30 * dayMs, to: end }
@@ -201,7 +202,7 @@ async function measure(store: Store): Promise<void> {
   }
 }
 
-/** The store, remembering its last query so that the engine can be asked how it went about it. */
+/** The store, which remembers its last query so that the engine can be asked for its plan. */
 function watched(store: Store): { store: Store; plan(): Promise<string[]> } {
   let last: RootOperationNode | undefined
   const plugin: KyselyPlugin = {
