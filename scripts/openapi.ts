@@ -4,10 +4,12 @@ import { makeRoutes, type RouteParts } from '../src/http/routes.ts'
 import { makeDocument } from './openapi/document.ts'
 import { makeReference } from './openapi/reference.ts'
 
-/** Writes the contract and its reference page; with `--check`, says whether the written ones are what would be written. */
+/**
+ * Writes the contract and its reference page; with `--check`, fails if the files on disk are not what would be written.
+ */
 const folder = new URL('../src/http/openapi/', import.meta.url)
 
-// Only what the table says of its routes is read, and nothing is served: the parts are never touched.
+// Only the description of the routes is read and nothing is served, so the parts are never used.
 const document = makeDocument(makeRoutes({} as RouteParts))
 const files = {
   'openapi.json': `${JSON.stringify(document, null, 2)}\n`,

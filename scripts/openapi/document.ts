@@ -27,10 +27,12 @@ import { responsesRequest } from '../../src/wire/responses/schema.ts'
 import type { Document, Responses, Schema } from './types.ts'
 
 const json = 'application/json'
-const exampleId = 'req_0123' as RequestId // The same whenever the contract is written.
+const exampleId = 'req_0123' as RequestId // Fixed, so that the contract is the same whenever it is written.
 const about = `One base address and one key in front of every vendor's models. The protocol is the common one of chat completions: official clients work when their base address points here.`
 
-/** The contract, made of the route table, what is written about its routes, and the schemas that requests are checked by. */
+/**
+ * The contract, made from the route table, the texts about its routes, and the schemas that requests are checked by.
+ */
 export function makeDocument(routes: readonly Route[]): Document {
   const document = createDocument({
     openapi: '3.1.1',
@@ -73,14 +75,14 @@ export function makeDocument(routes: readonly Route[]): Document {
         Challenge: { description: 'Always `Bearer`.', schema: { type: 'string' } },
       },
     },
-  }) as unknown as Document // The same object, in the few words that the reference is made with.
+  }) as unknown as Document // The same object, typed with only the fields that the reference uses.
   tidy(document)
   const { ChatCompletionRequest, ChatMessage, ResponsesRequest } = document.components.schemas
   annotate(ChatCompletionRequest, chatFields)
   annotate(ResponsesRequest, responseFields)
   for (const variant of ChatMessage?.oneOf ?? []) annotate(variant, messageFields)
   const named = JSON.stringify(document.paths)
-  // Every error of the common shape is told of; of the others those that a path can give.
+  // Keeps every error of the common shape, and of the other shapes those that a path refers to.
   const responses = Object.entries(Object.assign({}, ...errorShapes.map(errorResponses)) as Responses).filter(
     ([name]) => name.startsWith('Error') || named.includes(`/${name}"`),
   )
@@ -168,14 +170,14 @@ function describeAnswer({ description, schema, types = [json], event, metered }:
 type ErrorShape = {
   readonly name: string
   readonly schema: string
-  /** What writes the errors of its paths. */
+  /** The error writers of the routes that have this shape. */
   readonly of: readonly Route['writeError'][]
   readonly write: Route['writeError']
-  /** The one status that has it, where the others have the common shape. */
+  /** The only status that has this shape, where other statuses of these routes have the common one. */
   readonly only?: number
 }
 
-/** How errors look: most have the common shape. Images have it too, in one of their forms. */
+/** The shapes of errors. Most routes have the common shape; images have it too, in one of their forms. */
 const commonShape: ErrorShape = { name: 'Error', schema: 'Error', of: [writeError], write: writeError }
 const errorShapes: readonly ErrorShape[] = [
   commonShape,
@@ -202,7 +204,7 @@ const headersOf: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   503: { 'retry-after': 'RetryAfter' },
 }
 
-/** One response for every status, with an example of each kind of error that has it, as the gateway itself writes it. */
+/** One response per status, with an example of each kind of error that has it, written by the gateway's own code. */
 function errorResponses(shape: ErrorShape): Responses {
   const responses: Responses = {}
   const notes = Object.entries(errorNotes).flatMap(([kind, each]) => each.map((note) => ({ kind: kind as Kind, note })))
@@ -213,7 +215,7 @@ function errorResponses(shape: ErrorShape): Responses {
     const before = responses[name]
     const examples = before?.content[json]?.examples ?? {}
     const example = details.code ?? kind
-    // Two of one code stand beside each other: under one name the second would take the first one's place.
+    // Examples of the same code get different names; under one name the second would replace the first.
     const exampleName = example in examples ? `${example}-${Object.keys(examples).length + 1}` : example
     responses[name] = {
       description: before === undefined ? when : `${before.description}; or ${when}`,
@@ -244,7 +246,10 @@ function annotate(schema: Schema | undefined, notes: Readonly<Record<string, str
   }
 }
 
-/** Every integer is bounded by what a double holds, and every object is open: true, and said a hundred times too often. */
+/**
+ * Removes what is true everywhere and would be repeated a hundred times: that integers are bounded by what a double
+ * holds, and that objects are open.
+ */
 function tidy(node: unknown): void {
   if (typeof node !== 'object' || node === null) return
   const schema = node as Schema

@@ -1,7 +1,7 @@
 import { html, inline, join, type Html } from './html.ts'
 import type { Schema } from './types.ts'
 
-/** Whether null is worth a word: in requests it only means that a field is absent. */
+/** Null is shown only in answers, since in requests it just means that a field is absent. */
 type Side = 'request' | 'answer'
 
 /** The fields of an object as one table, those of inner objects below it with their path. Named schemas are links. */
@@ -35,7 +35,7 @@ function rowsOf(schema: Schema, path: string, side: Side): Html[] {
   })
 }
 
-/** Of several forms, each has its fields below a line that says when they hold. */
+/** Puts the fields of one of several forms below a line that says when they apply. */
 function variantRows(variant: Schema, path: string, side: Side): Html[] {
   const tag = Object.entries(variant.properties ?? {}).find(([, field]) => field.const !== undefined)
   if (tag === undefined) return rowsOf(variant, path, side)
@@ -50,7 +50,7 @@ function variantRows(variant: Schema, path: string, side: Side): Html[] {
 
 function row(path: string, field: Schema, isRequired: boolean, side: Side): Html {
   const required = isRequired && side === 'request' ? html` <span class="required">required</span>` : undefined
-  // A note on a value that may be null stands with the value.
+  // The description of a value that may be null is found on its non-null alternative.
   const note = field.description ?? alternatives(field).find(({ description }) => description)?.description
   const notes = note === undefined ? undefined : inline(note)
   return html`<tr role="row">

@@ -6,7 +6,7 @@ import type { Document, ErrorExample, Operation, Response, Responses, Schema } f
 const json = 'application/json'
 const icon = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><path d='M2 3h12v3H2zM6 6h4v8H6z' fill='#2563c9'/></svg>`
 
-/** The page at `/docs`: everything of the contract, in one file that asks nobody for anything. */
+/** The page at `/docs`: the whole contract in one file that loads nothing else. */
 export function makeReference(document: Document): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
@@ -44,7 +44,7 @@ export function makeReference(document: Document): string {
   return page.html
 }
 
-/** `{address}` is filled in where the page is served: only the gateway knows where it is reached. */
+/** `{address}` is filled in when the page is served, because only the gateway knows where it is reached. */
 function start(document: Document): Html {
   return html`<section id="start">
     <h2>Before you start</h2>
@@ -135,7 +135,7 @@ function answerTables(answer: Response, document: Document): Html {
     ${tables}`
 }
 
-/** A table; where there are several forms, each by a title of its own, one for each. */
+/** One table or, where the schema has several forms that all have a title, one for each. */
 function formTables(schema: Schema, side: 'request' | 'answer', caption: string, document: Document): Html[] {
   const whole = resolve(schema, document)
   const forms = (whole.anyOf ?? []).map((form) => resolve(form, document))
