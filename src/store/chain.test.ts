@@ -38,7 +38,7 @@ async function postTurns(store: Store, ...turns: Posting[][]): Promise<void> {
 }
 
 eachEngine('chains', (open, _place, engine) => {
-  /** As somebody does who owns the database and knows about the triggers. */
+  /** Edits the books as an owner of the database would who knows about the triggers. */
   async function tamper(store: Store, edit: string): Promise<void> {
     await store.transaction(async (tx) => {
       if (engine === 'postgres') await sql`set local session_replication_role = replica`.execute(tx)

@@ -14,7 +14,7 @@ const { createdAt } = requestOf('')
 const hour = Math.floor(createdAt / hourMs) * hourMs
 const day = Math.floor(createdAt / dayMs) * dayMs
 
-/** 40 nanos by an estimate, which cost us 20. */
+/** Sells a request for 40 nanos by an estimate, which cost us 20. */
 async function sold(store: Store, id: string, { hold, ...more }: Partial<Settlement> = {}): Promise<void> {
   const owner = hold?.accountId ?? accountId
   await takeHold(store, holdOf(id, 100n, { accountId: owner }))
@@ -22,7 +22,7 @@ async function sold(store: Store, id: string, { hold, ...more }: Partial<Settlem
   await settleHold(store, { ...settlement, hold: { id, accountId: owner } })
 }
 
-/** What parts one request from another in the sums, one thing at a time. */
+/** What separates one request from another in the sums, one property at a time. */
 const apart: Readonly<Record<string, Partial<Settlement>>> = {
   account: { hold: { id: 'account', accountId: other } },
   key: { request: requestOf('key', { keyId: 'key_b' }) },
@@ -47,7 +47,7 @@ async function correct(store: Store, id: string, billed: bigint, credit = 0n): P
   )
 }
 
-/** All that a correction may change beside the ledger, by whose it is. */
+/** All that a correction may change beside the ledger, by what it belongs to. */
 async function recordsOf(store: Store): Promise<Record<string, string>> {
   const records: Record<string, string> = {}
   const requests = await store.db.selectFrom('request').select(['id', 'cost']).execute()
@@ -65,7 +65,7 @@ async function recordsOf(store: Store): Promise<Record<string, string>> {
   return records
 }
 
-/** What became otherwise. */
+/** The records that a change has altered. */
 async function changedBy(store: Store, change: () => Promise<unknown>): Promise<Record<string, string>> {
   const before = await recordsOf(store)
   await change()
@@ -96,7 +96,7 @@ eachEngine('a correction', (open) => {
       req_a: '14',
       att_a: '7',
       [accountId]: String(1_000n - 7n * 40n + 26n),
-      // With its twin; and on the same day, one of an hour later.
+      // The hour includes the twin; the day also includes the request of an hour later.
       [`usage_hour ${hour} ${own}`]: '54 27',
       [`usage_day ${day} ${own}`]: '94 47',
     })

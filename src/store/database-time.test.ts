@@ -22,14 +22,17 @@ afterAll(async () => {
   await (await sharedPostgres()).dropDatabase(url)
 })
 
-/** In minutes. The database of a test is on this machine; an answer is as exact as the time that it took. */
+/**
+ * The difference to this machine's clock in whole minutes. The test's database runs on this machine, so an answer is
+ * off by no more than the time it took.
+ */
 function awayFromHere(now: number): string {
   return ((now - Date.now()) / minute).toFixed(0).replace('-0', '0')
 }
 
-/** The database, and what happens on the way to it. */
+/** The database, with something that happens before each query. */
 function askedAfter(happens: () => void): Queries {
-  // All that a question without a table asks for.
+  // A query without a table needs nothing else.
   const asked: Pick<Queries, 'getExecutor'> = {
     getExecutor() {
       happens()
@@ -44,7 +47,7 @@ test.each([5, -5, 0])('a machine that is %i minutes ahead has the time of its da
   clock.setBack(-minutes * minute)
   const time = await followDatabaseTime(store.db, clock, handTimers())
   expect(awayFromHere(time.now())).toBe('0')
-  // Whoever sets its clock changes nothing.
+  // Setting the machine's clock changes nothing.
   clock.setBack(60 * minute)
   expect(awayFromHere(time.now())).toBe('0')
   time.close()
@@ -57,7 +60,7 @@ test('clocks that agree are not moved, however long an answer takes', async () =
     clock,
     handTimers(),
   )
-  // Two readings, between which a busy machine may do something else.
+  // A busy machine may do something else between the two readings.
   expect(Math.abs(time.now() - clock.now())).toBeLessThan(1_000)
   time.close()
 })
@@ -70,7 +73,7 @@ test('it is asked again, whether or not it answered, until it is closed', async 
     if (isAway) throw new Error('gone')
   })
   const time = await followDatabaseTime(flaky, clock, timers)
-  // A machine that slept: the time that never jumps stood still.
+  // The machine slept: its monotonic clock stood still.
   clock.advance(-30 * minute)
   isAway = true
   timers.fire()
@@ -91,7 +94,7 @@ test('nothing is read from a server that has taken over before its clock is know
   const opened = await openStore({ url: own })
   const other = await openStore({ url: own })
   const operator = other.db.withoutPlugins()
-  // New sessions find another clock, as those do that are with another server.
+  // New sessions find another clock, like sessions on another server.
   await sql`create schema another`.execute(operator)
   await sql`create function another.clock_timestamp() returns timestamptz language sql as
     'select pg_catalog.clock_timestamp() - interval ''3 hours'''`.execute(operator)

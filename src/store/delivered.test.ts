@@ -15,7 +15,7 @@ async function settled(store: Store): Promise<Store> {
   return store
 }
 
-/** As that version had left it. */
+/** Puts the database back to how that version had left it. */
 async function makeOlder(store: Store): Promise<void> {
   await sql`alter table attempt drop column delivered`.execute(store.db)
   await sql`delete from kysely_migration where name >= '0006-delivered'`.execute(store.db)
@@ -27,7 +27,7 @@ async function writeAsOlder(store: Store, id: string): Promise<void> {
 }
 
 eachEngine('attempts of a version that did not say whether they were delivered', (open, place, engine) => {
-  /** Which row stands where, and who wrote it last: both change with whatever writes a row anew. */
+  /** Where each row is stored, and which transaction wrote it last: both change when a row is rewritten. */
   async function rowVersions(store: Store): Promise<unknown> {
     if (engine === 'sqlite') return undefined
     return (await sql`select id, ctid::text, xmin::text from attempt order by id`.execute(store.db)).rows

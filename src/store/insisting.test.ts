@@ -7,7 +7,7 @@ import { Insisting } from './insisting.ts'
 const pauseMs = 500
 const hour = 3_600_000
 
-/** A database whose answers a test decides, and what it was asked to write. */
+/** A database whose answers the test decides, and which remembers what it was asked to write. */
 function begin() {
   const clock = movableClock()
   const timers = handTimers()
@@ -25,7 +25,7 @@ function begin() {
         if (away.has(what)) throw Object.assign(new Error('gone'), { code: 'ECONNRESET' })
       },
     })
-  /** All that is done without waiting is done after it. */
+  /** Fires the timers, and lets everything run that waits for nothing else. */
   const pass = async () => {
     timers.fire()
     await new Promise((resolve) => setImmediate(resolve))
@@ -48,7 +48,7 @@ test('one that cannot be written is tried again after the others, one try a paus
   await Promise.all(over)
   expect([asked.length, timers.waiting]).toEqual([5, []])
   expect(said('stuck')).toContain('recorded after all')
-  // And it begins anew.
+  // A later write starts the work again.
   const again = add('third')
   timers.fire()
   await again
@@ -83,7 +83,7 @@ test('a stop tries once more what it can, and says what is left; afterwards noth
   const over = ['kept', 'lost', 'lost too'].map((what) => add(what))
   await insisting.close()
   await Promise.all(over)
-  // A database that is away is not asked as often as there is something to write.
+  // A database that is away is asked once, not once for each write.
   expect([asked, timers.waiting]).toEqual([['kept', 'lost'], []])
   for (const what of ['lost', 'lost too']) expect(said(what)).toContain('the node stops before')
   await add('later')

@@ -40,7 +40,7 @@ eachEngine('a node that is reclaimed', (open) => {
     const [reclaimed, left] = identities
     if (reclaimed === undefined || left === undefined) throw new Error('two nodes were opened')
     expect(takeTurn(store, reclaimed, turnOf(2))).rejects.toThrow('another process')
-    // Nor may it go on once somebody has started the node anew.
+    // The reclaimed process stays fenced off after the node is started again, too.
     await openNode(store, 'node_a', [])
     expect(takeTurn(store, reclaimed, turnOf(2))).rejects.toThrow('another process')
     expect(await takeTurn(store, left, turnOf(2, { takes: [takeOf(1n)] }))).toBeDefined()

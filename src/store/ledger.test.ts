@@ -36,7 +36,7 @@ async function deliveries(store: Store): Promise<Record<string, boolean | null>>
 eachEngine('a hold', (open) => {
   test('sets money aside, and says what is left when there is not enough', async () => {
     const store = await open()
-    // What another has is nobody's business.
+    // Another account's money must not count.
     await fundedAccount(store, { id: 'acc_0' })
     await fundedAccount(store, { amount: 100n })
     expect(await takeHold(store, holdOf('a', 70n))).toEqual({ outcome: 'held' })
@@ -186,7 +186,7 @@ eachEngine('settling', (open) => {
   test('happens once, whoever else tries to end the hold, one after another or at once', async () => {
     const store = await open()
     await fundedAccount(store)
-    // Beside it, one that is open all the while, and an account that nothing happens to.
+    // Another hold stays open all the while, and another account is left alone.
     await fundedAccount(store, { id: 'acc_b' })
     await takeHold(store, holdOf('0', 7n))
     await takeHold(store, holdOf('a', 100n))
@@ -272,7 +272,7 @@ eachEngine('voiding', (open) => {
     expect(await recoverAll(store)).toEqual({ voided: ['running'], failed: [] })
     expect(await recoverAll(store)).toEqual({ voided: [], failed: [] })
     expect(await funds(store)).toEqual(amounts(1_000n, 4n))
-    // There is no task to it here, and the books would say so.
+    // This hold has no task, which the check of the books would report.
     await voidHold(store, { hold: { id: 'task', accountId } })
   })
 
@@ -282,7 +282,7 @@ eachEngine('voiding', (open) => {
     await fundedAccount(store, { id: 'acc_odd' })
     await takeHold(store, holdOf('odd', 5n, { accountId: 'acc_odd', deadline: 1_100 }))
     await takeHold(store, holdOf('late', 7n, { deadline: 1_200 }))
-    // Less is held than the hold says: nothing but a hand in the database does that.
+    // Less is held than the hold says, which only an edit of the database can cause.
     await sql`update account set held = 0 where id = 'acc_odd'`.execute(store.db)
     const failed = [expect.stringMatching(/^odd: .*account_held_positive/)]
     expect(await recoverHolds(store, { now: 2_000 })).toEqual({ voided: ['late'], failed })
@@ -310,7 +310,7 @@ eachEngine('the books', (open) => {
     await fundedAccount(store)
     const sold = ['kept', 'undone', 'reopened']
     for (const id of [...sold, 'unsaid']) await takeHold(store, holdOf(id, 10n, { deadline: 3_000 }))
-    // What a call cost us is not bounded by what its customer had set aside.
+    // What a call costs us may exceed the customer's hold.
     for (const id of sold) await settleHold(store, settlementOf(id, 5n, { attempts: [attemptOf(id, 40n)] }))
     await voidHold(store, { hold: { id: 'unsaid', accountId } })
     now = 4_000
@@ -318,7 +318,7 @@ eachEngine('the books', (open) => {
     await sql`update hold set state = 'void' where id = 'undone'`.execute(db)
     await sql`update hold set state = 'settled' where id = 'unsaid'`.execute(db)
     await sql`update hold set state = 'open', deadline = 5000 where id = 'reopened'`.execute(db)
-    // Each of them is off, though both together are not.
+    // Each posting is unbalanced, though the two together are balanced.
     await sql`insert into entry (txn_id, account, amount) values ('kept', 'promo', 3), ('undone', 'promo', -3)`.execute(
       db,
     )

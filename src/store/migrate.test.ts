@@ -35,7 +35,7 @@ afterAll(async () => {
   await (await sharedPostgres()).dropDatabase(databaseUrl)
 })
 
-/** Whether a migration is in the queue for a table at this moment. */
+/** Whether a migration is waiting for a table at this moment. */
 async function isInQueue(): Promise<boolean> {
   const { rowCount } = await bystander.query(
     "select 1 from pg_stat_activity where application_name = 'turnpike-migration' and wait_event_type = 'Lock'",
@@ -43,7 +43,7 @@ async function isInQueue(): Promise<boolean> {
   return rowCount !== 0
 }
 
-/** As a request does, and with its patience. */
+/** Locks the table as a request does, with the statement timeout of one. */
 async function write(): Promise<void> {
   await bystander.query('begin')
   await bystander.query("set local statement_timeout = '1s'")
@@ -63,7 +63,7 @@ test(
       await until(async () => {
         if (await isInQueue()) queued++
         await write()
-        // It came back after it had let go, for a write that stood behind it.
+        // The migration had released its locks for the writes behind it, and came back.
         return queued === 3
       })
     } finally {

@@ -107,7 +107,7 @@ test('a full disk is told as one, from within a transaction too, and nothing of 
   const db = new Kysely({ dialect: openSqlite(join(folder, 'turnpike.db')) })
   try {
     await sql`create table kept (bytes blob)`.execute(db)
-    // No more pages than there are: to SQLite the same as no more room.
+    // No more pages than exist already: for SQLite the same as a full disk.
     await sql`pragma max_page_count = 1`.execute(db)
     const write = (tx: typeof db, bytes: number) => sql`insert into kept values (zeroblob(${bytes}))`.execute(tx)
     const thrown = await thrownBy(
@@ -157,7 +157,7 @@ describe('beside a running gateway', () => {
     other.run("delete from kysely_migration where name >= '0006-delivered'")
     other.run('begin immediate')
     const opening = openStore({ file })
-    // Longer than a statement has patience for.
+    // Longer than a statement waits for another writer.
     const isEarly = await Promise.race([opening.then(() => true), Bun.sleep(6_000).then(() => false)])
     other.run('commit')
     other.close()
@@ -194,7 +194,7 @@ describe('a PostgreSQL that does not answer', () => {
     expect(isAway(unfounded)).toBe(false)
   })
 
-  // As a standby, or a server without room, is until somebody changes that; a session may keep what it began with.
+  // A standby, or a server with a full disk, only reads until that changes; a session may keep the state it began with.
   test('or only reads is away until it writes again', async () => {
     const server = await sharedPostgres()
     const url = await server.freshDatabase()
@@ -212,7 +212,8 @@ describe('a PostgreSQL that does not answer', () => {
     await admin.end()
   })
 
-  // After a second or two. What is not given up would wait for the server, which does not wake by itself.
+  // Each wait ends after a second or two. One that is not given up would wait for the server, which does not wake by
+  // itself.
   test('ends every wait, and works again when it does', async () => {
     const server = await sharedPostgres()
     const store = await openStore({ url: await server.freshDatabase() })

@@ -87,7 +87,7 @@ eachEngine('events that were on their way', (open) => {
 eachEngine('of two events', (open) => {
   const failed = { at: 1, durationMs: 1, status: 500, why: null, excerpt: null }
 
-  /** Two that a node has on their way. */
+  /** Two events that a node is sending. */
   const underWay = async () => {
     const store = await open()
     const ids = [await waiting(store), await waiting(store)]
@@ -109,7 +109,7 @@ eachEngine('of two events', (open) => {
     expect(await free()).toEqual([])
     await endAttempt(store, one, { ...failed, status: 200 }, { state: 'delivered' })
     expect(await stateOf(store, other.id)).toEqual({ state: 'pending', attempts: 0 })
-    // What has arrived has arrived, whatever is heard of it later.
+    // A delivered event stays delivered, whatever a later attempt brings.
     await endAttempt(store, one, { ...failed, status: 410 }, { state: 'gone' })
     expect(await stateOf(store, one.id)).toEqual({ state: 'delivered', attempts: 2 })
   })

@@ -41,7 +41,7 @@ async function write(store: Store): Promise<void> {
   await voidHold(store, { hold: { id: 'two', accountId: 'acc_a' }, request: requestOf('two', { streamed: true }) })
 }
 
-/** Everything, through the mapping alone. Ids that are made at random are left out. */
+/** Reads everything through the mapping alone, and leaves out random ids. */
 async function readAll(store: Store): Promise<Record<string, unknown>> {
   const all: Record<string, unknown> = {}
   for (const table of Object.keys(columnKinds) as (keyof Schema)[]) {
@@ -59,7 +59,7 @@ async function readAll(store: Store): Promise<Record<string, unknown>> {
   return all
 }
 
-/** A hash covers such an id, or one before it. */
+/** A hash is random too, since it covers a random id, or one before it. */
 function isRandom(name: string, value: unknown): boolean {
   return typeof value === 'string' && (name === 'hash' || /^(aud|txn)_/.test(value))
 }

@@ -8,7 +8,8 @@ import { claimTasks, heldByTasks, hintTask, knownUpstreamIds, renewClaims } from
 import { holdsOfTasks, listTasks, typicalTaskMs } from './task-lists.ts'
 import { taskById } from './tasks.ts'
 
-// Beside each task stands one that is another's, in one respect at a time: what is said of one is said of it alone.
+// Beside each task there is another that differs in one respect, so that an answer about one must not include the
+// other.
 eachEngine('of two tasks', (open) => {
   const funded = async () => {
     const store = await open({ books: 'unchecked' })
@@ -59,7 +60,7 @@ eachEngine('of two tasks', (open) => {
     const store = await funded()
     const own = await recorded(store)
     const [, others] = [await recorded(store, { keyId: 'key_b' }), await recorded(store, { accountId: 'acc_b' })]
-    // That of a request under way is none of a task's: whoever counts both would count it twice.
+    // The hold of a request is no task's: caps count it elsewhere, and would count it twice.
     await takeHold(store, holdOf('request', 5n))
     expect(await heldByTasks(store.db, { accountId })).toBe(nano(20n))
     expect(await heldByTasks(store.db, { accountId, keyId: 'key_b' })).toBe(nano(10n))

@@ -81,7 +81,7 @@ eachEngine('the store of tasks', (openStore) => {
     const recording = recordTask(store, { task, hold, request: requestOf('', { id: task.requestId }), also })
     await written.promise
     const asked = taskOnceRecorded(store, task)
-    // A question that does not wait is answered by now.
+    // A query that does not wait would be answered by now.
     await Promise.race([asked, new Promise((resolve) => setTimeout(resolve, 50))])
     commit.resolve()
     await recording
@@ -96,7 +96,7 @@ eachEngine('the store of tasks', (openStore) => {
     const won = await Promise.all(ends.map((state) => changeTask(store.db, { id, from: open }, { state })))
     expect(won.filter((task) => task !== undefined)).toHaveLength(1)
     const end = (await taskById(store.db, { scope: 'every-account', id }))?.state
-    // Late news of a task that is over change nothing.
+    // Late news of a finished task changes nothing.
     expect(await changeTask(store.db, { id, from: open }, { state: 'running' })).toBeUndefined()
     expect((await taskById(store.db, { scope: 'every-account', id }))?.state).toBe(end as StoredTaskState)
   })
@@ -107,7 +107,7 @@ eachEngine('the store of tasks', (openStore) => {
     const from = ['creating'] as const
     expect(await changeTask(store.db, { id, from, owner: 'node_b' }, { sends: 2 })).toBeUndefined()
     expect(await changeTask(store.db, { id, from, owner: 'node_a' }, { sends: 2 })).toMatchObject({ sends: 2 })
-    // Nor who has it under the same name again, and has slept through what was done with it.
+    // Nor is an owner heard that claimed the task again and missed a send in between.
     expect(await changeTask(store.db, { id, from, owner: 'node_a', sends: 1 }, { sends: 2 })).toBeUndefined()
   })
 
@@ -117,12 +117,12 @@ eachEngine('the store of tasks', (openStore) => {
     const next = { attemptId: newAttemptId(), vendor: 'other', channel: 'second', upstreamModel: 'film-2' }
     const failed = attemptOf('', 0n, { id: task.attemptId, status: 0 })
     expect(await rerouteTask(store, task, { owner: 'node_b', failed, next })).toBe(false)
-    // One that is over goes nowhere: its film would be bought for nobody.
+    // A finished task is not moved, since its video would be bought for nobody.
     await put(store, task.id, { state: 'cancelled' })
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(false)
     await put(store, task.id, { state: 'creating' })
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(true)
-    // Said again, after the answer was lost.
+    // The same move is repeated, as after a lost answer.
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(true)
     expect(await findTask(store.db, { accountId, id: task.id })).toMatchObject(next)
     expect(await store.db.selectFrom('attempt').select('id').execute()).toEqual([{ id: task.attemptId }])
@@ -153,7 +153,7 @@ eachEngine('the store of tasks', (openStore) => {
     test('page by page, newest first, with nothing left out or twice', async () => {
       const store = await funded()
       const at = Date.now()
-      // Three of one millisecond: the id decides.
+      // Three tasks share each millisecond, so that their ids decide the order.
       for (let i = 0; i < 9; i++) await recorded(store, { createdAt: at + Math.floor(i / 3), model: `m${i % 2}` })
       const filter = { scope: { accountId } } as const
       const all = await listTasks(store.db, filter, { limit: 100 })

@@ -90,7 +90,7 @@ eachEngine('what is overdue', (open) => {
 
   test('of one kind does not wait for what is wrong with the other', async () => {
     const { flaky, store, logged, stop, round } = await begin()
-    flaky.answersToLose = 1 // that of the hold
+    flaky.answersToLose = 1 // the answer about the hold
     await round()
     expect(logged).toHaveLength(1)
     expect((await left(store)).answers).toBe(0)

@@ -46,7 +46,7 @@ class Draw {
       else if (left > 0n && random.chance(0.4))
         parts.returns.push(returnOf(random.chance(0.5) ? left : this.#upTo(left), id))
     }
-    // What was posted before and is sent again, as after a crash, must change nothing.
+    // A posting that is sent again, as after a crash, must change nothing.
     if (random.chance(0.3) && process.sent.length > 0) parts.postings.unshift(random.pick(process.sent))
     process.sent.push(...parts.postings)
     return turnOf(process.turn + 1, parts)
@@ -128,7 +128,7 @@ eachEngine('a thousand random turns of three nodes', (open, _, engine) => {
           expect(() => model.turn(zombie.identity, turn)).toThrow(Fenced)
           counts.fenced++
         } else if (random.chance(0.05)) {
-          // A turn that was lost on the way, and comes after it was asked about.
+          // A turn is lost on the way, and arrives after the node asked about it.
           const lost = draw.turn({ ...running, sent: [] })
           const standing = await readStanding(store, running.identity, lost.number)
           const expected = model.standing(running.identity, lost.number)
@@ -154,12 +154,12 @@ eachEngine('a thousand random turns of three nodes', (open, _, engine) => {
     } catch (error) {
       throw new Error(`seed ${seed} on ${engine}`, { cause: error })
     }
-    // Everything that there is to meet was met.
+    // Every kind of step has occurred.
     for (const count of Object.values(counts)) expect(count).toBeGreaterThan(5)
   }, 600_000)
 })
 
-/** A lease of nothing is none: the store keeps its row, the model need not. */
+/** Leaves out leases of zero, of which the store keeps the row and the model does not. */
 function nonZero(leases: ReadonlyMap<string, bigint>): Map<string, bigint> {
   return new Map([...leases].filter(([, amount]) => amount !== 0n))
 }

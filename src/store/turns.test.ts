@@ -7,7 +7,7 @@ import { changeAccount } from './accounts.ts'
 import type { Store } from './open.ts'
 import { Fenced, type Grant, grantFor, openNode, readStanding, takeTurn } from './turns.ts'
 
-/** A node that has leased so much of the account. */
+/** A node that has leased this amount of the account. */
 async function leasing(store: Store, amount: bigint, node = 'node_a') {
   const { epoch, turn } = await openNode(store, node, [])
   const identity = { node, epoch }
@@ -33,7 +33,7 @@ eachEngine('a turn', (open) => {
       }),
     )
     expect(grants).toEqual(new Map())
-    // A node that is not heard of is taken for dead.
+    // `seen_at` must be set, because a silent node is taken for dead.
     expect((await store.db.selectFrom('node').select('seen_at').executeTakeFirst())?.seen_at).toBeGreaterThan(0)
     expect(await standingOf(store)).toEqual({
       accounts: [{ id: accountId, posted: nano(970n), held: nano(20n) }],
@@ -75,7 +75,7 @@ eachEngine('a turn', (open) => {
     expect(readStanding(store, old.identity, 2)).rejects.toBeInstanceOf(Fenced)
     expect(await standingOf(store)).toEqual(before)
     expect(await store.db.selectFrom('request').selectAll().execute()).toEqual([])
-    // The one that took its place goes on as if nothing had been.
+    // The new process goes on as if nothing had happened.
     await takeTurn(store, { node: 'node_a', epoch }, turnOf(2, { returns: [returnOf(100n)] }))
     expect(await account(store)).toMatchObject({ held: nano(0n) })
   })
@@ -221,7 +221,7 @@ eachEngine('turns of several nodes', (open, _, engine) => {
           return identity
         }),
       )
-      // Each posts to the account that the other asks of, in both directions, many times at once.
+      // Each node posts to the account that the other leases from, in both directions, many times at once.
       const many = 50
       const work = nodes.map(async (identity, at) => {
         for (let number = 2; number < many; number++) {
@@ -252,7 +252,7 @@ eachEngine('turns of several nodes', (open, _, engine) => {
       turn: turn + 2,
       leases: new Map([[accountId, nano(100n)]]),
     })
-    // What one has to pass over, another of the same epoch and number has not.
+    // A node that must skip a turn number does not make another node of the same epoch and number skip it.
     await takeTurn(store, alike.identity, turnOf(alike.turn + 1, { returns: [returnOf(10n)] }))
     expect((await standingOf(store)).leases.map(({ node, amount }) => [node, amount])).toEqual([
       ['node_a', nano(100n)],

@@ -16,7 +16,7 @@ const day = 86_400_000
 const monday = 20_000 * day
 const scope = { accountId }
 
-/** Three requests of ours on two days, one of somebody else. */
+/** Three requests of one account on two days, and one of another account. */
 async function history(store: Store): Promise<void> {
   await fundedAccount(store)
   await fundedAccount(store, { id: 'acc_b' })
@@ -42,7 +42,7 @@ const used = (id: string, createdAt: number, usage: Usage) =>
     cost: nano(10n),
     usage,
     request: requestOf(id, { createdAt }),
-    // Whose answer was delivered counts, wherever it stands; what the others cost is a cost too.
+    // The vendor that delivered counts, wherever its attempt stands; what the other attempts cost is a cost too.
     attempts: [attemptOf(id, 4n, { vendor: 'ark' }), attemptOf(`${id}_lost`, 3n, { delivered: false })],
   })
 
@@ -159,7 +159,7 @@ eachEngine('usage', (open) => {
         expect(await sumUsage(store, { scope, ...period }, 'nothing')).toMatchObject([{ cost: nano(cost) }])
         const days = await sumUsage(store, { scope, ...period }, 'day')
         expect(days.reduce((sum, one) => sum + one.cost, 0n)).toBe(cost)
-        // What an account did with one model is looked for on its days alone.
+        // The requests of an account and a model are searched only on the days that have any.
         const listed = await listRequests(store.db, { scope, model: 'gpt-x', ...period }, { limit: 9 })
         expect(listed.map((one): bigint => one.cost).toReversed()).toEqual(within)
       }
@@ -191,8 +191,8 @@ eachEngine('usage', (open) => {
     }
   })
 
-  // One account may have a key for each of its own customers, and a cap on each: all of them, and all that they did, are
-  // not gone through for one.
+  // An account may have a key, with a cap, for each of its own customers: looking up one key must not go through all of
+  // them and their usage.
   test('what a key spent is looked up by the key, however many others its account has', async () => {
     const store = await open()
     await history(store)
