@@ -6,10 +6,7 @@ import type { GatewayOptions } from '../src/ground.ts'
 import { reportTo } from './control.ts'
 import { benchKey } from './fixtures.ts'
 
-/**
- * Turnpike as it is served, in a process that a benchmark measures; only its log and, where given, its billing are
- * replaced.
- */
+/** Turnpike as it is served, in a process that a benchmark measures; only its log and perhaps its billing differ. */
 export async function serveMeasured(
   settings: string,
   dataFolder: string,

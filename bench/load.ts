@@ -163,10 +163,7 @@ function isExpected(events: number, expected: number | { atLeast: number }): boo
 
 export type StreamsRead = { readonly streams: number; readonly events: number; readonly reads: number }
 
-/**
- * Each connection reads `each` streams, one after another; the connections start at different times, as independent
- * clients do.
- */
+/** Each connection reads `each` streams in sequence; connections start at different times, as separate clients do. */
 export async function readStreams(
   target: Target,
   options: { connections: number; each: number; events: number | { atLeast: number }; spreadMs: number },

@@ -28,8 +28,7 @@ const loadCore = 1
 
 const results = join(import.meta.dir, 'results')
 mkdirSync(results, { recursive: true })
-// Beside the results and not under /tmp, which is often in memory, because the cost of the ledger's commits depends on
-// the disk.
+// Beside the results, since /tmp is often in memory, and the cost of the ledger's commits depends on the disk.
 const dataFolder = mkdtempSync(join(results, 'data-'))
 const running: Child[] = []
 
@@ -96,10 +95,7 @@ async function spent<T>(child: Child, work: () => Promise<T>): Promise<{ result:
 
 type Idle = Pick<Figures, 'startMs' | 'rssIdleMb'>
 
-/**
- * The latencies of all rounds are pooled, because a percentile of few samples is noise. All else is the median of the
- * rounds.
- */
+/** Latencies are pooled, because a percentile of few samples is noise. All else is the median of the rounds. */
 function summarise(rounds: readonly Round[], idle: Idle): Figures {
   const latencies = rounds.flatMap((round) => round.latencies).toSorted((a, b) => a - b)
   const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN

@@ -1,7 +1,4 @@
-/**
- * The systems measured side by side: three baselines, and Turnpike with counting, leased (the default) and strict
- * billing.
- */
+/** Measured side by side: three baselines, and Turnpike with counting, leased (the default) and strict billing. */
 export const systems = ['upstream', 'bare', 'minimal', 'counting', 'leased', 'strict'] as const
 export type System = (typeof systems)[number]
 

@@ -52,10 +52,7 @@ async function stop(child: Child): Promise<void> {
 const startGateway = (upstream: string, channels: number, pollSeconds: number) =>
   started(0, 'task-gateway.ts', [upstream, dataFolder, String(channels), String(pollSeconds)])
 
-/**
- * Creates the tasks through the public API, so that holds, requests and the vendor's side exist too. Gives tasks per
- * second.
- */
+/** Creates tasks by the public API, so that holds, requests and the vendor's side exist too. Gives tasks per second. */
 async function createTasks(port: number): Promise<number> {
   const startedAt = performance.now()
   let left = taskCount

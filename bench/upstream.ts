@@ -54,10 +54,7 @@ const listener = Bun.listen<Incoming>({
   },
 })
 
-/**
- * Answers a request; false while it is incomplete. Its sender waits for the answer before it sends the next, so there
- * is one at most.
- */
+/** Answers a request; false while it is incomplete. A client sends the next after the answer, so there is only one. */
 function answer(socket: Socket<Incoming>, request: Buffer): boolean {
   const end = request.indexOf(headEnd)
   if (end === -1) return false

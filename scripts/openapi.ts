@@ -4,9 +4,7 @@ import { makeRoutes, type RouteParts } from '../src/http/routes.ts'
 import { makeDocument } from './openapi/document.ts'
 import { makeReference } from './openapi/reference.ts'
 
-/**
- * Writes the contract and its reference page; with `--check`, fails if the files on disk are not what would be written.
- */
+/** Writes the contract and its reference page; with `--check`, fails if the files on disk are stale. */
 const folder = new URL('../src/http/openapi/', import.meta.url)
 
 // Only the description of the routes is read and nothing is served, so the parts are never used.

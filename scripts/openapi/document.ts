@@ -30,9 +30,7 @@ const json = 'application/json'
 const exampleId = 'req_0123' as RequestId // Fixed, so that the contract is the same whenever it is written.
 const about = `One base address and one key in front of every vendor's models. The protocol is the common one of chat completions: official clients work when their base address points here.`
 
-/**
- * The contract, made from the route table, the texts about its routes, and the schemas that requests are checked by.
- */
+/** The contract, made from the route table, the texts about its routes, and the schemas that check requests. */
 export function makeDocument(routes: readonly Route[]): Document {
   const document = createDocument({
     openapi: '3.1.1',

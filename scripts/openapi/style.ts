@@ -1,7 +1,4 @@
-/**
- * One stylesheet, without fonts or images from elsewhere: light or dark as the reader's system is, and readable on a
- * phone.
- */
+/** One stylesheet without external fonts or images: light or dark as the reader's system, and readable on a phone. */
 export const style = `
 :root { color-scheme: light dark; --text: #1c2128; --soft: #57606a; --page: #fff; --raised: #f5f6f8; --line: #d8dde3; --link: #1f57b5; --mark: #9a3412 }
 @media (prefers-color-scheme: dark) {

@@ -24,9 +24,7 @@ type Complaint = { file?: string; line?: number; column?: number; path?: string;
 
 type Findings = { readonly texts: string[]; readonly complaints: Complaint[] }
 
-/**
- * `turnpike check`: prints all that a start would refuse or, if there is nothing, what it would serve. Changes nothing.
- */
+/** `turnpike check`: prints all that a start would refuse or, if nothing, what it would serve. Changes nothing. */
 export async function check(options: { config?: string; json?: boolean }): Promise<void> {
   const findings: Findings = { texts: [], complaints: [] }
   const environment = await attempt(findings, async () => {

@@ -67,10 +67,7 @@ function faultsIn(file: ConfigFile, list: List, read: (rest: ConfigFile) => unkn
   return found
 }
 
-/**
- * Replaces a faulty rate, because without one every price in that currency would be at fault too. The dollar takes
- * none.
- */
+/** Replaces a faulty rate, since without one every price in that currency would be at fault. The dollar takes none. */
 function withoutRate(exchange: ConfigFile['settings']['exchange'], currency: string) {
   const { [currency]: _, ...others } = exchange
   return currency === 'USD' ? others : { ...others, [currency]: '1' }

@@ -13,10 +13,7 @@ import type { Mode, Queries, Schema } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import { loadSettings } from './settings.ts'
 
-/**
- * The options shared by commands that work on the database: the file of settings, and the mode whose accounts are
- * meant.
- */
+/** The options of commands that work on the database: the file of settings, and the mode whose accounts are meant. */
 export type InstallationOptions = { readonly config?: string; readonly mode?: Mode }
 
 /** The actor that the audit records for changes by a command. */
@@ -33,8 +30,8 @@ export type Installation = {
   readonly plan: () => Promise<Plan>
 }
 
-// No customer waits for a command, and an operator may need one just because the database is busy. SQLite is waited for
-// as long.
+// No customer waits for a command, and an operator may need one just because the database is busy. SQLite's own wait
+// (`store/sqlite.ts`) is as long.
 const patienceMs = 5_000
 
 /** Opens the database that the gateway uses, safely beside it, and closes it after the work. Never creates one. */
@@ -99,10 +96,7 @@ export async function isInstalled(environment: Environment): Promise<boolean> {
   return look(environment, async (db) => (await found.execute(db)).rows.length > 0)
 }
 
-/**
- * Reads a database without migrating it: that is left to a start, and not done by a command that asks what a start
- * would do.
- */
+/** Reads a database without migrating it, which is left to a start: these commands only ask what a start would do. */
 async function look<T>(environment: Environment, read: (db: Queries) => Promise<T>): Promise<T> {
   const db = new Kysely<Schema>({ dialect: await dialectOf(environment) })
   try {

@@ -7,9 +7,7 @@ import { say, sayJson, showTime } from './output.ts'
 // A node that has leases speaks to the database every twenty seconds.
 const aliveMs = 60_000
 
-/**
- * `turnpike ledger reclaim`: for a node whose disk is gone. A node that can still be started must be started instead.
- */
+/** `turnpike ledger reclaim`: for a node whose disk is gone. One that can still be started must be started instead. */
 export async function reclaim(options: { node: string; confirm?: boolean; json?: boolean }): Promise<void> {
   const { node } = options
   await withInstallation({ mode: 'real' }, async ({ store }) => {

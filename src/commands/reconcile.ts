@@ -27,9 +27,7 @@ type Options = {
   readonly repair?: 'dry' | 'apply'
 }
 
-/**
- * `turnpike reconcile`: checks the books against themselves and against a vendor's bill. Works beside running gateways.
- */
+/** `turnpike reconcile`: checks the books against themselves and a vendor's bill. Works beside running gateways. */
 export async function reconcile(options: Options): Promise<void> {
   const since = options.since === undefined ? undefined : readSince(options.since)
   // A misspelt vendor has no calls on record, and an empty bill would agree with that.
@@ -38,8 +36,7 @@ export async function reconcile(options: Options): Promise<void> {
   }
   // The bill is read before the books, so that every call on it had been sent by the time the books are read.
   const bill = await readAnyBill(options)
-  // Recorded calls are looked for by the vendors on the bill, so that an empty bill or a wrong file would agree with
-  // everything.
+  // Recorded calls are looked for by the vendors on the bill, so an empty or wrong file would agree with everything.
   if (bill?.length === 0 && options.vendor === undefined) {
     throw new Error('the bill has no lines; if that is correct, name its vendor with --vendor')
   }

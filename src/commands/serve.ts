@@ -93,10 +93,7 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks 
   say()
 }
 
-/**
- * Sets what SIGHUP does. A signal that came before, while the gateway waited for the database perhaps, is acted on
- * then.
- */
+/** Sets what SIGHUP does. A signal that came before, perhaps while waiting for the database, is acted on then. */
 type Hangup = (reload: () => void) => void
 
 /** Without a listener, SIGHUP would end the process. */
@@ -119,9 +116,7 @@ type Reloading = {
   readonly hangup: Hangup
 }
 
-/**
- * Reloads the settings on SIGHUP or a change of the file. Invalid ones are only logged, and the old ones stay in use.
- */
+/** Reloads the settings on SIGHUP or a change of the file. Invalid ones are logged, and the old ones stay in use. */
 function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading): void {
   const reload = () => {
     try {

@@ -76,10 +76,7 @@ async function taskNamed(store: Store, id: string): Promise<Task> {
 const everyMs = 1_000
 const frameMs = 200
 
-/**
- * `turnpike tasks watch`: a bar on a terminal, a line for each change elsewhere. Exits with 1 if the video was not
- * made.
- */
+/** `turnpike tasks watch`: a bar on a terminal, a line for each change elsewhere. Exits with 1 if no video was made. */
 export async function watch(id: string, options: Options): Promise<void> {
   await withInstallation(options, async ({ store }) => {
     const isLive = process.stdout.isTTY && !options.json

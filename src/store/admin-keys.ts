@@ -17,10 +17,7 @@ export async function addAdminKey(store: Changing, digest: string): Promise<void
   })
 }
 
-/**
- * Revokes every operator's key, for when one was lost or has leaked: none is valid until the next start. Gives how many
- * there were.
- */
+/** Revokes every operator's key, in case one was lost or leaked: none is valid until the next start. Gives how many. */
 export async function revokeAdminKeys(store: Changing, actor: Actor): Promise<number> {
   return store.transaction(async (tx) => {
     const { length } = await tx.deleteFrom('admin_key').returning('digest').execute()

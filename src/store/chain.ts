@@ -59,10 +59,7 @@ export async function lockChain(tx: Tx, id: string): Promise<Chain> {
 
 export type Place = { readonly chain: string; readonly seq: number; readonly before: string }
 
-/**
- * The columns and their order are fixed for ever, since stored hashes depend on them: a new column of `txn` is not
- * hashed.
- */
+/** The columns and their order are fixed, since stored hashes depend on them: a new column of `txn` is not hashed. */
 export function hashOf(place: Place, txn: UnlinkedTxn, entries: readonly EntryRow[]): string {
   const moved = entries.map(({ account, amount }) => `${account} ${amount}`).toSorted()
   const content = JSON.stringify([

@@ -9,9 +9,7 @@ const pageSize = 1_000
 
 type Linked = Selectable<TxnTable> & { readonly chain: string; readonly seq: number }
 
-/**
- * I8: every chain is whole. Reports only the first bad place of a broken chain, since every later hash depends on it.
- */
+/** I8: every chain is whole. Reports only the first bad place of a chain, since every later hash depends on it. */
 export async function brokenChains(tx: Tx): Promise<Breach[]> {
   const ends = await tx.selectFrom('chain').selectAll().orderBy('id').execute()
   const breaches = await unlinked(tx, ends.find(({ id }) => id === '')?.seq ?? 0)

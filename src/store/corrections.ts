@@ -22,15 +22,10 @@ export type Correction = {
 /** `changed`: the attempt or its request was corrected in the meantime, and nothing was booked. */
 export type Corrected = 'corrected' | 'changed'
 
-/**
- * A request's charge or an attempt's cost has changed since it was read, so that the correction based on it is void.
- */
+/** A request's charge or an attempt's cost has changed since it was read, so the correction based on it is void. */
 class ChangedMeanwhile extends Error {}
 
-/**
- * Sets attempts to what the vendor charges, all of them or none. We bear the difference; a customer can only get
- * something back.
- */
+/** Sets attempts to what the vendor charges, all or none. We bear the difference; a customer never pays more. */
 export async function correctAttempts(store: Store, corrections: readonly Correction[]): Promise<Corrected> {
   // Sorted by id, so that two processes that correct the same attempts cannot deadlock.
   const inOrder = corrections.toSorted((a, b) => (a.attempt.id < b.attempt.id ? -1 : 1))
@@ -53,10 +48,7 @@ export async function correctAttemptIn(tx: Tx, correction: Correction, now: numb
   return 'corrected'
 }
 
-/**
- * Sets an attempt's cost to the billed one. False, with nothing changed, where the cost is no longer the one read
- * before.
- */
+/** Sets an attempt's cost to the billed one. False, with nothing changed, where it no longer costs what was read. */
 async function setCost(tx: Tx, { attempt, billed }: Correction): Promise<boolean> {
   const owed = await tx
     .updateTable('attempt')
@@ -68,10 +60,7 @@ async function setCost(tx: Tx, { attempt, billed }: Correction): Promise<boolean
   return owed !== undefined
 }
 
-/**
- * Writes records, sums, the chain and balances in this order: each stays locked until the commit, so the busiest come
- * last.
- */
+/** Writes records, sums, the chain and balances in this order: each is locked until the commit, the busiest last. */
 async function bookCorrections(tx: Tx, corrections: readonly Correction[], now: number): Promise<void> {
   for (const { attempt, credit } of corrections) {
     if (credit < 0n) throw new Error(`attempt ${attempt.id} would be charged for afterwards`)

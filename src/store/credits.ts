@@ -20,10 +20,7 @@ export async function placeOfCredit(
   return row?.seq ?? undefined
 }
 
-/**
- * Newest first; `before` is the position of the last credit of the page before. An index keeps credits apart from
- * charges.
- */
+/** Newest first; `before` is the position of the last credit of the page before. An index has credits alone. */
 export async function listCredits(
   db: Queries,
   page: { readonly accountId: string; readonly limit: number; readonly before?: number },

@@ -16,9 +16,7 @@ const sqliteCodes = ['SQLITE_BUSY', 'SQLITE_FULL', 'SQLITE_IOERR', 'SQLITE_CANTO
 /** Messages of the errors that pg throws without a code. */
 const messages = /timeout|terminated|not queryable|connection error|has been discarded/i
 
-/**
- * No connection could be made, for whatever reason: no statement reached the database, so none can have been refused.
- */
+/** No connection could be made, for whatever reason: no statement reached the database, so none can be at fault. */
 export class NotConnected extends Error {
   constructor(cause: unknown) {
     super(`no connection: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
@@ -44,8 +42,7 @@ export function isUnavailable(error: unknown): boolean {
   if (error.cause !== undefined && isUnavailable(error.cause)) return true
   const code = codeOf(error)
   if (typeof code !== 'string') return messages.test(error.message)
-  // A file named in the database's URL, such as a certificate, is missing. A missing socket fails in another call,
-  // `connect`.
+  // A file that the database's URL names, such as a certificate, is missing. A missing socket fails in `connect`.
   if ('syscall' in error && error.syscall === 'open') return false
   return (
     systemCodes.has(code) ||
@@ -61,9 +58,7 @@ export function isTaken(error: unknown): boolean {
   return takenCodes.has(codeOf(error))
 }
 
-/**
- * What a request is answered when the store fails: 503 while the database is unavailable, otherwise what was thrown.
- */
+/** What a request is answered when the store fails: 503 while the database is unavailable, else what was thrown. */
 export function storeError(thrown: unknown): unknown {
   if (thrown instanceof GatewayError || !isUnavailable(thrown)) return thrown
   return new GatewayError('overloaded', 'The database does not answer at the moment.', {

@@ -6,10 +6,7 @@ import type { HoldKind, HoldState, HoldTable, Queries, Schema, Tx } from './sche
 import { foldsWrites, type Write } from './together.ts'
 
 export type NewHold = {
-  /**
-   * Made by us, never by a client. It is also the id of the posting that ends the hold, so that a hold is posted only
-   * once.
-   */
+  /** Made by us, never by a client. It is also the id of the posting that ends the hold, so it is posted only once. */
   readonly id: string
   readonly accountId: string
   readonly keyId: string
@@ -28,9 +25,7 @@ export type Taken =
   /** The account does not exist or is disabled. */
   | { outcome: 'no-account' }
 
-/**
- * `committing` is called just before the commit: from then on the hold may have been taken, even if no answer arrives.
- */
+/** `committing` is called just before the commit: from then on the hold may be taken, even if no answer arrives. */
 export async function takeHold(store: Store, hold: NewHold, committing?: () => void): Promise<Taken> {
   if (!foldsWrites(store.db)) {
     return store.transaction(async (tx) => {

@@ -101,9 +101,7 @@ export async function keepAnswer(
     .execute()
 }
 
-/**
- * Keeps the fact that a request happened, or how it failed. An answer that was kept before is worth more, and stays.
- */
+/** Keeps the fact that a request happened, or how it failed. An answer kept before is worth more, and stays. */
 export async function keepFact(
   db: Queries,
   id: AnswerId,
@@ -196,8 +194,8 @@ async function paidAmong(tx: Tx, requestIds: readonly string[]): Promise<Readonl
 const rowsPerDrop = 20
 
 export async function dropOldAnswers(db: Queries, before: number): Promise<void> {
-  // Each page begins where the last one ended, because the index still has the deleted entries and would be searched
-  // through them each time.
+  // Each page begins where the last one ended, because the index still holds the deleted entries, which would be
+  // searched through each time.
   for (let from = 0; ;) {
     const old = db.selectFrom('idempotency').select('created_at').where('created_at', '>=', from)
     const page = old.where('created_at', '<', before).orderBy('created_at').offset(rowsPerDrop).limit(1)

@@ -7,9 +7,7 @@ export type Unwritten = {
   /** Must be safe to repeat, since a commit whose answer was lost may have taken place. */
   readonly write: () => Promise<unknown>
   readonly about: About
-  /**
-   * Unix milliseconds from which on it need not be written any more, since cleanup ends it. Absent: nothing else does.
-   */
+  /** Unix milliseconds after which it need not be written, since cleanup ends it. Absent: nothing else does. */
   readonly deadline?: number
 }
 

@@ -18,10 +18,7 @@ export type Settlement = {
   readonly usage: Usage | null
   readonly request: RequestRecord
   readonly attempts: readonly AttemptRecord[]
-  /**
-   * Where the cost that the vendor reports beyond the hold is booked: our loss, or suspense if the report cannot be
-   * true.
-   */
+  /** Where a vendor's cost beyond the hold is booked: our loss, or suspense if the vendor's report cannot be true. */
   readonly excessTo?: ExcessTo
 }
 

@@ -212,8 +212,7 @@ describe('a PostgreSQL that does not answer', () => {
     await admin.end()
   })
 
-  // Each wait ends after a second or two. One that is not given up would wait for the server, which does not wake by
-  // itself.
+  // Each wait ends after a second or two; otherwise it would last until the server wakes, which it does not by itself.
   test('ends every wait, and works again when it does', async () => {
     const server = await sharedPostgres()
     const store = await openStore({ url: await server.freshDatabase() })

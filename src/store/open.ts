@@ -17,9 +17,7 @@ export type StoreOptions = {
   readonly file?: string
   /** Replaces the clock of the machine or the database; for tests. */
   readonly clock?: Pick<Clock, 'now'>
-  /**
-   * How many milliseconds to wait for PostgreSQL, in place of the limits after which a customer's request is refused.
-   */
+  /** Milliseconds to wait for PostgreSQL, in place of the limits after which a customer's request is refused. */
   readonly waitMs?: number
 }
 
@@ -44,9 +42,7 @@ export type Store = {
   close(): Promise<void>
 }
 
-/**
- * Opens and migrates the database. Rejects while PostgreSQL cannot be reached; `isUnavailable` then says to try again.
- */
+/** Opens and migrates the database. Rejects while PostgreSQL cannot be reached, which `isUnavailable` recognises. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   if (options.url !== undefined) return openOnPostgres(options.url, options)
   if (options.file !== undefined) return openOnSqlite(options.file, options.clock ?? systemClock)

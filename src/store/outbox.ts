@@ -50,9 +50,7 @@ export async function hasWaitingEvents(db: Queries, mode: Mode): Promise<boolean
   return (await waiting.limit(1).execute()).length > 0
 }
 
-/**
- * How many events are still to be sent, now or later, by any node, and since when the longest waiting one has been due.
- */
+/** How many events any node has still to send, now or later, and since when the longest waiting one has been due. */
 export async function countWaitingEvents(
   db: Queries,
   { now, mode }: { readonly now: number; readonly mode: Mode },
@@ -198,7 +196,7 @@ export async function releaseClaim(db: Queries, { id, claim }: Pick<ClaimedEvent
 
 /**
  * Called when a node starts: what its last process was delivering may not have arrived, and is sent again. Events that
- * are put off for longer than any schedule does become due now: a clock that was far ahead scheduled them, and was
+ * are put off further than any schedule allows become due now: a clock that was far ahead scheduled them, and was
  * corrected while no node was there to notice.
  */
 export async function releaseClaimsOf(
@@ -218,7 +216,7 @@ export async function releaseClaimsOf(
     .execute()
 }
 
-/** After the clock was set back by `ms`: moves the times of events that no node is sending back by as much. */
+/** After the clock was set back by `ms`: events that no node is sending become due earlier by as much. */
 export async function bringForward(
   db: Queries,
   { now, ms }: { readonly now: number; readonly ms: number },

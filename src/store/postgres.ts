@@ -38,8 +38,7 @@ const purposes = {
   requests: { max: requestConnectionsMax, ...statementWithin(requestStatementMs) },
   // Few and slow: a report over a year must neither fail by a request's timeout nor use up the connections of requests.
   reports: { max: 2, ...statementWithin(reportStatementMs) },
-  // Building an index takes longer than any request may wait. Two connections, because the migrator keeps one for its
-  // lock.
+  // Building an index takes longer than a request may wait. Two connections, since the migrator keeps one for its lock.
   migration: { max: 2, ...statementWithin(migrationStatementMs), lock_timeout: migrationLockMs },
 } as const satisfies Record<string, PoolConfig>
 

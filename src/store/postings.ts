@@ -64,10 +64,7 @@ export class Entries extends Map<string, Nano> {
   }
 }
 
-/**
- * A sale as strict and leased billing both book it: what the customer pays, what no customer pays, and what vendors are
- * owed.
- */
+/** A sale as strict and leased billing book it: what the customer pays, what no customer pays, what vendors get. */
 export type Sold = {
   readonly accountId: string
   readonly model: string

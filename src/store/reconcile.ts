@@ -165,10 +165,7 @@ export async function vendorOfModel(db: Queries, upstreamModel: string): Promise
   return row?.vendor
 }
 
-/**
- * All open leases and request holds: a call on one of them may be under way, or be known only to the journal of a node
- * that is gone.
- */
+/** All open leases and request holds: a call on one may be under way, or known only to the journal of a dead node. */
 export type Claims = {
   readonly leases: readonly {
     readonly node: string

@@ -118,9 +118,7 @@ export type AttemptTable = {
   status: number
   /** What the vendor charges as far as we know; after reconciliation, what its bill says. */
   vendor_cost: Nano
-  /**
-   * Whether the customer got this attempt's output, and so pays for it. Null in rows of versions without this column.
-   */
+  /** Whether the customer got this attempt's output, and so pays for it. Null in rows from before this column. */
   delivered: boolean | null
   created_at: number
   /** The cost on record before the vendor's bill corrected it; null where it was never corrected. */

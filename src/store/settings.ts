@@ -6,10 +6,7 @@ export async function readSetting(db: Queries, name: string): Promise<string | u
   return row?.value
 }
 
-/**
- * Writes a setting only if it is absent, so that of several nodes that start at once one decides. Gives the value that
- * holds.
- */
+/** Writes a setting only if it is absent, so that one of several starting nodes decides. Gives the value that holds. */
 export async function claimSetting(db: Queries, name: string, value: string): Promise<string> {
   await db
     .insertInto('setting')

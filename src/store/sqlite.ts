@@ -25,13 +25,10 @@ const pauseMs = 5
 const cacheKib = 16 * 1024
 const checkpointPages = 4_000
 
-// Bun's own cache stops at 20 statements and never evicts one. The store has about 60, and some more for inserts of
-// several rows.
+// Bun's own cache stops at 20 statements and never evicts one. The store has about 60, and more for bulk inserts.
 const statementsMax = 256
 
-/**
- * The dialect for Kysely, whose type of a SQLite database is another driver's; this is the only place where they meet.
- */
+/** The dialect for Kysely, whose type of a SQLite database is another driver's; they meet only here. */
 export function openSqlite(file: string): Dialect {
   const database = new Database(file, { create: true, strict: true, safeIntegers: true })
   try {
@@ -44,8 +41,7 @@ export function openSqlite(file: string): Dialect {
 }
 
 function configure(database: Database): void {
-  // Changing to WAL locks the file for a moment. It may block here, because nothing runs on the event loop at the
-  // start.
+  // Changing to WAL locks the file for a moment. It may block, because nothing runs on the event loop at the start.
   database.run(`PRAGMA busy_timeout = ${patienceMs}`)
   // In WAL a reader never waits for a writer; FULL makes every commit survive a power cut, at about 0.1 ms each.
   database.run('PRAGMA journal_mode = WAL')
@@ -123,10 +119,7 @@ class ImmediateDriver extends SqliteDriver {
     await connection.executeQuery(CompiledQuery.raw(settings?.accessMode === 'read only' ? 'begin' : 'begin immediate'))
   }
 
-  /**
-   * When a disk is full or fails, SQLite has already rolled back by itself; an error about that would hide the real
-   * one.
-   */
+  /** When a disk is full or fails, SQLite has rolled back by itself; an error about that would hide the real one. */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     try {
       await super.rollbackTransaction(connection)

@@ -8,8 +8,7 @@ import { claimTasks, heldByTasks, hintTask, knownUpstreamIds, renewClaims } from
 import { holdsOfTasks, listTasks, typicalTaskMs } from './task-lists.ts'
 import { taskById } from './tasks.ts'
 
-// Beside each task there is another that differs in one respect, so that an answer about one must not include the
-// other.
+// Beside each task there is another that differs in one respect, and must not show in an answer about the first.
 eachEngine('of two tasks', (open) => {
   const funded = async () => {
     const store = await open({ books: 'unchecked' })

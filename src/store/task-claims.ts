@@ -179,10 +179,7 @@ export function nextLook({ nextPollAt }: Pick<Task, 'nextPollAt'>, next: number)
 // Longer than any model's deadline, after which nothing is sent.
 const resentMsMax = 7 * 24 * 60 * 60_000
 
-/**
- * The vendor's ids that tasks of a channel already have. A task that is searched for in the vendor's list is none of
- * these.
- */
+/** The vendor's ids that tasks of a channel already have: a task searched for in the vendor's list is another one. */
 export async function knownUpstreamIds(
   db: Queries,
   by: { readonly channel: string; readonly sentSince: number },

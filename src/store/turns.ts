@@ -35,10 +35,7 @@ export type Posting = {
 
 /** Everything a node wants of the database at one moment, done in one commit or not at all. */
 export type Turn = {
-  /**
-   * One more than the number of the turn before. After a lost answer the number in the database tells whether the turn
-   * took place.
-   */
+  /** One more than the turn before. After a lost answer, the number in the database tells whether it took place. */
   readonly number: number
   readonly postings: readonly Posting[]
   readonly takes: readonly Take[]
@@ -230,9 +227,7 @@ function changesOf(turn: Turn, spent: ReadonlyMap<string, bigint>): Map<string, 
   return changes
 }
 
-/**
- * A charge is taken from the balance and from the lease in one commit; what is returned is taken from the lease only.
- */
+/** A charge leaves the balance and the lease in one commit; what is returned leaves only the lease. */
 async function applyChange(tx: Tx, node: string, accountId: string, { spent, returned }: Change): Promise<void> {
   const leased = nano(spent + returned)
   await tx

@@ -62,9 +62,7 @@ function isOf(mode: Mode, table: 'request' | 'usage_hour' | 'usage_day') {
   return sql<SqlBool>`exists (select 1 from account where account.id = ${owner} and account.mode = ${mode})`
 }
 
-/**
- * A mode has no requests before its first account, so that its newest few are not searched for in years of the other's.
- */
+/** A mode has no requests before its first account, so its newest are not searched for in years of the other's. */
 function firstDayOf(mode: Mode) {
   // A day earlier, since the clocks of nodes may differ, but by less than that.
   return sql<number>`(select min(account.created_at) - ${sql.lit(dayMs)} from account where account.mode = ${mode})`

@@ -1,10 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 import type { Migration } from 'kysely/migration'
 
-/**
- * What reports need at ten million requests: an index for the newest requests of all accounts, and sums by day beside
- * those by hour.
- */
+/** For reports over ten million requests: an index for the newest of all accounts, and sums by day beside the hours. */
 export function reports(): Migration {
   return {
     async up(db: Kysely<unknown>) {
