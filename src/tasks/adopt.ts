@@ -7,8 +7,8 @@ import { jittered, paceOf, pollWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
 /**
- * The vendor has it, under this id. What was asked is not needed any more, and is not kept. One task of the vendor's must
- * never be taken for two of ours: what it calls by the id of another one is in doubt.
+ * Records that the vendor has the task under this id, and drops the ask, which is no longer needed. One task of the
+ * vendor must never be adopted as two of ours: where the id already belongs to another task, this one stays in doubt.
  */
 export async function adopt(parts: TaskParts, task: Task, upstreamId: string): Promise<Task> {
   const { store } = parts
@@ -26,7 +26,7 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
     claim_until: null,
   } as const
   const about = { task: task.id, attempt: task.attemptId, channel: task.channel, upstream: upstreamId }
-  // Whoever has claimed it meanwhile: an id that nobody wrote down is a film that nobody gets, and that is bought again.
+  // Written even where another node has claimed the task since: without its id the video is lost, and bought again.
   const write = async () => {
     const adopted = await changeTask(store.db, { id: task.id, from: ['creating'] }, change)
     if (adopted !== undefined) crashPoint('task-created')
@@ -40,12 +40,12 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
       return keepInDoubt(parts, task)
     }
     if (!isStillAway(thrown)) throw thrown
-    // The vendor has it, and that is written down as soon as it can be: whoever asked need not wait, nor ask again.
+    // The vendor has the task and the write is retried in the background: the client need neither wait nor order again.
     return { ...task, state: 'submitted', upstreamId, inDoubt: false }
   }
 }
 
-/** Nobody knows whether the vendor has it. It is looked for in a while, and never simply sent again. */
+/** For a task that the vendor may or may not have: the poller looks for it later, before it is ever sent again. */
 export async function keepInDoubt(parts: TaskParts, task: Task): Promise<Task> {
   const { store, node } = parts
   const { doubtMs } = paceAt(parts, task)
@@ -63,12 +63,12 @@ export async function keepInDoubt(parts: TaskParts, task: Task): Promise<Task> {
     return await parts.insist(write, 'ends', about)
   } catch (thrown) {
     if (!isStillAway(thrown)) throw thrown
-    // It is on record as being created: when its creator's claim has run out, somebody looks what became of it.
+    // The task is on record as `creating`: once its creator's claim has run out, a node finds out what became of it.
     return { ...task, inDoubt: true }
   }
 }
 
-/** Somebody else has taken it on, or a commit of ours took place although its answer was lost. */
+/** For a task that another node has taken over, or that a commit of ours changed although its answer was lost. */
 export async function asItIs({ store }: TaskParts, task: Task): Promise<Task> {
   return (await taskById(store.db, { scope: 'every-account', id: task.id })) ?? task
 }

@@ -3,7 +3,7 @@ import type { Callbacks } from './parts.ts'
 
 const tokenPattern = /^(vid_[0-9a-f]{32})\.([\w-]{43})$/
 
-/** Tokens say whose they are, and are signed: nothing is kept for them, and none can be made up. */
+/** A token names its task and is signed, so that nothing has to be stored for it and none can be forged. */
 export function makeCallbacks(mac: Mac, publicUrl: string): Callbacks {
   const sign = (taskId: string) => mac(taskId).toString('base64url')
   return {

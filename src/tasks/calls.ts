@@ -15,16 +15,16 @@ export type Answered = Responded & { readonly kind: 'answered'; readonly status:
 export type Unanswered = {
   readonly kind: 'failed'
   readonly error: GatewayError
-  /** `unsent`: the vendor was never reached. Else it may have got it, and may be working on it. */
+  /** `unsent`: the vendor was never reached. `unknown`: it may have received the call and be working on it. */
   readonly delivery: 'unsent' | 'unknown'
 }
 
-// A record of a task, or a page of a list.
+// Bounds a task's record, or a page of a list.
 const answerBytesMax = 8 * 1024 * 1024
 
 /**
- * One call and its whole answer. What must not be made twice goes over a connection of its own: one that was kept may have
- * been closed by the vendor in that very moment, and then nobody knows whether the call was heard.
+ * Makes one call and reads its whole response. A call that must not be made twice needs a connection of its own: the
+ * vendor may close a kept one at that very moment, and then it is unknown whether it received the call.
  */
 export async function makeCall(
   parts: CallParts,
@@ -46,10 +46,10 @@ export async function makeCall(
   }
 }
 
-/** Where a task is at home: its channel, with a key of it that works. */
+/** The channel that has a task, with a credential of it that works. */
 export type Home = Omit<Route, 'upstreamModel'> & { readonly adapter: VideoAdapter }
 
-/** Undefined while the channel is not configured, or all its keys are at rest. */
+/** Undefined while the channel is not configured, or all its credentials are resting. */
 export function homeOf({ channels }: Pick<TaskParts, 'channels'>, task: Pick<Task, 'channel'>): Home | undefined {
   const known = channels()
   const channel = known.all.find(({ id }) => id === task.channel)
@@ -59,7 +59,7 @@ export function homeOf({ channels }: Pick<TaskParts, 'channels'>, task: Pick<Tas
   return credential === undefined ? undefined : { channel, credential, adapter }
 }
 
-/** A way to have it made where it is at home. Keys that are over their rate for its model answer questions, and no more. */
+/** The route by which a task is sent to its channel again. A credential over its rate for the model can only poll. */
 export function routeHome(
   { channels }: Pick<TaskParts, 'channels'>,
   { channel }: Pick<Home, 'channel'>,
@@ -82,7 +82,7 @@ export function contextOf(
     efforts: [],
     outputTokensMax: 0,
     now: clock.now(),
-    // Made by us as an attempt's id, and kept as text.
+    // The gateway made it as an attempt id and stored it as text.
     ref: task.attemptId as AttemptId,
     namespaced: (label) => tenantLabel(`${task.accountId}/${label}`),
   }
@@ -90,7 +90,7 @@ export function contextOf(
 
 type Keyed = Pick<Route, 'channel' | 'credential'>
 
-/** Judges an answer that is not a success by the vendor's own table, and lets a key rest that is refused. */
+/** Judges a response that is not a success by the vendor's own table, and rests a credential that was refused. */
 export function judge(parts: Pick<TaskParts, 'channels' | 'clock' | 'log'>, keyed: Route, answered: Answered): Verdict {
   const verdict = explained(parts, keyed, answered)
   restKey(parts, keyed, verdict, answered.status)
@@ -109,8 +109,8 @@ function explained({ clock }: Pick<TaskParts, 'clock'>, { channel, credential }:
 }
 
 /**
- * A question about a task, which is as good asked again: it is cut off when the node stops. An error under a good status
- * counts as under the status that it has elsewhere.
+ * Asks the vendor about a task. That can safely be asked again, so it is cut off when the node stops. An error that
+ * comes with a 2xx status gets the status that it stands for.
  */
 export async function ask(
   parts: TaskParts,
@@ -124,7 +124,7 @@ export async function ask(
   return { ...answered, status: adapter.statusOf(answered) }
 }
 
-/** Refused keys, rates and a vendor's own troubles say nothing of the task that was asked about. */
+/** A refused credential, a rate limit or a failure of the vendor says nothing about the task. */
 export function isAboutUs({ status }: Answered): boolean {
   return status === 401 || status === 403 || status === 429 || status >= 500
 }
@@ -132,8 +132,8 @@ export function isAboutUs({ status }: Answered): boolean {
 const pollsRestSecondsMax = 60
 
 /**
- * Judges such an answer. Vendors count questions about tasks by themselves: where those are too many, the channel's polls
- * wait, and whatever else its key is good for goes on. A key that is refused is refused for all of it.
+ * Judges a response for which `isAboutUs` holds. Vendors limit polls separately: where there were too many, only the
+ * polls of the channel wait, and its credential serves everything else. A refused credential is refused for everything.
  */
 export function judgeQuestion(
   parts: Pick<TaskParts, 'channels' | 'allowances' | 'clock' | 'log'>,

@@ -20,17 +20,18 @@ export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
   }
   const { cancel } = home.adapter
   if (cancel === undefined) throw notCancellable('its vendor cannot stop a task')
-  // Where the same call deletes what is over, it is made only for what still waits.
+  // Where the vendor's call would delete a task that is over, it is made only for a task that is still queued.
   if (cancel.deletes === true && (await newsOf(parts, home, task)).state !== 'submitted') throw tooLate()
   const answered = await ask(parts, home, cancel.call(task.upstreamId, contextOf(parts, home, task)), task)
-  // Whether it was heard, the next poll tells.
+  // The next poll shows whether the vendor received the call.
   if (answered.kind === 'failed') throw answered.error
-  // Some vendors say with 403 that it is too late, which is about the task; their adapters know.
+  // Some vendors answer 403 where it is too late, which is about the task and not about us; their adapters can read it.
   if (isAboutUs(answered) && !(answered.status === 403 && isReadable(() => cancel.read(answered)))) {
     throw judgeQuestion(parts, home, answered)
   }
   if (!cancel.read(answered)) throw tooLate()
-  // What the vendor says of it from now on is shown with it; where its yes is not enough, this has to say the same.
+  // The vendor's record after the cancellation is shown with the task. Where a vendor's yes is not enough, the record
+  // has to confirm it.
   const news =
     cancel.deletes === true ? await newsOf(parts, home, task) : await askVendor(parts, home, task, task.upstreamId)
   const isConfirmed = news?.state === 'cancelled'

@@ -24,7 +24,7 @@ import type { TaskParts } from './parts.ts'
 import { draftFor, type Leg, legMs, type NotTaken, sendLeg, type SendOutcome, writeLeg } from './send.ts'
 import { showAccepted } from './show.ts'
 
-/** A video that somebody asks for, checked and allowed. */
+/** A video that a client asks for, checked and allowed. */
 export type VideoOrder = {
   readonly requestId: RequestId
   readonly accountId: string
@@ -34,9 +34,9 @@ export type VideoOrder = {
   readonly model: Model
   readonly webhookUrl?: string | undefined
   readonly receivedAt: number
-  /** Joins the commit that records the task: for what is to be answered, should we not live to answer it. */
+  /** Joins the commit that records the task and stores the answer, in case this process dies before it is sent. */
   readonly remember?: ((tx: Tx, accepted: JsonObject) => Promise<void>) | undefined
-  /** Joins the commit that takes the task back, of which nothing came: whoever asks once more is to be served. */
+  /** Joins the commit that withdraws a task no vendor took, so that the client's next try is served anew. */
   readonly forget?: ((tx: Tx) => Promise<void>) | undefined
 }
 
@@ -44,14 +44,14 @@ export type Placed =
   | { readonly kind: 'placed'; readonly task: Task }
   | { readonly kind: 'no-funds'; readonly needed: Nano; readonly available: Nano; readonly cap?: SpendingCap }
 
-// The creator's own time: connecting, sending, and a database that takes a moment. Then others look after the task.
+// Time for the creator to connect, send and wait for a slow database. After that any node may take the task over.
 const claimMarginMs = 60_000
-// A hold outlives its task's deadline: the task ends it, and an end that comes late must not look like a mistake.
+// A hold outlives its task's deadline because the task's end ends it, and a late end must not count as an overdue hold.
 const holdMarginMs = 60 * 60_000
 
 /**
- * Record before send: the task and its money are in the database before the vendor hears of it, and the vendor's id comes
- * in a second commit. Throws what the client is to be told where the vendor would not have it; nothing is left open then.
+ * Record before send: the task and its hold are in the database before the vendor is called, and the vendor's id
+ * follows in a second commit. Throws the error for the client where the vendor refuses the order; both are closed then.
  */
 export async function createTask(parts: TaskParts, order: VideoOrder, orderer: Orderer): Promise<Placed> {
   const id = newOpaqueId('vid')
@@ -66,16 +66,17 @@ export async function createTask(parts: TaskParts, order: VideoOrder, orderer: O
     return { kind: 'placed', task: await sendSomewhere(parts, placing, recorded.task, first) }
   } catch (thrown) {
     parts.tally.failed(thrown)
-    // A mistake of ours says nothing of the vendor, and the task is on record: it is looked for, and not ordered again.
+    // A bug of ours says nothing about the vendor, and the task is on record: the poller looks for it at the vendor, so
+    // the client must not order it again.
     const error = asGatewayError(thrown)
     throw error.kind === 'bug' ? final(error) : error
   }
 }
 
-/** An order that is being placed: who waits for it, and where else it may go. */
+/** An order that is being placed, the client that waits for it, and the routes that are left to try. */
 type Placing = { readonly order: VideoOrder; readonly orderer: Orderer; readonly routes: Iterator<Route> }
 
-/** Sends it to one after another, as long as it surely reached nobody. */
+/** Sends the order to one route after another, as long as surely no vendor has taken it. */
 async function sendSomewhere(parts: TaskParts, placing: Placing, recorded: Task, first: Leg): Promise<Task> {
   const { orderer } = placing
   const recordedAt = parts.clock.monotonic()
@@ -84,7 +85,7 @@ async function sendSomewhere(parts: TaskParts, placing: Placing, recorded: Task,
   let allowedMs = 0
   for (let attempts = 1; ; attempts++) {
     allowedMs += legMs(parts, leg)
-    // A process that slept for long may have been given up, and the task be in other hands.
+    // Where this process was suspended for long, its claim may have run out and another node may have the task.
     if (parts.clock.monotonic() - recordedAt > allowedMs) throw tooLate()
     orderer.sending(task)
     const outcome = await sendLeg(parts, leg)
@@ -105,7 +106,7 @@ function statusOf(outcome: NotTaken): number {
   return outcome.kind === 'unsent' ? 0 : outcome.status
 }
 
-/** Nothing came of it: the money goes back, and the client is told. One that has its task already learns it from how that ends. */
+/** No vendor took the order: releases the hold and gives the client's error. A client with a task sees it fail. */
 async function refuse(
   parts: TaskParts,
   { order, orderer }: Placing,
@@ -126,7 +127,7 @@ async function refuse(
 
 type Withdrawal = Omit<Extract<TaskEnd, { state: 'refused' }>, 'state' | 'ofSending'>
 
-/** Ends a creation of which nothing came. False where somebody else has sent the task meanwhile: then it goes on. */
+/** Ends a creation that no vendor took. False where another node has sent the task in the meantime: then it goes on. */
 async function withdraw(parts: TaskParts, task: Task, end: Withdrawal): Promise<boolean> {
   const { state } =
     (await endTask(parts, task, { state: 'refused', ofSending: true, ...end })) ?? (await asItIs(parts, task))
@@ -144,12 +145,12 @@ async function reroute(parts: TaskParts, task: Task, leg: Leg, outcome: NotTaken
   return { ...task, ...next, sentAt: parts.store.now() }
 }
 
-/** Whoever has it now looks what became of it; sending it here too might buy it twice. */
+/** The node that has the task now finds out what became of it; sending it here too might buy the video twice. */
 function tooLate(): GatewayError {
   return new GatewayError('overloaded', 'The request took too long.', { shouldRetry: false })
 }
 
-/** Where it can be had, best first. A draft is finished where it was made. */
+/** The routes that serve the model, best first. A draft can only be finished at the channel that made it. */
 async function routesFor(parts: TaskParts, { ask, model, accountId }: VideoOrder): Promise<Iterator<Route>> {
   const draft = ask.draftOf === undefined ? undefined : await draftFor(parts, accountId, ask, model.offers)
   const all = parts.channels().routes(model.offers)
@@ -161,7 +162,7 @@ async function routesFor(parts: TaskParts, { ask, model, accountId }: VideoOrder
   })()
 }
 
-/** `throw`: what the first will not take is the client's to know. `skip`: others may take what one will not. */
+/** `throw`: the client is told why its order cannot go to this route. `skip`: the next route may take it instead. */
 async function nextLeg(
   parts: TaskParts,
   { order, orderer, routes }: Placing,
@@ -209,7 +210,7 @@ function newTask(parts: TaskParts, order: VideoOrder, id: string, first: Leg): N
 const fundsTries = 5
 const fundsPauseMs = 100
 
-/** Takes the money and records the task. What nodes have leased of the balance and do not use is asked back first. */
+/** Takes the hold and records the task. Where the balance is short, nodes are first asked for their unused leases. */
 async function record(
   parts: TaskParts,
   order: VideoOrder,
@@ -265,21 +266,21 @@ async function take(parts: TaskParts, order: VideoOrder, task: NewTask, amount: 
     isWritten = true
   }
   return recordTask(parts.store, { task, hold, request, also }).catch(async (thrown: unknown) => {
-    // Before all of it was written, nothing can have been committed.
+    // Until every row has been written, nothing can have been committed.
     if (isWritten) await abandon(parts, order, task)
     throw storeError(thrown)
   })
 }
 
 /**
- * The commit may have happened although its answer was lost. Nothing was sent, and nothing is to be: whoever asked may try
- * again. Where that cannot be made sure of, this throws what says not to.
+ * The commit may have happened although its answer was lost. Nothing was sent to a vendor and nothing will be, so the
+ * client may try again. Where that cannot be ensured, this throws an error that forbids a retry.
  */
 async function abandon(parts: TaskParts, { forget }: VideoOrder, { id, accountId }: NewTask): Promise<void> {
   const failure = { code: 'overloaded', message: 'The database did not answer.' }
   const forsake = async () => {
     const task = await taskOnceRecorded(parts.store, { id, accountId })
-    // As it was recorded: who has found it and sent it meanwhile has counted.
+    // `sends` as it was recorded: a node that has found and sent the task since has raised it, and the task goes on.
     return (
       task === undefined || withdraw(parts, { ...task, sends: 1 }, { failure, status: 503, vendorStatus: 0, forget })
     )

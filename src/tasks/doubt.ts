@@ -13,26 +13,27 @@ import { type Leg, legMs, sendLeg, writeLeg } from './send.ts'
 import { type Looked, timedOut } from './state.ts'
 
 /**
- * Each but the first only where the one before was surely not received. A send is counted before it is made, so that a node
- * that dies in between uses one up: a few in a row must not cost the customer the film.
+ * A task is sent again only where the vendor surely did not receive the send before. A send is counted before it is
+ * made, so a node that dies in between uses one up; a few such deaths in a row must not cost the customer the video.
  */
 const sendsMax = 5
-// So often in a row a vendor has to say that it has no such task: what it has just written may not be everywhere yet.
+// How many times in a row a vendor must say that it has no such task: its own write may not have spread everywhere yet.
 const absencesMin = 2
-// Where a list cannot tell now, it may once the other tasks in it have come to their ends.
+// The longest wait before a list that could not tell is read again: it may tell once the other tasks in it have ended.
 const unsureMsMax = 10 * 60_000
 
 /**
- * A task that was recorded and whose vendor's id is not known: its creation was cut off, or the process that made it died.
- * It is looked for under our reference. Found, it is ours; surely absent, it is sent again; and where nobody can tell,
- * it is kept in doubt, and failed at its deadline. It is never simply sent again: that would buy it twice.
+ * Handles a recorded task whose vendor id is unknown, because its creation was cut off or the process that made it
+ * died. The vendor is asked for it by our reference: a task that is found is adopted, one that is surely absent is sent
+ * again, and where the vendor cannot tell, the task stays in doubt and fails at its deadline. It is never sent again
+ * unchecked, because that could buy the video twice.
  */
 export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked> {
   const pace = paceAt(parts, task)
   const isLate = parts.store.now() >= task.deadline
   const wait = (ms: number, change: TaskChange = {}) =>
     isLate ? fail(parts, task, timedOut) : lookAgain(parts, task, ms, change)
-  // A call that was cut off may still be on its way through the vendor.
+  // A call that was cut off may still be in progress at the vendor.
   const settledAt = task.sentAt + pace.doubtMs
   if (parts.store.now() < settledAt) return wait(settledAt - parts.store.now())
   const home = homeOf(parts, task)
@@ -57,15 +58,15 @@ type Found = { readonly upstreamId: string } | 'absent' | 'unsure' | 'failed'
 
 async function find(parts: TaskParts, home: Home, task: Task): Promise<Found> {
   const asked = await askWhether(parts, home, task, 0)
-  // A list goes by its vendor's clock. Where that is far from ours, what is not there as of when we sent it may be as of when that
-  // was for the vendor.
+  // A list goes by its vendor's clock. Where that clock is far from ours, a task that is absent around our sending time
+  // may be listed around that time by the vendor's clock, so the list is read again with that offset.
   if (asked.found !== 'absent' || Math.abs(asked.aheadMs) < clockSkewMs / 2) return asked.found
   return (await askWhether(parts, home, task, asked.aheadMs)).found
 }
 
 type AskedWhether = {
   readonly found: Found
-  /** By how much the vendor's clock is ahead of ours, as far as it says. */
+  /** How far the vendor's clock is ahead of ours, by its `date` header; 0 where it sent none. */
   readonly aheadMs: number
 }
 
@@ -74,10 +75,10 @@ async function askWhether(parts: TaskParts, home: Home, task: Task, aheadMs: num
   const failed = { found: 'failed', aheadMs: 0 } as const
   if (adapter.find === undefined) return { found: 'unsure', aheadMs: 0 }
   const { channel, attemptId: ref, upstreamModel, sentAt, facts } = task
-  // The vendor may date what it lists so much too early, and whoever sent it may have dated that so much too early.
+  // Twice the skew, because the vendor's date and the sending node's `sentAt` may each be too early by that much.
   const sentSince = sentAt - Math.abs(aheadMs) - 2 * clockSkewMs
   const knownIds = await knownUpstreamIds(parts.store.db, { channel, sentSince })
-  // By either clock: ours may have been set since.
+  // The span covers both clocks, because ours may have been set since.
   const [earliest, latest] = [sentAt + Math.min(0, aheadMs), sentAt + Math.max(0, aheadMs)]
   const sought: SoughtTask = { ref, upstreamModel, kind: facts.kind, sentAt: earliest, sentUntil: latest, knownIds }
   const call = adapter.find.call(sought, contextOf(parts, home, task))
@@ -90,7 +91,7 @@ async function askWhether(parts: TaskParts, home: Home, task: Task, aheadMs: num
   const saidMs = Date.parse(answered.header('date') ?? '') - parts.store.now()
   try {
     const found = adapter.find.read(answered, sought)
-    // One task of the vendor's must never be taken for two of ours.
+    // One task of the vendor must never be adopted as two of ours.
     const isAnothers = typeof found === 'object' && knownIds.has(found.upstreamId)
     return { found: isAnothers ? 'unsure' : found, aheadMs: Number.isNaN(saidMs) ? 0 : saidMs }
   } catch (thrown) {
@@ -99,12 +100,12 @@ async function askWhether(parts: TaskParts, home: Home, task: Task, aheadMs: num
   }
 }
 
-/** The vendor surely never got it. That it is sent again is recorded before it is. */
+/** Sends a task that the vendor surely never got, and records this send before it is made. */
 async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Looked> {
   const { store, node } = parts
   if (task.ask === null) throw new GatewayError('bug', `task ${task.id} cannot be sent again`)
   const route = routeHome(parts, home, task)
-  // It would be refused.
+  // Every credential of the channel rests for this model: the vendor would refuse the order.
   if (route === undefined) {
     const ms = retryWait(paceAt(parts, task), task.failures, parts.random)
     return lookAgain(parts, task, ms, { failures: task.failures + 1 })
@@ -113,12 +114,13 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
   try {
     leg = await writeLeg(parts, route, { task, ask: task.ask, refused: parts.stopping })
   } catch (thrown) {
-    // What a stop cut off says nothing against it.
+    // A fetch that our own stop cut off says nothing against the order.
     if (parts.stopping.aborted) return lookAgain(parts, task, 0, {})
     return fail(parts, task, failureOf(thrown))
   }
   const now = store.now()
-  // A claim can run out while its owner sleeps, and be had again under its name: who has sent it meanwhile has counted.
+  // While a process is suspended its claim may run out and be taken again under the same node name. The owner alone is
+  // no proof then, so `sends` is compared too: every send raises it.
   const resent = await changeTask(
     store.db,
     { id: task.id, from: ['creating'], owner: node, sends: task.sends },
@@ -131,7 +133,7 @@ async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Look
   else if (outcome.kind === 'doubt') await keepInDoubt(parts, resent)
   else if (outcome.kind === 'refused' && !outcome.later) return fail(parts, resent, failureOf(outcome.error))
   else {
-    // It never left us, or there was no room for it: nothing was made, so it does not count.
+    // The order never left the gateway, or the vendor cannot take it now. Nothing was made, so the send does not count.
     const ms = retryWait(paceAt(parts, task), task.failures, parts.random)
     return lookAgain(parts, resent, ms, { sends: task.sends, lost: absencesMin - 1, failures: task.failures + 1 })
   }

@@ -20,20 +20,20 @@ import { before } from './state.ts'
 
 /** How a task ends. */
 export type TaskEnd = {
-  /** The vendor's own record, where it said anything. */
+  /** The vendor's own record, where it gave one. */
   readonly record?: JsonObject
   /** What the vendor counted. */
   readonly used?: Usage | undefined
-  /** When to look again at what is over: a vendor may still make, and charge, what came too late. */
+  /** When to poll the task again after its end: the vendor may still make and charge a video that comes too late. */
   readonly lookAgainAt?: number
 } & (
   | { readonly state: 'succeeded'; readonly result: TaskResult }
   | { readonly state: 'cancelled' }
-  /** `ofSending`: that sending was refused. Who has found it meanwhile, or sent it again, may have been taken. */
+  /** `ofSending`: only this send was refused. A node that found the task or sent it again since may have succeeded. */
   | { readonly state: 'failed'; readonly failure: TaskError; readonly ofSending?: true }
   /**
-   * `status`: as the client was answered; `vendorStatus`: as we were, 0 where nobody was reached. `forget` joins the commit: what
-   * was to be answered is not to be any more.
+   * `status` is what the client was answered; `vendorStatus` is what the vendor answered, 0 where it was not reached.
+   * `forget` joins the commit and drops the answer that was stored for the client's next try.
    */
   | {
       readonly state: 'refused'
@@ -46,8 +46,8 @@ export type TaskEnd = {
 )
 
 /**
- * The one way a task ends: its state, its money and its event, in one commit that takes place only where the task is not
- * over. Of any number who see the end at once, one gets the task, and the others undefined.
+ * The one way a task ends: its state, its money and its event change in one commit, which takes place only while the
+ * task is open. Where several callers see the end at once, one gets the task and the others get undefined.
  */
 export async function endTask(
   { store, log, told, tally }: Pick<TaskParts, 'store' | 'log' | 'told' | 'tally'>,
@@ -67,7 +67,7 @@ export async function endTask(
     const times = { now, requestedAt: await requestedAt(tx, changed.requestId) }
     const records = recordsOf(changed, end, sale, times)
     const booked = await book(tx, changed, { ...records, sale, note: `task ${end.state}` }, now)
-    // The task was open, so its hold was: anything else is a mistake of ours, and nothing of this commit may stand.
+    // The task was open, so its hold must have been too. Anything else is our bug and rolls this commit back.
     if (booked.outcome === 'already-ended') throw new GatewayError('bug', `hold ${task.holdId} is ${booked.state}`)
     if (end.state === 'refused') await end.forget?.(tx)
     else if (changed.webhookUrl !== null) {
@@ -118,7 +118,7 @@ async function book(tx: Tx, task: Task, { sale, note, ...records }: Booking, now
 
 type Times = { readonly now: number; readonly requestedAt: number }
 
-/** What is kept of the request and of the call that made the film. */
+/** The records of the request and of the attempt that made the video. */
 function recordsOf(task: Task, end: TaskEnd, sale: VideoSale | undefined, times: Times): Records {
   const accepted = { status: 202, vendorStatus: 200 }
   const { status, vendorStatus } = end.state === 'refused' ? end : accepted
@@ -127,7 +127,7 @@ function recordsOf(task: Task, end: TaskEnd, sale: VideoSale | undefined, times:
     return { request, attempts: [attemptOf(task, { status: vendorStatus, vendorCost: sale.cost, delivered: true })] }
   }
   const vendorCost = end.used === undefined ? zeroNano : (costOf(task, end.used) ?? zeroNano)
-  // Where nobody took it, and a vendor may still be looked up, there is nothing on any bill: the attempt says so.
+  // Without a vendor's id no vendor is known to have taken the task, so its attempt is recorded as not reached.
   const reached = task.upstreamId === null && end.state !== 'refused' ? 0 : vendorStatus
   return { request, attempts: [attemptOf(task, { status: reached, vendorCost, delivered: false })] }
 }
@@ -161,10 +161,10 @@ type VideoSale = {
   readonly excessTo?: 'suspense'
 }
 
-// A hold is for the most that a film can cost, and nobody bills twice as much.
+// A hold covers the most that a video can cost, so a count worth more than twice the hold is a miscount.
 const miscountMax = 2n
 
-/** What a film costs at the pinned prices: by what the vendor counted, or, where that cannot be used, by what was asked. */
+/** The price of a video by its pinned price list: for the vendor's count or, where that is unusable, for the ask. */
 function saleOf(task: Task, used: Usage | undefined): VideoSale {
   const prices = readPriceList(task.prices)
   const price = used === undefined ? undefined : priceIn(prices, used)
@@ -178,7 +178,7 @@ function saleOf(task: Task, used: Usage | undefined): VideoSale {
   return { usage, price: estimate(prices), cost: estimate(readPriceList(task.costs)), basis: 'estimated' }
 }
 
-/** As long as was asked for: a hold is also for what the client's own films may add, which nobody has counted. */
+/** The length that was asked for: the hold also covers what the client's input videos may add, which is not counted. */
 function askedOf({ facts }: Task): Usage {
   const { video, videoToken } = facts.bound
   if (video === undefined) return videoToken === undefined ? {} : { videoToken }
@@ -187,12 +187,12 @@ function askedOf({ facts }: Task): Usage {
   return { video: { ...video, seconds }, ...(tokens !== undefined && { videoToken: tokens }) }
 }
 
-/** What the vendor charges; undefined where its count has no price with us. */
+/** What the vendor charges; undefined where our price list has no price for its count. */
 export function costOf(task: Task, used: Usage): Nano | undefined {
   return priceIn(readPriceList(task.costs), used)
 }
 
-/** A number that is not a count, or a size that has no price, must not keep a task from its end. */
+/** Undefined for an invalid count or a size without a price, because neither may keep a task from ending. */
 function priceIn(list: PriceList, usage: Usage): Nano | undefined {
   try {
     const price = priceOf({ ...usage, request: 1 }, list)

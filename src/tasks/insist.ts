@@ -5,25 +5,24 @@ import { pause } from '../base/pause.ts'
 import { isUnavailable } from '../store/faults.ts'
 import { type About, Insisting } from '../store/insisting.ts'
 
-/** How long whoever asked is kept waiting for the database: so many tries, with a pause between them. */
+/** How long a client is kept waiting for the database: this many tries, with a pause between them. */
 export type Patience = { readonly tries: number; readonly pauseMs: number }
 
-// A database that restarts is back within seconds; whoever asked is still there.
+// A database that restarts is back within seconds, while the client is still waiting.
 export const usualPatience: Patience = { tries: 20, pauseMs: 500 }
 
 /**
- * For what has happened at a vendor and must be written down: tried again while the database is away. A commit whose
- * answer was lost may have taken place, so the work has to be one that does no harm twice. `about` is all that would be
- * needed to write it down by hand.
+ * Records what has happened at a vendor, and tries again while the database is away. A commit whose answer was lost may
+ * have taken place, so `work` must do no harm when it is repeated. `about` is all that is needed to record it by hand.
  *
- * When whoever asked has waited long enough, this throws an error that says not to try again. `goes on`: the work is then
- * tried further behind it, until it is done or the node stops.
+ * Once the client has waited long enough, this throws an error that forbids a retry. With `goes on`, `work` is then
+ * retried in the background until it is done or the node stops.
  */
 export type Insist = <T>(work: () => Promise<T>, then: 'goes on' | 'ends', about: About) => Promise<T>
 
 export type Insistence = {
   readonly insist: Insist
-  /** Resolves when nothing is tried any more. */
+  /** Resolves when no work is tried any more. */
   close(): Promise<void>
 }
 
@@ -66,7 +65,7 @@ function stillAway(cause: unknown): GatewayError {
   return new GatewayError('overloaded', message, { shouldRetry: false, cause })
 }
 
-/** Whether `insist` has given up waiting, and what it threw is no fault of the work itself. */
+/** Whether `insist` threw this because the database is still away, and not because the work failed. */
 export function isStillAway(thrown: unknown): boolean {
   return thrown instanceof GatewayError && isUnavailable(thrown.details.cause)
 }

@@ -8,17 +8,17 @@ import { contextOf, type Home } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 import { noOutput } from './state.ts'
 
-/** A vendor's link is good for a day after the film was made; whoever wants it longer has it kept. */
+/** A vendor's link works for a day after the video was made; an operator who wants it for longer has videos kept. */
 const linkMs = 24 * 60 * 60_000
-// About five minutes, as the waits between two looks grow.
+// About five minutes, as the waits between two polls grow.
 export const keepTriesMax = 12
 
-/** Whether the vendor has said that the film is made. What it counted is on record from then on, be it nothing. */
+/** Whether the vendor has said that the video is made. From then on its usage is on record, even if that is empty. */
 export function isMade({ usage }: Pick<Task, 'usage'>): boolean {
   return usage !== null
 }
 
-/** How often a film that is made could not be had. Polls that failed before it was made are none of these. */
+/** How many tries to fetch a finished video have failed. Polls that failed before it was made do not count. */
 export function failedTries(task: Pick<Task, 'usage' | 'failures'>): number {
   return isMade(task) ? task.failures : 0
 }
@@ -26,17 +26,17 @@ export function failedTries(task: Pick<Task, 'usage' | 'failures'>): number {
 const redirectsMax = 3
 const linkedBytesMax = 512 * 1024 * 1024
 
-/** Whether a film has to be fetched before anybody is told of it. */
+/** Whether a video has to be fetched before the client is told of it. */
 export function hasToBeKept({ keepsAll }: TaskParts, { result }: Pick<VideoNews, 'result'>): boolean {
   return result !== undefined && (result.needsKey || keepsAll)
 }
 
-/** It could not be had this time, which makes so many tries in vain. */
+/** The video could not be fetched this time; `tries` is the number of failed tries so far. */
 type NotHad = { readonly tries: number }
 
 /**
- * Where the film is to be had: under the vendor's own link, or, where only our key opens that or the operator wants
- * everything kept, under one of ours.
+ * The links to a video: the vendor's own, or links of ours where only our credential opens the vendor's or the operator
+ * wants everything kept.
  */
 export async function keepLinks(
   parts: TaskParts,
@@ -72,21 +72,22 @@ export async function keepLinks(
 }
 
 /**
- * The film is paid for and there: until its deadline it is not given up for a store of ours that is away or full. What anybody
- * can fetch need not wait for that. One that was cut off because the node stops is the next one's.
+ * The video is made and paid for, so until its deadline it is not given up because our own store is away or full. A
+ * video that any client can fetch from the vendor need not wait for our store. A download that our stop cut off does
+ * not count.
  */
 function isForgiven({ store, stopping }: TaskParts, task: Task, { needsKey }: VideoResult, thrown: unknown): boolean {
   return stopping.aborted || (isOurTrouble(thrown) && needsKey && store.now() < task.deadline)
 }
 
-/** Of what a film is fetched and kept with, our own store alone says so. */
+/** Of everything that fetches and keeps a video, only our own store throws `overloaded`. */
 function isOurTrouble(thrown: unknown): boolean {
   return thrown instanceof GatewayError && thrown.kind === 'overloaded'
 }
 
 const resting = new Error('results could not be stored a moment ago')
 
-/** By the vendor's clock, where it says something that can be; else when we saw it. */
+/** When the vendor says it made the video, where that is plausible; otherwise when we saw it. */
 function madeAt({ createdAt }: Task, { madeAt: told }: VideoResult, now: number): number {
   return told !== undefined && told >= createdAt && told <= now ? told : now
 }
@@ -111,7 +112,7 @@ function fetchPlain({ fetchLink, timeouts, stopping }: TaskParts, { channel }: H
   return fetchLink({ transport: 'linked', url, bytesMax: linkedBytesMax }, channel, signal)
 }
 
-/** The key goes to the origin of the channel's address and to nobody else, wherever the vendor's links may lead. */
+/** The credential is sent only to the origin of the channel's base URL, wherever the vendor's links lead. */
 async function fetchWithKey(parts: TaskParts, home: Home, task: Task, first: string) {
   const { origin } = new URL(home.channel.baseUrl)
   const { headers } = home.adapter.poll(task.upstreamId ?? '', contextOf(parts, home, task), task.facts)

@@ -10,13 +10,13 @@ import { askVendor } from './news.ts'
 import { jittered } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
-// Vendors forget their tasks after a day or a week; what they made two days too late, they made for nobody.
+// Vendors forget their tasks after a day or a week, so a task is watched for no more than two days after its deadline.
 const watchMs = 48 * 60 * 60_000
 const everyMs = 30 * 60_000
 
 /**
- * A task that was given up, at its deadline or as lost, and may still be made: its customer has been told and pays nothing, so what
- * the vendor charges for it is our loss, and is booked as that.
+ * Polls a task that was given up, at its deadline or as lost, and may still be made. Its customer was told that it
+ * failed and pays nothing, so what the vendor charges for it is booked as our loss.
  */
 export async function lookLate(parts: TaskParts, task: Task): Promise<'over'> {
   const { store } = parts
@@ -33,7 +33,7 @@ export async function lookLate(parts: TaskParts, task: Task): Promise<'over'> {
   return 'over'
 }
 
-/** What a vendor does not know today, it may know and charge tomorrow. */
+/** `lost` is no end: a task that the vendor does not know today, it may know and charge tomorrow. */
 function isEnd(state: VideoNews['state']): boolean {
   return state === 'failed' || state === 'cancelled' || state === 'expired'
 }
@@ -44,7 +44,7 @@ function changeOver({ store, node }: TaskParts, { id }: Task, change: TaskChange
   return changeTask(store.db, { id, from: ['failed'], owner: node }, change)
 }
 
-/** In one commit with the end of the watch, so that it is booked once. */
+/** Books the loss in the same commit that ends the watch, so that it is booked once. */
 async function bookLoss(parts: TaskParts, task: Task, used: Usage | undefined): Promise<void> {
   const { store, log, node, tally } = parts
   const billed = (used === undefined ? undefined : costOf(task, used)) ?? zeroNano

@@ -5,8 +5,9 @@ import { failedTries, keepTriesMax } from './keep.ts'
 import type { TaskParts } from './parts.ts'
 
 /**
- * The news of a film, with where it is: some vendors' records only name a file, and have to be asked for its address.
- * Undefined where they did not say this time. A vendor that never says gives no film.
+ * The news of a finished video with its URL: some vendors' records only name a file, whose URL takes a further call.
+ * Undefined where that call failed this time. After too many failures the news is given without a URL, and the task
+ * fails.
  */
 export async function located(
   parts: TaskParts,

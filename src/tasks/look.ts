@@ -17,15 +17,15 @@ import { jittered, pollWait, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 import { decide, isOver, type Looked, lostByVendor, noOutput, openStates, timedOut } from './state.ts'
 
-/** A film that is there, and has to be fetched: that takes longer than a look may. */
+/** A finished video that has to be fetched, which takes longer than a poll may. */
 export type Unkept = {
-  /** Fetches it, and ends the task. */
+  /** Fetches the video and ends the task. */
   readonly keep: () => Promise<Looked>
-  /** Nothing is done now; somebody looks again. */
+  /** Leaves the video to a later poll. */
   readonly putOff: () => Promise<Looked>
 }
 
-/** One look at a task that this node has claimed. Whatever happens, somebody looks again. */
+/** Polls a task that this node has claimed. Whatever goes wrong, an open task is polled again. */
 export async function lookAt(parts: TaskParts, task: Task): Promise<Looked | Unkept> {
   if (isOver(task.state)) return lookLate(parts, task)
   if (task.upstreamId === null) return resolveDoubt(parts, task)
@@ -66,13 +66,13 @@ async function end(
   task: Task,
   said: { record: JsonObject; used: VideoNews['used']; failure: TaskError },
 ): Promise<Looked> {
-  // What the vendor has lost it may find again, and charge.
+  // A task that the vendor has lost may turn up again and be charged, so it stays watched.
   const watched = said.failure === lostByVendor && { lookAgainAt: parts.store.now() }
   await endTask(parts, task, { state: 'failed', ...said, ...watched })
   return 'over'
 }
 
-/** What only we can fetch, or what the operator wants kept, is fetched before anybody is told. */
+/** A video that only our credential opens, or that the operator wants kept, is fetched before the client is told. */
 async function succeed(parts: TaskParts, home: Home, task: Task, news: VideoNews): Promise<Looked> {
   const { record, used } = news
   const kept = await keepLinks(parts, home, task, news)
@@ -82,12 +82,12 @@ async function succeed(parts: TaskParts, home: Home, task: Task, news: VideoNews
   return 'over'
 }
 
-/** The film is made, and is not had yet: from now on `failures` are tries to have it. */
+/** The video is made but not fetched yet: from now on `failures` counts the tries to fetch it. */
 function made({ record, used }: VideoNews, failures: number): TaskChange {
   return { record: json(record), usage: json(used ?? {}), failures, lost: 0 }
 }
 
-/** It is not over for the vendor. At its deadline, with this as the last question, it is for us. */
+/** The vendor has not ended the task. Once the deadline is past, this was the last poll and the task fails. */
 async function goOn(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
   if (isMade(task)) return insistOnFilm(parts, task, change)
   const now = parts.store.now()
@@ -97,8 +97,8 @@ async function goOn(parts: TaskParts, task: Task, change: TaskChange): Promise<L
 }
 
 /**
- * The vendor has said that the film is made, and does not say so now. That is no try to have it, and takes none away; only
- * after the deadline it counts as one, so that it ends. The vendor has made it, and charges it.
+ * The vendor has said that the video is made, but does not say so now. This is no try to fetch it and uses none up;
+ * only after the deadline does it count as one, so that the tries end. The vendor made the video and charges for it.
  */
 async function insistOnFilm(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
   const isLate = parts.store.now() >= task.deadline
@@ -108,7 +108,7 @@ async function insistOnFilm(parts: TaskParts, task: Task, change: TaskChange): P
   return 'over'
 }
 
-/** Puts the task back among those that are looked at, under our own claim: whoever has it by now decides himself. */
+/** Schedules the next poll, but only under our own claim: a node that has claimed the task since decides for itself. */
 async function again(parts: TaskParts, task: Task, change: TaskChange): Promise<Looked> {
   const { store, random, node } = parts
   const pace = paceAt(parts, task)
@@ -121,7 +121,7 @@ async function again(parts: TaskParts, task: Task, change: TaskChange): Promise<
         ? jittered(pace.lostMs, random)
         : pollWait(pace, task.polls + 1, random)
   const now = store.now()
-  // A film that is there is fetched after the deadline too.
+  // A finished video is fetched after the deadline too.
   const next = now < task.deadline ? Math.min(now + wait, task.deadline) : now + wait
   await changeTask(
     store.db,

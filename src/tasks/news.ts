@@ -5,7 +5,7 @@ import type { Task } from '../store/tasks.ts'
 import { ask, contextOf, type Home, isAboutUs, judgeQuestion } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 
-/** The vendor's news of a task; undefined where it told nothing. */
+/** Polls the vendor for the news of a task; undefined where it gave none. */
 export async function askVendor(
   parts: TaskParts,
   home: Home,
@@ -41,14 +41,14 @@ export async function askVendor(
 
 const wordCharactersMax = 64
 
-/** Adapters do not know of whom a record is: what they name by its path is at the channel's own address. */
+/** An adapter does not know which channel a record came from: a path that it gives is below the channel's base URL. */
 function withAddress(news: VideoNews, { channel }: Home): VideoNews {
   const { result } = news
   if (result?.needsKey !== true || !result.videoUrl.startsWith('/')) return news
   return { ...news, result: { ...result, videoUrl: `${channel.baseUrl}${result.videoUrl}` } }
 }
 
-/** A vendor's words as they may be shown: its record is the customer's to see, our key in it is not. */
+/** The customer may see the vendor's record, but not our credential in it or the vendor's address in its message. */
 function discreet(news: VideoNews, { channel, credential }: Home): VideoNews {
   const { record, error } = news
   const secrets = { baseUrl: channel.baseUrl, credential }

@@ -2,34 +2,34 @@ import type { GatewayError } from '../base/errors.ts'
 import type { Task } from '../store/tasks.ts'
 
 /**
- * Whoever waits for what becomes of an order. A node that stops does not let it wait for the vendor: an order that is on
- * record is a task, whose end the client can ask for, and one that is not yet never will be.
+ * The client that waits while its order is placed. A node that stops does not let it wait for the vendor: an order on
+ * record is a task whose end the client can ask for later, and an order not yet on record never will be.
  */
 export class Orderer {
   readonly #told = Promise.withResolvers<Task>()
   #dismissed: GatewayError | undefined
   #mayBeRecorded = false
-  /** As it is on record, while it is with a vendor. */
+  /** The task as it is on record, while its order is with a vendor. */
   #sent: Task | undefined
   #isTold = false
   readonly #refused = new AbortController()
 
-  /** Aborts when the client is sent away without a task: nothing more is to be got ready for it. */
+  /** Aborts when the client is refused without a task, so that nothing more is prepared for its order. */
   get refused(): AbortSignal {
     return this.#refused.signal
   }
 
-  /** The task as it is, where that is told before its creation is over. */
+  /** The task as it is on record, where the client is told of it before its creation is over. */
   get told(): Promise<Task> {
     return this.#told.promise
   }
 
-  /** The client was told of a task: it can no longer be refused, only fail. */
+  /** The client was told of its task, so the order can no longer be refused; the task can only fail. */
   get hasTask(): boolean {
     return this.#isTold
   }
 
-  /** To be said right before the record is made. Throws where the client was sent away. */
+  /** Must be called right before the task is recorded. Throws where the client was already refused. */
   recording(): void {
     if (this.#dismissed !== undefined) throw this.#dismissed
     this.#mayBeRecorded = true
@@ -40,12 +40,12 @@ export class Orderer {
     if (this.#dismissed !== undefined) this.#tell(task)
   }
 
-  /** The vendor would not have it: until that is settled, nobody knows what there is to tell. */
+  /** The vendor refused the order: until the task is rerouted or ended, there is no state to tell the client. */
   notTaken(): void {
     this.#sent = undefined
   }
 
-  /** The node stops. */
+  /** To be called when the node stops. */
   dismiss(reason: GatewayError): void {
     this.#dismissed = reason
     if (!this.#mayBeRecorded) {

@@ -1,19 +1,19 @@
 import type { Clock } from '../base/clock.ts'
 import type { Channel } from '../upstream/channels.ts'
 
-/** How often a vendor is asked about a task, and about all of them. */
+/** How often a vendor is polled, about one task and about all of them. */
 export type Pace = {
-  /** Polls a second, of one node at one channel. */
+  /** Polls per second of one node at one channel. */
   readonly perSecond: number
-  /** Between two polls of one task: the first wait, and what it grows to. */
+  /** Between two polls of one task: the first wait and the longest. */
   readonly firstMs: number
   readonly slowestMs: number
-  /** After polls that told nothing. */
+  /** The same after polls that brought no news. */
   readonly retryMs: number
   readonly retryMsMax: number
-  /** After a vendor did not know a task: four answers over a minute are believed. */
+  /** The wait after a vendor did not know a task: four such answers over a minute are believed. */
   readonly lostMs: number
-  /** A creation of unknown fate may still be under way for so long; what a list says earlier is not believed. */
+  /** How long a creation in doubt may still be under way; what a vendor's list says earlier is not believed. */
   readonly doubtMs: number
 }
 
@@ -22,7 +22,7 @@ export type PaceSettings = { readonly pollMs: number; readonly doubtMs: number }
 
 export const usualPace: PaceSettings = { pollMs: 5_000, doubtMs: 60_000 }
 
-/** Where a vendor says no more: three times as long between two polls of a task that takes its time. */
+/** The pace at a vendor that states none. The waits between polls of a long task grow to three times the first. */
 function paceFor({ pollMs, doubtMs }: PaceSettings): Pace {
   return {
     perSecond: 10,
@@ -35,13 +35,13 @@ function paceFor({ pollMs, doubtMs }: PaceSettings): Pace {
   }
 }
 
-/** Polls a second that a vendor bears, where it says so. */
+/** Polls per second, for vendors that state a limit. */
 const perSecond: Readonly<Record<string, number>> = {
-  // 20 for an account; several nodes and the account's other programs share them.
+  // DashScope allows 20 per account, which several nodes and the account's other programs share.
   dashscope: 8,
 }
 
-/** A simulator is on this machine and takes a moment for what takes a vendor minutes. */
+/** A simulator runs on this machine and finishes in a moment what takes a vendor minutes. */
 const simulated: Pace = {
   perSecond: 500,
   firstMs: 100,
@@ -62,10 +62,10 @@ export function paceOf(
 }
 
 const growth = 1.5
-// What began together must not go on together.
+// Tasks that began together must not be polled together.
 const jitterShare = 0.2
 
-/** How long to wait after so many waits. */
+/** The wait that follows so many earlier ones. */
 function grown(firstMs: number, mostMs: number, times: number, random: () => number): number {
   const plain = Math.min(mostMs, firstMs * growth ** Math.min(times, 50))
   return Math.round(plain * (1 - jitterShare + 2 * jitterShare * random()))
@@ -79,12 +79,12 @@ export function retryWait(pace: Pace, failures: number, random: () => number): n
   return grown(pace.retryMs, pace.retryMsMax, failures, random)
 }
 
-/** So that whatever failed together does not come back together. */
+/** Spreads a wait, so that what failed together is not retried together. */
 export function jittered(ms: number, random: () => number): number {
   return grown(ms, ms, 0, random)
 }
 
-/** What each channel may be asked now: it grows with time up to a second's worth, so that nothing comes in a burst. */
+/** How many polls each channel may get now. It grows with time up to a second's worth, so that no burst builds up. */
 export class Allowances {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #left = new Map<string, { count: number; at: number }>()
@@ -93,7 +93,7 @@ export class Allowances {
     this.#clock = clock
   }
 
-  /** At most so many; fewer where the channel had its share. */
+  /** Gives `wanted`, or fewer where the channel has used up its share. */
   take(channelId: string, perSecond: number, wanted: number): number {
     const now = this.#clock.monotonic()
     const before = this.#left.get(channelId) ?? { count: perSecond, at: now }
@@ -104,20 +104,20 @@ export class Allowances {
     return taken
   }
 
-  /** The vendor says that it was asked too often: nothing for so long, and then what grows from nothing. */
+  /** The vendor says that it was polled too often: allows nothing for this long, and then grows from zero. */
   rest(channelId: string, ms: number): void {
     const at = this.#clock.monotonic() + ms
     if (at > (this.#left.get(channelId)?.at ?? 0)) this.#left.set(channelId, { count: 0, at })
   }
 
-  /** What was taken and not used. */
+  /** Returns what was taken and not used. */
   giveBack(channelId: string, count: number): void {
     const left = this.#left.get(channelId)
     if (left !== undefined) left.count += count
   }
 }
 
-/** Our own store was away or full a moment ago: until it may be back, nothing is fetched for it to be thrown away. */
+/** While our own store is away or full, no video is fetched for it, because the download would only be thrown away. */
 export class StoreRest {
   readonly #clock: Pick<Clock, 'monotonic'>
   #until = Number.NEGATIVE_INFINITY

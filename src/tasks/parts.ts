@@ -11,14 +11,14 @@ import type { Timeouts, Transport } from '../upstream/transport.ts'
 import type { Insist } from './insist.ts'
 import type { Allowances, PaceSettings, StoreRest } from './pace.ts'
 
-/** What tasks are made, watched and ended with. */
+/** What tasks are created, polled and ended with. */
 export type TaskParts = {
   readonly store: Store
-  /** Who claims: the same name after a restart, so that what was left is taken up at once. */
+  /** The name under which tasks are claimed. It survives a restart, so that the next process resumes them at once. */
   readonly node: string
-  /** Whose tasks: those of the other mode wait until it runs again. */
+  /** Only tasks of this mode are polled; those of the other mode wait until the gateway runs in that mode again. */
   readonly mode: Mode
-  /** The machine's own, for durations and for what vendors are told. What is kept goes by the store's. */
+  /** The machine's clock, for durations and for what vendors are told. Stored times follow the store's clock. */
   readonly clock: Clock
   readonly timers: Timers
   readonly random: () => number
@@ -32,34 +32,34 @@ export type TaskParts = {
   readonly pace: PaceSettings
   /** How long a task is kept after its end. */
   readonly keepMs: number
-  /** Where vendors may tell us of changes; undefined where they could not reach us. */
+  /** Where vendors may report changes; undefined where they could not reach this gateway. */
   readonly callbacks: Callbacks | undefined
   readonly keepResult: KeepResult
   readonly keepsAll: boolean
-  /** How often each channel may still be asked about its tasks. */
+  /** How many polls each channel may still get now. */
   readonly allowances: Allowances
-  /** Whether films that have to be kept are fetched now. */
+  /** Pauses the fetching of videos that have to be kept, while our own store is away or full. */
   readonly storeRest: StoreRest
   readonly insist: Insist
-  /** Aborts when the node stops: questions and films that are cut off then are asked for again by whoever is next. */
+  /** Aborts when the node stops. Polls and downloads cut off by it are repeated by the next process or another node. */
   readonly stopping: AbortSignal
-  /** Words for a state that a vendor never said before. */
+  /** Status words that are missing from a vendor's table. */
   readonly oddWords: OddWords
   readonly tally: Tally
-  /** Films are large: few are fetched at a time, and those of a slow channel wait for each other alone. */
+  /** Videos are large, so few are fetched at a time, counted by channel so that a slow one delays only its own. */
   readonly keeping: (channelId: string) => Turns
   readonly reserve: CappedBilling['reserve']
-  /** Gives back what leases of an account do not use, here and as far as possible elsewhere; see `Books`. */
+  /** Returns what an account's leases do not use, on this node and as far as possible on others; see `Books`. */
   readonly giveBackLeases: (accountId: string) => Promise<void>
-  /** An event was put into the outbox. */
+  /** To be called once an event is in the outbox. */
   readonly told: () => void
 }
 
 export type TaskTimeouts = {
-  /** A creation: from then on it is in doubt. */
+  /** A creation that exceeds these is in doubt. */
   readonly create: Timeouts
   readonly ask: Timeouts
-  /** Of a whole film. */
+  /** For the download of a whole video. */
   readonly fetch: Timeouts
 }
 
@@ -70,22 +70,22 @@ export type Callbacks = {
   taskOf(token: string): string | undefined
 }
 
-/** Counts, channel by channel, since this node began: somebody has to teach us such a word. */
+/** Counts unknown status words by channel since this node started; each has to be added to its vendor's table. */
 export type OddWords = {
   add(channelId: string, word: string): void
   of(channelId: string): { readonly count: number; readonly last: string | null }
 }
 
 /**
- * Keeps what a vendor made, and gives the link under which it is served for so long. Throws `overloaded` where that is our own
- * trouble: there is no room, or the store is away.
+ * Stores what a vendor made, and gives the link under which it is served and when that expires. Throws `overloaded`
+ * where the fault is our own: the store is full or away.
  */
 export type KeepResult = (
   result: Uint8Array | ReadableStream<Uint8Array>,
   about: { readonly mediaType: string; readonly accountId: string; readonly signal: AbortSignal },
 ) => Promise<{ readonly url: string; readonly expiresAt: number }>
 
-/** So many at a time, and the others in their order. */
+/** Runs a limited number of functions at a time; the others wait in order. */
 export type Turns = { run<T>(work: () => Promise<T>): Promise<T> }
 
 export function turnsByChannel(atOnceMax: number): (channelId: string) => Turns {

@@ -15,36 +15,36 @@ import { lookAt, type Unkept } from './look.ts'
 import type { TaskParts } from './parts.ts'
 
 const everyMs = 200
-// While there is no task at all: one's own are told by `attend`, and another node looks after its own. Where that one dies,
-// what it had claimed waits for a minute anyway, so that these seconds are not what anybody waits for.
+// The pause while no task is watched. This node hears of its own tasks by `attend`, and another node polls its own.
+// Where that node dies, its claims last for up to a minute anyway, so these seconds hardly add to the wait.
 const idleMs = 5_000
 const lookingMax = 256
-// A vendor that hangs keeps its own tasks waiting, and nobody else's.
+// A vendor that hangs delays only its own tasks.
 const lookingAtOneMax = lookingMax / 4
-// Films that are fetched, or wait for that; for the others somebody looks again later.
+// Videos that are being fetched or wait for it; those beyond are left to a later poll.
 const keepingMax = 256
-// Longer than a poll takes; a node that dies in one leaves its tasks to the others after this.
+// Longer than a poll takes. Where a node dies in one, other nodes may claim its tasks after this time.
 const claimMs = 60_000
 const renewMs = claimMs / 3
-// What is too old waits for a moment in which nobody is due, and goes in pieces that hold up nobody.
+// Old tasks are dropped while no task is due, in batches small enough to delay no poll.
 const tidyEveryMs = 60 * 60_000
-// For so long at most: some never have a quiet moment.
+// After this long they are dropped anyway, because a busy installation may never have a quiet moment.
 const tidyMsMax = 24 * 60 * 60_000
 const tidiedAtOnce = 100
 
 export type Poller = {
-  /** Takes what is due and may be asked for now; gives how many tasks that were. The looks go on behind it. */
+  /** Claims the tasks that are due and may be polled now, and gives their number. Their polls run in the background. */
   turn(): Promise<number>
-  /** Resolves when no look is under way, and no film is being fetched. */
+  /** Resolves when no poll is under way and no video is being fetched. */
   idle(): Promise<void>
-  /** Something is due now. */
+  /** To be called when a task is due now. */
   wake(): void
-  /** There is a task again. */
+  /** To be called when there is a new task: ends the long pause of an idle poller. */
   attend(): void
   close(): Promise<void>
 }
 
-/** Looks after every open task. Each node does, and each task is one node's at a time. */
+/** Polls every open task. Each node runs a poller, and a task is claimed by one node at a time. */
 export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poller {
   const { store, clock, timers, node, mode, log, allowances } = parts
   const looking = new Map<string, Promise<void>>()
@@ -61,13 +61,13 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   const state = { isClosed: false, isComplained: false, isIdle: false }
   let callOff = timers.after(everyMs, run)
 
-  /** Once, however long it lasts: a database that is away is complained of elsewhere too. */
+  /** Warns once per outage, because other parts of the gateway report a missing database too. */
   function complain(thrown: unknown): void {
     if (!state.isComplained) log.warn({ cause: String(thrown) }, 'video tasks cannot be polled at the moment')
     state.isComplained = true
   }
 
-  /** Once for each time that it goes. Whoever renames a channel, or takes it away, hardly means what is being made there. */
+  /** Reports each time a channel disappears: an operator who removes or renames one hardly means to lose its videos. */
   function noteWhetherThere(id: string): void {
     if (parts.channels().all.some((channel) => channel.id === id)) missing.delete(id)
     else if (!missing.has(id)) {
@@ -85,7 +85,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     running = running.then(turns)
   }
 
-  /** One after another, as long as somebody wants one: there is one timer, however many wake us. */
+  /** Runs turns one after another while one is wanted, so that there is one timer however often the poller is woken. */
   async function turns(): Promise<void> {
     while (isWanted && !state.isClosed) {
       isWanted = false
@@ -98,7 +98,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 
   async function turnOrRest(): Promise<void> {
     const taken = await turn()
-    state.isIdle = true // before it is asked: a task that comes meanwhile says otherwise
+    state.isIdle = true // set before the query, so that `attend` can reset it for a task that comes meanwhile
     if (taken + looking.size > 0 || (await hasWatchedTasks(store.db, mode))) state.isIdle = false
   }
 
@@ -119,7 +119,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
       const limit = allowances.take(id, perSecond, Math.min(rows, room))
       if (limit === 0) continue
       const claimed = await claimTasks(store, { channel: id, limit, now, mode, claim })
-      // One whose claim ran out while it is being looked at, or kept: it has been claimed anew, and goes on.
+      // Where the claim ran out on a task that this node still polls or fetches, it is claimed anew and work goes on.
       const tasks = claimed.filter(({ id: taskId }) => !looking.has(taskId) && !keeping.has(taskId))
       allowances.giveBack(id, limit - tasks.length)
       taken += tasks.length
@@ -132,11 +132,11 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   async function tidy(now: number, isQuiet: boolean): Promise<void> {
     if (clock.monotonic() - tidiedAt < (isQuiet ? tidyEveryMs : tidyMsMax)) return
     const dropped = await dropOldTasks(store, { endedBefore: now - parts.keepMs, mode, limit: tidiedAtOnce })
-    // There may be more: the next quiet moment takes them.
+    // After a full batch there may be more, which the next quiet moment drops.
     if (dropped < tidiedAtOnce) tidiedAt = clock.monotonic()
   }
 
-  /** A film takes longer than a claim lasts. */
+  /** Fetching a video takes longer than a claim lasts. */
   async function renew(claim: { owner: string; until: number }): Promise<void> {
     if (keeping.size === 0 || clock.monotonic() - renewedAt < renewMs) return
     await renewClaims(store.db, [...keeping.keys()], claim)
@@ -165,12 +165,12 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     }
   }
 
-  /** Its claim runs out, and then somebody looks again. */
+  /** Only logs: the task's claim runs out, and then it is polled again. */
   function failed(task: Task, thrown: unknown): void {
     log.error({ task: task.id, cause: String(storeError(thrown)) }, 'polling a task failed')
   }
 
-  /** Behind the look, which makes room for others. */
+  /** Fetches the video in the background, so that the poll makes room for others. */
   async function keepLater(task: Task, { keep, putOff }: Unkept): Promise<void> {
     if (keeping.has(task.id)) return
     if (keeping.size >= keepingMax) {
@@ -218,7 +218,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   }
 }
 
-/** Each is the first in its turn. */
+/** Starts at another element each time, so that every channel comes first in its turn. */
 function rotated<T>(all: readonly T[], by: number): T[] {
   const at = all.length === 0 ? 0 : by % all.length
   return [...all.slice(at), ...all.slice(0, at)]

@@ -11,40 +11,40 @@ import type { TaskParts } from './parts.ts'
 /** What became of a creation. */
 export type SendOutcome =
   | { readonly kind: 'created'; readonly upstreamId: string }
-  /** The vendor will not have it, and has made nothing. */
+  /** The vendor refuses the order and has made nothing. */
   | {
       readonly kind: 'refused'
       readonly error: GatewayError
       readonly status: number
       /** Whether another channel may take it. */
       readonly elsewhere: boolean
-      /** Whether this one may take it in a while: our key is at fault, or the vendor itself, and not the order. */
+      /** Whether this channel may take it later, because our credential or the vendor is at fault and not the order. */
       readonly later: boolean
     }
-  /** It never left us. */
+  /** The order never left the gateway. */
   | { readonly kind: 'unsent'; readonly error: GatewayError }
-  /** The vendor may have it, and may charge for it. */
+  /** The vendor may have the order, and may charge for it. */
   | { readonly kind: 'doubt'; readonly error: GatewayError }
 
 export type NotTaken = Extract<SendOutcome, { kind: 'refused' | 'unsent' }>
 
-/** A creation, spelled out for one channel. */
+/** A creation, written for one channel. */
 export type Leg = {
   readonly route: Route
   readonly adapter: VideoAdapter
-  /** What its vendor has to have first. */
+  /** Files that the vendor must have before the order. */
   readonly uploads: readonly Call[]
-  /** The order itself, which names what was brought. */
+  /** The order itself, which names the uploaded files. */
   write(uploaded: readonly string[]): Call
   readonly ref: string
 }
 
 type Addressed = Pick<Task, 'id' | 'accountId' | 'attemptId'>
 
-// A first frame or a reference that a vendor wants as bytes.
+// Bounds a first frame or a reference that a vendor wants as bytes.
 const fetchedBytesMax = 32 * 1024 * 1024
 
-/** Spells a creation out. Throws for what the vendor would not take, and for addresses of the client that are no good. */
+/** Writes a creation for one channel. Throws where the vendor would not take it, or a URL of the client is no good. */
 export async function writeLeg(
   parts: TaskParts,
   route: Route,
@@ -63,17 +63,17 @@ export async function writeLeg(
   }
   const uploads = adapter.upload?.calls(ask, context) ?? []
   const write = (uploaded: readonly string[]) => adapter.create(ask, { ...context, uploaded })
-  // What its vendor would not take is told before anything is recorded.
+  // Written at once where nothing is uploaded first, so that an order the vendor would not take is never recorded.
   const order = uploads.length === 0 ? write([]) : undefined
   return { route, adapter, uploads, write: (uploaded) => order ?? write(uploaded), ref: task.attemptId }
 }
 
-/** How long a leg may take: so long for each of its calls. */
+/** How long a leg may take: the whole timeout for each of its calls. */
 export function legMs({ timeouts }: Pick<TaskParts, 'timeouts'>, { uploads }: Pick<Leg, 'uploads'>): number {
   return timeouts.create.totalMs * (uploads.length + 1)
 }
 
-/** The draft that an ask is the final of: the account's own, and made where the model can be had. */
+/** The draft that an ask finishes: it must be the account's own, and made at a channel that offers the model. */
 export async function draftFor(
   parts: TaskParts,
   accountId: string,
@@ -86,7 +86,7 @@ export async function draftFor(
   return draft
 }
 
-/** A draft is finished where it was made. */
+/** The vendor's id of the draft, which can only be finished at the channel that made it. */
 async function draftAt(parts: TaskParts, { channel }: Route, accountId: string, ask: VideoAsk): Promise<string> {
   const draft = await findTask(parts.store.db, { accountId, id: ask.draftOf ?? '' })
   if (draft === undefined || draft.upstreamId === null || draft.channel !== channel.id) throw noDraft(ask)
@@ -112,12 +112,12 @@ async function fetchAll(
   return fetched
 }
 
-/** Where the client gave an address: in a field of its own, or in the list of media. */
+/** The field in which the client gave a URL: one of its own, or the list of media. */
 function fieldOf({ input }: VideoAsk, url: string): string {
   return `input.${Object.keys(input).find((name) => input[name] === url) ?? 'media'}`
 }
 
-/** Sends it, once. Whoever asked may be gone, and the node about to stop: what was begun is carried through. */
+/** Sends the order once. It is carried through even if the client hangs up or the node is about to stop. */
 export async function sendLeg(parts: TaskParts, leg: Leg): Promise<SendOutcome> {
   const brought = await bringUploads(parts, leg)
   if (brought.kind !== 'brought') return brought
@@ -134,12 +134,12 @@ export async function sendLeg(parts: TaskParts, leg: Leg): Promise<SendOutcome> 
     if (typeof created === 'string') return { kind: 'created', upstreamId: created }
     return refusalOf(parts, leg, { ...answered, status: created.errorStatus })
   } catch (thrown) {
-    // What cannot be read may be a yes.
+    // A response that cannot be read may still mean that the vendor took the order.
     return { kind: 'doubt', error: asGatewayError(thrown) }
   }
 }
 
-/** The order is sent only when all of it lies there: whatever goes wrong before leaves nothing in doubt. */
+/** Uploads every file before the order is sent, so that a failure here leaves nothing in doubt. */
 async function bringUploads(
   parts: TaskParts,
   leg: Leg,
@@ -180,10 +180,10 @@ function refusedBy(parts: TaskParts, { route }: Leg, answered: Answered): Extrac
   return { kind: 'refused', error, status, elsewhere: retryable, later }
 }
 
-/** What a vendor says only when it has made nothing, whatever the status: it has no room, or will not have the order. */
+/** Errors that mean the vendor made nothing, whatever the status: it has no room, or it rejects the order. */
 const sureRefusals: ReadonlySet<GatewayError['kind']> = new Set(['too-many', 'upstream-rejected'])
 
-/** Who fails with 5xx may have made it all the same, and a proxy that gave up does not know. */
+/** A vendor that answers 5xx may still have created the task, and a proxy that timed out cannot tell. */
 function mayHaveBegun(status: number, { kind }: GatewayError): boolean {
   if (status === 408 || status === 504) return true
   return status >= 500 && !sureRefusals.has(kind)

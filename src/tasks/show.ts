@@ -4,14 +4,14 @@ import type { TaskResult } from '../store/task-schema.ts'
 import type { Task } from '../store/tasks.ts'
 import { isOver, shownState } from './state.ts'
 
-/** What is answered to whoever orders a video: the specification's four fields. */
+/** The response to an order of a video: the specification's four fields. */
 export function showAccepted(task: Pick<Task, 'id' | 'model' | 'createdAt'>): JsonObject {
   return { id: task.id, model: task.model, status: 'submitted', created_at: unixSeconds(task.createdAt) }
 }
 
 /**
- * A task as its customer sees it: the vendor's own record, with the platform's fields laid over it. Links that have
- * expired, and those that only we could follow, stand nowhere in it.
+ * A task as its customer sees it: the vendor's own record, with the platform's fields laid over it. It shows no link
+ * that has expired or that only our credential opens.
  */
 export function showTask(task: Task, now: number): JsonObject {
   const { state, failure, upstreamId } = task
@@ -19,7 +19,7 @@ export function showTask(task: Task, now: number): JsonObject {
   return {
     ...record,
     id: task.id,
-    // Clients may ask by it, and vendors whose word for it is `id` would not show it any more.
+    // Clients may ask for the task by this id, and where the vendor's record calls it `id`, ours has replaced it.
     ...(upstreamId !== null && { upstream_id: upstreamId }),
     model: task.model,
     status: shownState(state),
@@ -30,7 +30,7 @@ export function showTask(task: Task, now: number): JsonObject {
   }
 }
 
-/** What every end has: null where there is nothing of it, so that a client need not ask whether it is there. */
+/** The fields of every task that is over, null where there is no value, so that clients need not test for them. */
 function showEnd(record: JsonObject, task: Task, now: number): JsonObject {
   const { state, result, usage, facts } = task
   const isMade = state === 'succeeded'
@@ -43,7 +43,7 @@ function showEnd(record: JsonObject, task: Task, now: number): JsonObject {
   }
 }
 
-/** Whoever comes after its time learns that it was there, and no more. */
+/** After its links have expired, a result only shows that there was one. */
 function showContent(native: Json | undefined, result: TaskResult, now: number): JsonObject {
   const isExpired = now >= result.expiresAt
   const { videoUrl, lastFrameUrl } = result
@@ -56,7 +56,7 @@ function showContent(native: Json | undefined, result: TaskResult, now: number):
   }
 }
 
-/** The shape is the film's own, or nothing: what was asked for may have had no effect, or been left to the model. */
+/** The aspect ratio is the video's own or absent: the asked one may have had no effect, or been left to the model. */
 function showUsage(native: Json | undefined, { usage, result, facts }: Task): JsonObject {
   const video = usage?.video
   const ratio = result?.ratio ?? ''
@@ -69,7 +69,7 @@ function showUsage(native: Json | undefined, { usage, result, facts }: Task): Js
   }
 }
 
-/** The vendor's record with our links in the place of those that it gave, or with none once they lead nowhere. */
+/** The vendor's record with our links in place of its own, or with null once they have expired. */
 function linksReplaced(record: JsonObject, { result }: Task, now: number): JsonObject {
   if (result === null) return record
   const isExpired = now >= result.expiresAt
@@ -94,7 +94,7 @@ function replaced(value: Json | undefined, links: ReadonlyMap<string, string | n
 
 export type EventType = 'video.generation.succeeded' | 'video.generation.failed' | 'video.generation.cancelled'
 
-/** What a webhook says: the record that GET gives in this moment. */
+/** The body of a webhook: the record that GET gives at this moment. */
 export function writeEvent(task: Task, now: number): string {
   const state = shownState(task.state)
   if (state === 'submitted' || state === 'running') throw new Error(`task ${task.id} is not over`)

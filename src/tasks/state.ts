@@ -8,8 +8,8 @@ import type { StoredTaskState, TaskError } from '../store/task-schema.ts'
  *     creating → submitted → running → succeeded | failed | cancelled
  *     creating → refused
  *
- * A step may be left out and none is taken back. What is terminal never changes, whoever says what how late: every change
- * is a compare-and-set on the states that stand before the new one.
+ * A task may skip a state and never goes back to an earlier one. A terminal state never changes, however late further
+ * news arrives, because every change is a compare-and-set on the states that precede the new one.
  */
 const ranks = {
   creating: 0,
@@ -25,7 +25,7 @@ const states = Object.keys(ranks) as StoredTaskState[]
 
 export const openStates = states.filter((state) => !isOver(state))
 
-/** From where a task may come to this state. */
+/** The states from which a task may move to this one. */
 export function before(state: StoredTaskState): readonly StoredTaskState[] {
   if (state === 'refused') return ['creating']
   return states.filter((earlier) => ranks[earlier] < ranks[state])
@@ -35,34 +35,34 @@ export function isOver(state: StoredTaskState): boolean {
   return ranks[state] === 3
 }
 
-/** Refused creations were answered as such: they are no tasks to whoever made them. */
+/** A refused creation was answered with an error, so its customer never sees it as a task. */
 export const listedStates = states.filter((state) => state !== 'refused')
 
-/** As clients see it. What nobody knows of yet, or is in doubt, was submitted as far as they are concerned. */
+/** The state as clients see it: a task that is being created, or whose creation is in doubt, shows as `submitted`. */
 export function shownState(state: StoredTaskState): TaskState {
   if (state === 'creating') return 'submitted'
   return state === 'refused' ? 'failed' : state
 }
 
-/** The stored states that clients see as this one, of those that are listed. */
+/** The listed states that clients see as this one. */
 export function statesShownAs(shown: TaskState): readonly StoredTaskState[] {
   return shown === 'submitted' ? ['creating', 'submitted'] : [shown]
 }
 
-/** What a look at a task came to, for whoever waits for its end. */
+/** Whether a task is over after a poll; the requests that wait for its end are woken when it is. */
 export type Looked = 'open' | 'over'
 
-/** Times in a row that a vendor may not know a task it took: what it just wrote may not be everywhere yet. */
+/** How many times in a row a vendor may not know a task it accepted: its write may not have spread everywhere yet. */
 const lostMax = 3
 
 export type Decision =
-  /** `lost`: how often in a row the vendor has not known it. */
+  /** `lost`: how many times in a row the vendor has not known the task. */
   | { readonly kind: 'stay'; readonly lost: number }
   | { readonly kind: 'run' }
   | { readonly kind: 'end'; readonly state: 'succeeded' | 'cancelled' }
   | { readonly kind: 'end'; readonly state: 'failed'; readonly failure: TaskError }
 
-/** What the vendor's news mean for a task. A word that nobody knows keeps the state, and must never end a task. */
+/** What the vendor's news means for a task. An unknown word keeps the state, because it must never end a task. */
 export function decide(
   task: { readonly state: StoredTaskState; readonly lost: number },
   news: Pick<VideoNews, 'state' | 'result' | 'error'>,

@@ -13,36 +13,36 @@ import { type OddWords, type TaskParts, turnsByChannel } from './parts.ts'
 import { startPoller } from './poller.ts'
 import { isOver } from './state.ts'
 
-/** Asynchronous video: made, watched to its end, and paid for there. */
+/** Asynchronous video tasks: created, polled to their end, and paid for there. */
 export type Tasks = {
-  /** Throws what the client is to be told where the vendor would not have it. */
+  /** Throws the error for the client where the vendor refuses the order. */
   create(order: VideoOrder): Promise<Placed>
-  /** The task once it is over, or as it was last known when the time is. */
+  /** The task once it is over, or as it was last known when the time has run out. */
   wait(task: Task, ms: number, signal: AbortSignal): Promise<Task>
   cancel(task: Task): Promise<Task>
-  /** A vendor says that there is news. Whatever else it says is not believed. */
+  /** A vendor's callback says that there is news. Nothing else in it is believed: the vendor is polled instead. */
   hint(token: string): Promise<'heard' | 'unknown'>
-  /** Nobody is let wait any longer: the node is about to stop, and the tasks go on without it. */
+  /** Ends every `wait`, because the node is about to stop. The tasks go on without it. */
   hurry(): void
-  /** Aborts then, for who waits for the end of a task without `wait`. */
+  /** Aborts on `hurry`, for code that waits for the end of a task without `wait`. */
   readonly hurried: AbortSignal
   /**
-   * The ports are about to be cut: whoever waits for a vendor to take an order has it as it is on record, and what is not
-   * on record is refused for this reason. The vendor's answer is waited for until `close`.
+   * Clients' connections are about to be cut: a client that waits for a vendor to take its order gets the task as it is
+   * on record, and an order that is not on record yet is refused with this reason. `close` still awaits the vendor.
    */
   stop(reason: GatewayError): void
-  /** Takes what is due now; the looks go on behind it. For tests, which move the clock by hand. */
+  /** Starts the polls that are due now and does not wait for them. For tests, which move the clock by hand. */
   turn(): Promise<number>
-  /** Resolves when no look and no creation is under way. */
+  /** Resolves when no poll and no creation is under way. */
   idle(): Promise<void>
-  /** What this node was told that it does not understand. */
+  /** Vendors' status words that this node did not understand. */
   readonly oddWords: Pick<OddWords, 'of'>
   close(): Promise<void>
 }
 
-// Another node may see the end: nobody tells us, so we look.
+// Another node may see a task's end and does not notify this one, so a waiting request rereads the task this often.
 const waitPollMs = 1_000
-// At one channel.
+// Videos fetched at once from one channel.
 const keepingMax = 2
 
 type Own = 'keeping' | 'stopping' | 'allowances' | 'storeRest' | 'insist' | 'oddWords'
@@ -75,7 +75,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
     for (const wake of waiters.get(id) ?? []) wake()
   })
 
-  /** Until somebody here sees the end of a task, or the time is over. */
+  /** Resolves when this node sees the end of the task, when the time is over, or on abort. */
   async function pause(id: string, ms: number, signal: AbortSignal): Promise<void> {
     const wakes = waiters.get(id) ?? new Set()
     waiters.set(id, wakes)
@@ -93,7 +93,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
     })
   }
 
-  /** Whoever ordered a task has it, whether or not the database can say how far it is. */
+  /** Rereads a task. Undefined while the database is unavailable, which must not fail the client's wait. */
   async function again({ accountId, id }: Task): Promise<Task | undefined> {
     try {
       return await taskById(store.db, { scope: { accountId }, id })
@@ -160,7 +160,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
     },
 
     async close() {
-      // Questions end here. A creation does not: its vendor may have begun, and then nobody would know under which id.
+      // Polls are cut off here. A creation is not: its vendor may have begun, and the task's id would be lost.
       stopping.abort()
       hurry()
       await Promise.allSettled(creating.keys())

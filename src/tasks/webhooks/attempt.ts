@@ -9,7 +9,7 @@ import { signedHeaders } from './sign.ts'
 
 export type AttemptLimits = { readonly bytesMax: number; readonly connectMs: number; readonly totalMs: number }
 
-/** A 2xx within 15 s is delivered; a host that takes no connection for 10 s is not waited for until then. */
+/** A 2xx within 15 s counts as delivered; a host that accepts no connection within 10 s is given up earlier. */
 export const attemptLimits: AttemptLimits = { bytesMax: 64 * 1024, connectMs: 10_000, totalMs: 15_000 }
 
 export type AttemptParts = {
@@ -20,7 +20,7 @@ export type AttemptParts = {
 
 export type Letter = { readonly id: string; readonly url: string; readonly payload: string }
 
-/** Sends an event once. Undefined where it was broken off from our side before an answer came: then it does not count. */
+/** Sends an event once. Undefined where we aborted it before a response came: then it does not count as an attempt. */
 export async function attemptDelivery(
   { fetch, clock, limits }: AttemptParts,
   letter: Letter,
@@ -32,7 +32,7 @@ export async function attemptDelivery(
   const ended = (how: Partial<WebhookAttempt>): WebhookAttempt => {
     return { at, durationMs: Math.round(clock.monotonic() - startedAt), status: 0, why: null, excerpt: null, ...how }
   }
-  // The installation's secret is another than the one that sealed the account's.
+  // The account's secrets cannot be unsealed: the installation's secret has changed since they were sealed.
   if (secrets.length === 0) return ended({ why: 'unsigned' })
   try {
     const message = { headers: signedHeaders(letter, secrets, at), body: letter.payload }
@@ -46,7 +46,7 @@ export async function attemptDelivery(
 
 const gone = 410
 
-/** What follows from an attempt that is an event's n-th. */
+/** What follows from an attempt; `attempts` counts it and those before. */
 export function nextAfter({ status }: WebhookAttempt, attempts: number, now: number, random: () => number): Next {
   if (isYes(status)) return { state: 'delivered' }
   if (status === gone) return { state: 'gone' }
@@ -54,10 +54,10 @@ export function nextAfter({ status }: WebhookAttempt, attempts: number, now: num
   return waitMs === undefined ? { state: 'given-up' } : { state: 'pending', nextAt: now + waitMs }
 }
 
-// What a load balancer says in place of a server that is down, and a server that asks for less.
+// A load balancer answers 502, 503 or 504 for a server that is down; with 429 a server asks for fewer requests.
 const silentStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
-/** Whether there is anybody. A 404 or a 500 concerns one address, of which a host may have many. */
+/** Whether the host answers at all. A 404 or a 500 concerns one URL, and a host may have many. */
 export function endingOf({ status, why }: WebhookAttempt): Ending {
   if (why === 'unsigned' || why === 'internal') return 'abandoned'
   return status === 0 || silentStatuses.has(status) ? 'silent' : 'answered'
@@ -69,9 +69,9 @@ function isYes(status: number): boolean {
 
 const excerptCharacters = 200
 
-/** One line of text, without what a database or a terminal would choke on, or what looks like a secret. */
+/** One line of text, without characters that would break a database or a terminal, and without likely secrets. */
 function excerptOf(body: Uint8Array): string | null {
-  // A character takes four bytes at the most; one that is cut in two is left out.
+  // A character takes at most four bytes; one that is cut in two is left out.
   const text = new TextDecoder().decode(body.subarray(0, excerptCharacters * 4), { stream: true })
   const line = scrub(text.replaceAll(/[\p{C}\p{Z}]+/gu, ' ').trim())
   return line === '' ? null : Array.from(line).slice(0, excerptCharacters).join('')

@@ -23,7 +23,7 @@ import type { WebhookSecrets } from './secrets.ts'
 
 export type CourierParts = {
   readonly store: Store
-  /** Whose events: each mode delivers its own accounts'. */
+  /** Only the events of this mode's accounts are delivered. */
   readonly mode: Mode
   readonly node: string
   readonly fetch: GuardedFetch
@@ -38,24 +38,24 @@ export type CourierParts = {
 }
 
 export type Courier = {
-  /** Looks at once: something may be due. */
+  /** Looks for due events at once. */
   wake(): void
-  /** Looks for nothing more, lets what is on its way arrive for so long, and gives the rest back to the outbox. */
+  /** Stops looking, lets deliveries under way finish for this long, and returns the rest to the outbox. */
   close(options: { readonly withinMs: number }): Promise<void>
 }
 
-// Events of other nodes, retries and lanes that have rested are found by looking; one's own are told by `wake`.
+// Events of other nodes, retries and lanes that have rested are found by looking; this node's own come by `wake`.
 const lookEveryMs = 1_000
-// While nobody waits for anything: then only other nodes, and an operator's command, can have put something there.
+// The pause while no event waits: only another node or an operator's command can have added one then.
 const idleMs = 2_000
-// Twice what an attempt and its two queries take at the worst: nobody claims what is still on its way.
+// Twice what an attempt and its two queries take at worst, so that no node claims an event that is being delivered.
 const claimMs = 60_000
 const lookMax = 200
-// Each look finds a place for some or learns of a host that has none: this many fill a node, whatever is due.
+// Each look starts some deliveries or learns of a full host, so this many looks fill a node, whatever is due.
 const looksMax = 20
 const overdueEveryMs = 15 * 60_000
 
-/** Delivers the outbox. Any number of nodes may do so at once; each event is claimed by one, and by another if that dies. */
+/** Delivers the outbox. Any number of nodes may: each event is claimed by one node, and by another if that one dies. */
 export function startCourier(parts: CourierParts): Courier {
   const { store, mode, node, secrets, clock, timers, log, random = Math.random } = parts
   const attempting = { fetch: parts.fetch, clock, limits: parts.attemptLimits ?? attemptLimits }
@@ -65,7 +65,7 @@ export function startCourier(parts: CourierParts): Courier {
   const stop = new AbortController()
   let state: 'idle' | 'looking' | 'look-again' | 'closed' = 'idle'
   let looked = Promise.resolve()
-  /** The database: said once, and not every second. */
+  /** Whether the database is away, which is logged once and not every second. */
   let isAway = false
   let hasBegun = false
   let isIdle = false
@@ -113,7 +113,7 @@ export function startCourier(parts: CourierParts): Courier {
     }
   }
 
-  /** Starts what there is a place for; says for how many there was one. */
+  /** Starts the deliveries that get a place, and gives how many did. */
   async function begin(due: readonly WaitingEvent[]): Promise<number> {
     const places = new Map<string, Place>()
     for (const event of due) {
@@ -132,7 +132,7 @@ export function startCourier(parts: CourierParts): Courier {
         underWay.add(delivered)
       }
     } finally {
-      // Another node was quicker, or the database did not answer.
+      // Another node claimed these events first, or the database did not answer.
       for (const place of places.values()) place.leave('abandoned')
     }
     return admitted
@@ -152,7 +152,7 @@ export function startCourier(parts: CourierParts): Courier {
       await endAttempt(store, event, attempt, next)
       parts.tally?.delivered(next.state === 'pending' ? 'put-off' : next.state)
     } catch (thrown) {
-      // Whatever became of it: when the claim has run out, it is sent again.
+      // The outcome is unknown to the database, so the event is sent again once the claim has run out.
       log.warn({ event: event.id, cause: String(thrown) }, 'the outcome of a webhook could not be recorded')
     } finally {
       place.leave(ending)

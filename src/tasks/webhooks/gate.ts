@@ -1,22 +1,22 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Lane, PassOver } from '../../store/outbox.ts'
 
-/** How a delivery went, as far as the next one to the same place is concerned. */
+/** How a delivery went, as far as it matters for the next one on the same lane. */
 export type Ending = 'answered' | 'silent' | 'abandoned'
 
-/** Leave to make one delivery; given back exactly once. */
+/** The permission to make one delivery; it is given back exactly once. */
 export type Place = { leave(ending: Ending): void }
 
 export type GateLimits = {
   readonly inFlightMax: number
   readonly perHostMax: number
   /**
-   * Of all places, so many for lanes that have not answered lately, and so many of those for one account: a thousand
-   * tarpits, each at a host of its own, wait among themselves while everybody else is served.
+   * How many of all places are open to lanes that have not answered lately, and how many of those to one account: a
+   * thousand tarpits, each at a host of its own, then delay only each other.
    */
   readonly unprovenMax: number
   readonly unprovenPerAccountMax: number
-  /** So many silent deliveries in a row, and a lane rests. */
+  /** After this many silent deliveries in a row, a lane rests. */
   readonly silentMax: number
   readonly restMs: number
   /** Each probe that stays silent doubles the rest, up to this. */
@@ -36,23 +36,23 @@ export const gateLimits: GateLimits = {
 type State = {
   readonly lane: Lane
   inFlight: number
-  /** The last delivery was answered. */
+  /** Whether the last delivery was answered. */
   proven: boolean
   silent: number
-  /** Open, until a probe is answered. */
+  /** Set until a probe is answered. */
   rest: { ms: number; until: number } | undefined
 }
 
-// Both bound a query. What is left out is found, not admitted, and looked past: slower, and never wrong.
+// Bounds each list of lanes in a query. The events of a lane left out are found but not admitted: slower, never wrong.
 const lanesPerQuery = 500
-// A lane is a few hundred bytes; one that is forgotten only has to prove itself again.
+// A lane takes a few hundred bytes; one that is forgotten only has to prove itself again.
 const lanesKept = 2_000
 
-/** Who may be delivered to now. In the memory of this node alone, so every bound is the node's own. */
+/** Decides which lanes may be delivered to now. It lives in the memory of one node, so every bound is per node. */
 export class Gate {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #limits: GateLimits
-  /** In order of their last ending. */
+  /** In the order in which their last deliveries ended. */
   readonly #lanes = new Map<string, State>()
   readonly #inFlight = new Counts()
 
@@ -81,7 +81,7 @@ export class Gate {
     }
   }
 
-  /** What to leave aside when looking for the next deliveries; undefined where there is no place at all. */
+  /** What a search for the next deliveries leaves out; undefined where there is no place at all. */
   passOver(): PassOver | undefined {
     if (this.#isFull()) return undefined
     const states = [...this.#lanes.values()]
@@ -101,7 +101,7 @@ export class Gate {
     }
   }
 
-  /** Lanes that are remembered, for tests of what a flood of hosts costs. */
+  /** The number of remembered lanes, for tests of what a flood of hosts costs. */
   get size(): number {
     return this.#lanes.size
   }
@@ -113,7 +113,7 @@ export class Gate {
     if (ending === 'silent') {
       state.proven = false
       state.silent++
-      // Those that left before the lane rested say nothing new.
+      // Deliveries that began before the lane's rest say nothing new.
       if (state.rest === undefined && state.silent >= silentMax) state.rest = { ms: restMs, until: now + restMs }
       else if (state.rest !== undefined && isProbe) {
         const ms = Math.min(state.rest.ms * 2, restMsMax)
@@ -150,13 +150,13 @@ export class Gate {
     return this.#inFlight.of(`unproven ${accountId}`) >= this.#limits.unprovenPerAccountMax
   }
 
-  /** Once the rest is over, one probe at a time. */
+  /** Once its rest is over, a lane gets one probe at a time. */
   #isResting({ rest, inFlight }: State): boolean {
     return rest !== undefined && (this.#clock.monotonic() < rest.until || inFlight > 0)
   }
 }
 
-/** Counts that forget what is back at nothing. */
+/** Counters that drop entries at zero. */
 class Counts {
   readonly #counts = new Map<string, number>()
 

@@ -6,17 +6,17 @@ import type { Store } from '../../store/open.ts'
 import { addFirstSecret, replaceSecret, sealedSecrets } from '../../store/webhook-secrets.ts'
 import { makeWebhookSecret } from './sign.ts'
 
-/** The secrets that sign accounts' events: sealed in the database, since signing needs them as they are. */
+/** The secrets that sign accounts' events. They are sealed in the database, not hashed, because signing needs them. */
 export type WebhookSecrets = {
-  /** A new one, shown this once. Undefined where there is no such account. */
+  /** A new secret, shown only this once. Undefined where there is no such account. */
   replace(accountId: string, actor: Actor): Promise<string | undefined>
-  /** Those that sign now. None where they were sealed under another installation secret. */
+  /** The secrets that sign now; none where they were sealed under another installation secret. */
   valid(accountId: string): Promise<readonly string[]>
 }
 
-/** What an old secret is good for beside the new one: a day is enough to tell every receiver. */
+/** How long an old secret stays valid beside the new one: a day is enough to update every receiver. */
 const keepOldSecretMs = 24 * 60 * 60 * 1000
-// Each is a signature in every request. Whoever replaces secrets more often than this in a day loses the oldest.
+// Each adds a signature to every request. An account that replaces its secret more often in a day loses the oldest.
 const liveMax = 5
 
 export function makeWebhookSecrets(parts: { store: Store; secret: Uint8Array; log: Log }): WebhookSecrets {
@@ -40,7 +40,7 @@ export function makeWebhookSecrets(parts: { store: Store; secret: Uint8Array; lo
     return { secrets, found: sealed.length }
   }
 
-  // Many events of an account without a secret may be due at once, and one maker is enough for them.
+  // Many events of an account without a secret may be due at once; the first one makes it for all of them.
   const making = new Map<string, Promise<void>>()
   function makeFirst(accountId: string): Promise<void> {
     const underWay = making.get(accountId)
@@ -49,7 +49,7 @@ export function makeWebhookSecrets(parts: { store: Store; secret: Uint8Array; lo
     making.set(accountId, made)
     return made
   }
-  // Whoever looked before the maker was done may hear of it after: who comes that late looks once more, and finds it.
+  // The caller's read may be older than a secret that was made in the meantime, so this reads once more.
   async function addWhereNone(accountId: string): Promise<void> {
     if ((await read(accountId)).found > 0) return
     await addFirstSecret(store, { accountId, sealed: newSealed(accountId).sealed, actor: 'webhooks' })
@@ -65,7 +65,7 @@ export function makeWebhookSecrets(parts: { store: Store; secret: Uint8Array; lo
     async valid(accountId) {
       const { secrets, found } = await read(accountId)
       if (found > 0) return secrets
-      // Nothing leaves unsigned. Whoever wants to check asks for a secret first, and gets another one.
+      // No event is sent unsigned. This first secret is never shown: a customer who wants to verify gets a new one.
       await makeFirst(accountId)
       return (await read(accountId)).secrets
     },

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Webhook } from 'standardwebhooks'
 import { unixSeconds } from '../../base/moment.ts'
 
-// The specification asks for 24 to 64.
+// Standard Webhooks asks for 24 to 64 bytes.
 const secretBytes = 32
 
 export function makeWebhookSecret(): string {
@@ -10,8 +10,8 @@ export function makeWebhookSecret(): string {
 }
 
 /**
- * The headers of Standard Webhooks. One signature for every secret that is valid now: while a secret is replaced, a
- * receiver that has the old one and one that has the new one both find theirs.
+ * The headers of Standard Webhooks, with one signature for every secret that is valid now: while a secret is being
+ * replaced, receivers that have the old one and receivers that have the new one can both verify.
  */
 export function signedHeaders(
   event: { readonly id: string; readonly payload: string },

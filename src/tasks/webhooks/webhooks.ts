@@ -8,12 +8,12 @@ import { webhookRefusal } from '../../wire/native/webhook-refusal.ts'
 import { startCourier, type CourierParts } from './courier.ts'
 import { makeWebhookSecrets, type WebhookSecrets } from './secrets.ts'
 
-/** Events of tasks, from the outbox to whoever asked to be told. */
+/** Delivers the events of tasks from the outbox to the URLs that clients gave. */
 export type Webhooks = {
   readonly secrets: WebhookSecrets
-  /** For the moment at which a client names a URL: throws a 400 where it would not be delivered to. */
+  /** For the request in which a client gives a URL: throws a 400 where events would not be delivered to it. */
   checkUrl(url: string, param: string, signal?: AbortSignal): Promise<void>
-  /** An event was committed on this node: it need not wait until somebody looks. */
+  /** To be called once an event is committed on this node, so that it does not wait for the next look. */
   wake(): void
   close(options: { readonly withinMs: number }): Promise<void>
 }
@@ -22,13 +22,13 @@ export type WebhookParts = Pick<CourierParts, 'attemptLimits' | 'gateLimits' | '
   readonly store: Store
   readonly mode: Mode
   readonly node: string
-  /** The installation's. */
+  /** The installation's secret. */
   readonly secret: Uint8Array
   readonly settings: { readonly allowPrivate: boolean }
   readonly clock: Clock
   readonly timers?: Timers
   readonly log: Log
-  /** Tests declare a part of the loopback to be the open internet. */
+  /** Lets tests treat a part of the loopback addresses as the open internet. */
   readonly outside?: Partial<Outside>
 }
 
@@ -52,7 +52,7 @@ export function openWebhooks(parts: WebhookParts): Webhooks {
   }
 }
 
-/** Where events may go, as far as a URL's own text shows. In the sandbox a receiver may run beside the gateway. */
+/** Where events may go, as far as a URL's text shows. In the sandbox a receiver may run on the gateway's machine. */
 export function webhookPolicy(mode: Mode, settings: WebhookParts['settings']): GuardPolicy {
   if (settings.allowPrivate) return { schemes: 'https-and-http', addresses: 'private', ports: 'any' }
   return mode === 'sandbox' ? { schemes: 'https-and-http', addresses: 'loopback', ports: 'any' } : strictPolicy
