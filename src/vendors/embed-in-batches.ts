@@ -14,13 +14,13 @@ import { tokensIn } from '../wire/openai/embeddings.ts'
 import { fitted } from '../wire/vectors.ts'
 import type { Adapter, Call, CallContext } from './vendor.ts'
 
-/** How one vendor embeds a batch that it takes at once. */
+/** How a vendor embeds one batch, which it takes in a single call. */
 export type EmbeddingsForm = {
   readonly takesTokens: boolean
   call(ask: EmbeddingsAsk, batch: readonly EmbeddingInput[], context: CallContext): Call
-  /** The vectors in the order of the batch, and the tokens it says it read. */
+  /** The vectors in the order of the batch, and the number of tokens that the vendor says it read. */
   read(answer: Json | undefined, ask: EmbeddingsAsk): Embedded
-  /** Where it refuses under a good status: the one that this answer has elsewhere. */
+  /** For vendors that refuse with a 2xx status: the status that this body stands for. */
   readonly statusOf?: (body: Uint8Array) => number
 }
 
@@ -28,7 +28,7 @@ type Taken = { readonly used: Counted; readonly vectors: readonly Vector[] }
 
 export type Embedded = { readonly vectors: readonly (Vector | undefined)[]; readonly tokens: Json | undefined }
 
-/** As many calls as the vendor's limits ask for, side by side, and their vectors in the order of the inputs. */
+/** Makes as many calls as the vendor's limits require, side by side, and joins the vectors in the inputs' order. */
 export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, EmbeddingsAnswer> {
   return {
     start(ask, context) {
@@ -37,7 +37,7 @@ export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, Emb
       }
       const batches = batchesOf(ask.inputs, ask.limits)
       const { statusOf } = form
-      // Vectors as text are five times what they are as numbers: each body is read when it comes, and not kept.
+      // Vectors as text take five times their size as numbers, so each body is read when it arrives and not kept.
       const taken: Taken[] = []
       return {
         kind: 'calls',
@@ -53,7 +53,7 @@ export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, Emb
         next() {
           const used = taken.map((each) => each.used)
           const vectors = taken.flatMap((each) => each.vectors)
-          // Every batch was answered with one vector for each of its inputs, or with nothing that can be read.
+          // A batch gives one vector for each of its inputs, or none at all where its answer is unusable.
           if (vectors.length !== ask.inputs.length) return { kind: 'failed', error: noAnswer(), used }
           const inputTokens = used.reduce((sum, { usage }) => sum + (usage.input ?? 0), 0)
           return { kind: 'answered', answer: { vectors, inputTokens }, used }
@@ -68,7 +68,7 @@ function countedOf({ tokens }: Embedded, batch: readonly EmbeddingInput[]): Coun
   return { usage: { input: tokensIn(batch) }, basis: 'estimated' }
 }
 
-/** One vector for each input, of the length that was asked for; anything else is no answer, and none is left of it. */
+/** One vector for each input, of the length that was asked for; none at all where the answer holds anything else. */
 function vectorsOf({ vectors }: Embedded, count: number, { dimensions }: EmbeddingsAsk): Vector[] {
   const whole = vectors.map((vector) => (vector === undefined ? undefined : fitted(vector, dimensions)))
   const found = whole.filter((vector) => vector !== undefined)

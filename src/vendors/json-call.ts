@@ -1,21 +1,21 @@
 import type { JsonObject } from '../base/json.ts'
 import type { Call, CallContext } from './vendor.ts'
 
-/** A call with a JSON body and our id of the attempt; `headers` has at least the key, as this vendor takes it. */
+/** A call with a JSON body and our attempt id; `headers` holds at least the credential, in the vendor's form. */
 export function jsonCall(url: string, body: unknown, { ref }: CallContext, headers: Call['headers']): Call {
   const sent = { ...headers, 'content-type': 'application/json', 'x-client-request-id': ref }
   return { url, headers: sent, body: JSON.stringify(body) }
 }
 
-/** The key as most vendors take it. */
+/** The credential as most vendors take it. */
 export function bearer({ credential }: CallContext): { authorization: string } {
   return { authorization: `Bearer ${credential}` }
 }
 
-/** Where a vendor's paths are, and the headers that every call of it has. */
+/** Gives the URL of a vendor's path, and the headers that all its calls have. */
 export type Reach = (path: string, context: CallContext) => Pick<Call, 'url' | 'headers'>
 
-/** A call to one of these paths. What is a text is JSON already. */
+/** A call to one of these paths. A string body is JSON already. */
 export function jsonCallAt(reach: Reach, path: string, body: string | JsonObject, context: CallContext): Call {
   const { url, headers } = reach(path, context)
   const text = typeof body === 'string' ? body : JSON.stringify(body)

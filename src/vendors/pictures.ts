@@ -7,23 +7,23 @@ import { readSize, writeSize } from '../wire/image-sizes.ts'
 import type { Call, Responded, Step } from './vendor.ts'
 import { contentRefused } from './verdicts.ts'
 
-/** What one picture may have, made or given, also in base64 and as an event; the largest known are some 20 MB. */
+/** Bounds one image, made or given, also in base64 and as an event; the largest known are some 20 MB. */
 export const pictureBytesMax = 48 * 1024 * 1024
 
-/** As vendors take a picture that may be a link or bytes. */
+/** An image for vendors that take either a link or a `data:` URL. */
 export function linkOrData(media: Media): string {
   if (media.kind === 'url') return media.url
   return media.kind === 'bytes' ? `data:${media.mediaType};base64,${media.base64}` : media.id
 }
 
-/** A picture that came as base64, with the type that its own head says. */
+/** An image that came as base64, with the type that its own header tells. */
 export function pictureOf(base64: string, mediaType: string): MadeImage {
   const head = readBase64Head(base64)
   const known = head === undefined || head === 'broken' ? mediaType : head.mediaType
   return { media: { kind: 'bytes', mediaType: known, base64 } }
 }
 
-/** The real size, as the first picture's own head tells it; else the one that was asked for. */
+/** The real size from the first image's own header, or the size that was asked for where that cannot be read. */
 export function measure(
   [first]: readonly MadeImage[],
   asked: string | undefined,
@@ -33,17 +33,17 @@ export function measure(
   return asked === undefined ? {} : (readSize(asked) ?? {})
 }
 
-/** What an answer says of its pictures, for an estimate of their tokens. */
+/** What an answer says about its images, for an estimate of their tokens. */
 export function looksOf({ width, height }: Pick<ImagesAnswer, 'width' | 'height'>, quality: string): Looks {
   return { quality, ...(width !== undefined && height !== undefined && { size: writeSize({ width, height }) }) }
 }
 
-/** What was made, and what it used; where it is nothing, the vendor's reason. */
+/** The images and what they used; where there are none, the vendor's reason. */
 export type ReadPictures = { readonly answer: ImagesAnswer; readonly used: Counted; readonly reason?: string }
 
 /**
- * One call for pictures. Where its answer is lost later on, it is read once more for what it cost. `statusOf`: for vendors
- * that say no under a good status, the one that such a body has elsewhere.
+ * One call for images. Where a later step fails, `count` reads its body once more for what it used. `statusOf`: for
+ * vendors that refuse with a 2xx status, the status that such a body stands for.
  */
 export function pictureStep(
   ask: PictureAsk,
@@ -63,14 +63,14 @@ export function pictureStep(
   }
 }
 
-/** Every picture was withheld: the vendor's reason for it passes on, and nothing is charged. */
+/** The vendor withheld every image: its reason passes on to the client, and nothing is charged. */
 function withheld(reason = '', used: Counted): Step<ImagesAnswer> {
   const message = reason === '' ? "The model's vendor made no image: its filters held it back." : reason
   const error = new GatewayError('upstream-rejected', message, { code: contentRefused })
   return { kind: 'failed', error, used: [used] }
 }
 
-/** Ends with the answer; where the client wants bytes of what are links, they are fetched first. */
+/** Ends with the answer; where the client wants bytes and the vendor gave links, these are fetched first. */
 function answered(ask: PictureAsk, answer: ImagesAnswer, used: Counted): Step<ImagesAnswer> {
   const links = answer.images.flatMap(({ media }) => (media.kind === 'url' ? [media.url] : []))
   if (ask.delivery !== 'bytes' || links.length === 0) return { kind: 'answered', answer, used: [used] }
@@ -88,7 +88,7 @@ function answered(ask: PictureAsk, answer: ImagesAnswer, used: Counted): Step<Im
   }
 }
 
-/** What a link led to. Its own head says what it is: a server may call anything a picture. */
+/** The image behind a link. Its type comes from its own header, because a server may call anything an image. */
 export function bytesOf(response: Responded | undefined): Extract<Media, { kind: 'bytes' }> {
   const head = response === undefined ? undefined : readImageHead(response.body)
   if (response === undefined || head === undefined || head === 'broken') {

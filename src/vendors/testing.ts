@@ -18,7 +18,7 @@ export const facts: VideoFacts = {
   hasInputVideo: false,
 }
 
-/** What a vendor says of a film. */
+/** A vendor's response about a video. */
 export const answer = (body: unknown, status = 200): Responded & { readonly status: number } => ({
   status,
   header: () => null,

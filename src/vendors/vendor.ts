@@ -10,7 +10,7 @@ import type { SoundForm, SpeechAsk } from '../capabilities/speech.ts'
 import type { Counted, Usage } from '../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoNews, VideoResult } from '../capabilities/video.ts'
 
-/** One HTTP call to a vendor, fully spelled out; `upstream/` makes it. A POST where nothing else is said. */
+/** One HTTP call to a vendor, written out in full; `upstream/` makes it. A POST unless `method` says otherwise. */
 export type Call = {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly url: string
@@ -18,96 +18,97 @@ export type Call = {
   readonly body?: string | Uint8Array | FormData
 }
 
-/** What an adapter wants done next, or what came of it. Adapters are pure: whoever drives them makes the calls. */
+/** What an adapter wants done next, or its outcome. Adapters are pure: the code that drives them makes the calls. */
 export type Step<Answer> =
-  /** To be made side by side; `next` gets their responses in the same order, all of them good. */
+  /** To be made side by side; `next` gets their responses in the same order, all of them successes. */
   | {
       readonly kind: 'calls'
       readonly calls: readonly StepCall[]
       next(responses: readonly Responded[]): Step<Answer>
-      /** Where errors come under good statuses: the one that this response has elsewhere. */
+      /** For vendors that report errors with a 2xx status: the status that this response stands for. */
       statusOf?(response: Responded): number
-      /** What one good response used, for when its neighbours fail: the vendor charges for it all the same. */
+      /** What one successful response used, for when another call fails: the vendor charges for it all the same. */
       count?(response: Responded, index: number): Counted
       /**
-       * Takes what `next` needs out of a response as soon as it comes, and says what it used. The body is then let go, and
-       * `next` and `count` get none: for answers that are too many or too large to wait for one another.
+       * Takes what `next` needs out of a response as soon as it arrives, and gives what it used. The body is then
+       * dropped, and `next` and `count` get none: for responses too many or too large to be kept until all
+       * have arrived.
        */
       take?(response: Responded, index: number): Counted
     }
-  /** `used` has one entry for each call to the vendor that was made, in order: each is on the vendor's bill. */
+  /** `used` has one entry for each call that was made to the vendor, in order, because each is on the vendor's bill. */
   | { readonly kind: 'answered'; readonly answer: Answer; readonly used: readonly Counted[] }
-  /** The calls were answered, and with nothing to deliver: what they used is our loss. */
+  /** The calls succeeded but gave nothing to deliver: what they used is our loss. */
   | { readonly kind: 'failed'; readonly error: GatewayError; readonly used: readonly Counted[] }
 
 /**
- * `vendor`: an attempt, billed by the vendor, with our reference. `linked`: a link in the vendor's own answer, fetched
- * under its channel and free. `guarded`: an address that a client gave, fetched by the rules for strangers.
+ * `vendor`: an attempt, billed by the vendor and carrying our reference. `linked`: a link in the vendor's own response,
+ * fetched under its channel at no cost. `guarded`: a URL that a client gave, fetched by the rules for untrusted URLs.
  */
 export type StepCall =
   | ({ readonly transport: 'vendor' } & Call)
   | { readonly transport: 'linked'; readonly url: string; readonly bytesMax: number }
-  /** `at`: the field in which the client gave it, for the complaint about it. */
+  /** `at`: the field in which the client gave the URL, for the error message about it. */
   | { readonly transport: 'guarded'; readonly url: string; readonly bytesMax: number; readonly at?: string }
 
 export type Responded = { header(name: string): string | null; readonly body: Uint8Array }
 
-/** The same where the status is still to be judged. */
+/** A response whose status is still to be judged. */
 export type Answered = Responded & { readonly status: number }
 
-/** How a vendor does one thing that it answers as a whole. */
+/** How a vendor serves a capability that it answers as a whole. */
 export type Adapter<Ask, Answer> = {
   start(ask: Ask, context: CallContext): Step<Answer>
-  /** The client wants a stream, and this vendor's events are those of its protocol; undefined where it cannot. */
+  /** The call for a client that wants a stream in this vendor's event protocol; undefined where it cannot stream. */
   stream?(ask: Ask, context: CallContext): Call | undefined
 }
 
-/** How a vendor says a text: one call for each piece of it, whose sound is taken as it comes. */
+/** How a vendor speaks a text: one call for each piece of it, whose audio is read as it arrives. */
 export type SpeechAdapter = {
   say(ask: SpeechAsk, piece: string, context: CallContext): Saying
 }
 
-/** `openReader`: for a good response, in whose headers a vendor may tell what it takes. */
+/** `openReader` reads a successful response; a vendor may say in its headers what it charges. */
 export type Saying = { readonly call: Call; openReader(header: Responded['header']): SoundReader }
 
-/** Takes the sound out of a vendor's response. */
+/** Reads the audio out of a vendor's response. */
 export type SoundReader = {
-  /** Of the sound; what comes before the first of it may still decide. */
+  /** The form of the audio; what precedes the first audio bytes may still decide it. */
   readonly form: SoundForm
-  /** The vendor's own count, when it has come. */
+  /** The vendor's own count, once it has arrived. */
   readonly usage: Usage | undefined
-  /** What the vendor counts for a second of sound, where it counts otherwise than OpenAI: for when it did not say. */
+  /** Tokens per second of audio, where the vendor differs from OpenAI; for an estimate when it sent no count. */
   readonly tokensPerSecond?: number
-  /** The vendor's own end was seen, where it has one. */
+  /** Whether the vendor's own end of the audio was seen, where it sends one. */
   readonly ended: boolean
-  /** A refusal under a good status, to be explained like any other. */
+  /** A refusal that came with a 2xx status, to be explained like any other. */
   readonly refusal: { readonly status: number; readonly body: string } | undefined
-  /** Where JSON in the place of sound is a refusal under a good status: the status that it has elsewhere. */
+  /** For vendors that refuse with JSON in place of audio and a 2xx status: the status that the body stands for. */
   statusOf?(body: string): number | undefined
-  /** The sound in these bytes, none where they hold none. Throws where the vendor says that it failed. */
+  /** The audio in these bytes, empty where they hold none. Throws where the vendor says that it failed. */
   read(bytes: Uint8Array): Uint8Array
 }
 
-/** What an adapter may know beside the ask. No clock, no network, no store: adapters are pure. */
+/** What an adapter may know besides the ask. Adapters are pure, so there is no clock, network or store here. */
 export type CallContext = {
   readonly baseUrl: string
   readonly credential: string
   readonly upstreamModel: string
   readonly reasoning: boolean
-  /** Values of `reasoning_effort`, lowest first; empty where nothing is known of them. */
+  /** Values of `reasoning_effort`, lowest first; empty where they are unknown. */
   readonly efforts: readonly string[]
   readonly outputTokensMax: number
   /** Unix milliseconds, for credentials that are signed anew for each call. */
   readonly now?: number
   /** Our id of this attempt, sent along so that the vendor's bill can be matched with ours. */
   readonly ref: AttemptId
-  /** Makes a cache or user label the account's own, so that accounts cannot meet at the vendor. */
+  /** Makes a cache or user label the account's own, so that labels of two accounts cannot collide at the vendor. */
   readonly namespaced: (label: string) => string
-  /** The vendor does not show our account what its models think, and is not asked to. */
+  /** The vendor does not show our account the reasoning of its models, and is not asked to. */
   readonly hidesThoughts?: boolean
 }
 
-/** A vendor's answer that is not a success, read whole and bounded. */
+/** A vendor's response that is not a success, read to its end within a bound. */
 export type BadResponse = {
   readonly status: number
   readonly retryAfterSeconds: number | undefined
@@ -117,104 +118,104 @@ export type BadResponse = {
 /** What a bad response means for the client, for the next attempt, and for the credential that was used. */
 export type Verdict = {
   readonly error: GatewayError
-  /** Whether another channel may do better: not for a request that is at fault itself. */
+  /** Whether another channel may do better; false where the request itself is at fault. */
   readonly retryable: boolean
-  /** The credential is of no use for a while: refused, out of credit, or over its rate. */
+  /** How long the credential is of no use: it was refused, is out of credit, or is over its rate. */
   readonly restCredentialSeconds?: number
 }
 
-/** What decides in which of its protocols a vendor is asked. */
+/** What decides which of its protocols a vendor is called in. */
 export type AskedModel = Pick<CallContext, 'upstreamModel' | 'reasoning'>
 
 export type ChatAdapter = {
   readonly protocol: Protocol
-  /** The most choices one call may ask for; more are asked for side by side. */
+  /** The most choices that one call may ask for; more take several calls side by side. */
   readonly choicesMax: number
   /**
-   * The client speaks the same protocol: its own body goes on. Absent where no client speaks it, undefined where this ask
-   * has to be put into other words.
+   * The call for a client of the same protocol, made from the client's own body. Absent where no client speaks the
+   * protocol, undefined where this ask has to be translated.
    */
   readonly pass?: (ask: ChatAsk, context: CallContext) => Call | undefined
-  /** The client speaks another: what it means is said in this one. */
+  /** The call for a client of another protocol, made from what its conversation means. */
   translate(ask: ChatAsk, conversation: Conversation, context: CallContext): Call
-  /** Whether the vendor itself reads what this address leads to. Absent: it reads the whole web. */
+  /** Whether the vendor itself fetches this URL. Absent: it fetches any. */
   readonly readsLink?: (url: string) => boolean
-  /** Throws where the body is an error or no answer, whatever its status said. */
+  /** Throws where the body is an error or no answer, whatever the status was. */
   readAnswer(body: Uint8Array): Reply
   openReader(): ReplyReader
-  /** Whether a refusal is of nothing but to show our account what a model thinks: without that, it may be asked again. */
+  /** Whether a refusal is only about showing our account the reasoning: without that, the ask may be sent again. */
   hidesThoughts?(error: GatewayError): boolean
-  /** A second protocol of the vendor's, and which asks are better made in it. */
+  /** A second protocol of the vendor, and which asks are better served in it. */
   readonly other?: { readonly chat: ChatAdapter; serves(ask: ChatAsk, model: AskedModel): boolean }
-  /** The vendor's own count of the input, where it counts for nothing and the client speaks its protocol. */
+  /** The vendor's own count of the input, where counting is free and the client speaks its protocol. */
   count?: {
     call(ask: ChatAsk, context: CallContext): Call
     read(body: Uint8Array): number
   }
 }
 
-/** A vendor's tasks. Pure like every adapter: who keeps, polls and bills them is `tasks/`. */
+/** A vendor's video tasks. Pure like every adapter: `tasks/` stores, polls and bills them. */
 export type VideoAdapter = {
-  /** Addresses that the client gave and whose bytes the vendor wants: fetched by the rules for strangers, then `fetched`. */
+  /** The client's URLs whose bytes the vendor needs: fetched by the rules for untrusted URLs, passed as `fetched`. */
   fetches?(ask: VideoAsk): readonly string[]
   /**
-   * Brings what has to lie with the vendor before an order can name it, right before that, each time that it is sent. The
-   * vendor charges nothing for it.
+   * Uploads the files that the vendor must have before an order can name them. It is done again each time the order is
+   * sent, right before it, and the vendor charges nothing for it.
    */
   upload?: {
-    /** One after another; none where the order needs none. Throws what `create` would, before anything is sent. */
+    /** Made one after another; empty where the order needs no upload. Throws what `create` would, before any call. */
     calls(ask: VideoAsk, context: CreateContext): readonly Call[]
-    /** What the vendor calls it; where the body is an error, or neither, as with `readCreated`. */
+    /** The vendor's name for the uploaded file; an error, or a body that is neither, is treated as in `readCreated`. */
     read(response: Responded): string | { readonly errorStatus: number }
   }
-  /** Throws bad-request for what the vendor would only refuse minutes later, naming the field. */
+  /** Throws bad-request, naming the field, for what the vendor would refuse only minutes later. */
   create(ask: VideoAsk, context: CreateContext): Call
   /**
-   * The vendor's id of the new task, or, where the body is an error under a good status, the status that such an error has
-   * elsewhere. Throws where it is neither.
+   * The vendor's id of the new task or, where the body is an error with a 2xx status, the status that the error stands
+   * for. Throws where it is neither.
    */
   readCreated(response: Responded): string | { readonly errorStatus: number }
-  /** Where errors come under good statuses: the one that an answer about a task has elsewhere. */
+  /** For vendors that report errors with a 2xx status: the status that a response about a task stands for. */
   statusOf?(response: Answered): number
   poll(upstreamId: string, context: CallContext, facts: VideoFacts): Call
   /**
-   * `status` may be any: some vendors say with 404 that a task is gone, others with 202 that it is not done. Throws where
-   * the response says nothing of the task (429, 5xx, a page): its state stays.
+   * `status` may be any: some vendors say with 404 that a task is gone, others with 202 that it is not done. Throws
+   * where the response says nothing about the task (429, 5xx, an HTML page), whose state then stays.
    */
   readTask(response: Answered, facts: VideoFacts): VideoNews
-  /** Asks where a film is that was made. Absent where its record says so. */
+  /** Asks for the URL of a finished video. Absent where the record holds it. */
   locate?: {
-    /** Undefined where the record names nothing that could be asked for. */
+    /** Undefined where the record names no file to ask for. */
     call(record: JsonObject, context: CallContext): Call | undefined
-    /** Undefined where it is nowhere. Throws where the response says nothing of it: it is asked for again. */
+    /** Undefined where there is no URL. Throws where the response says nothing about it, so that it is asked again. */
     read(response: Answered, facts: VideoFacts): VideoResult | undefined
   }
   /** Absent where the vendor cannot stop a task. */
   cancel?: {
-    /** The same call deletes the record of a task that is over: it is asked about before, and believed only after. */
+    /** The call also deletes tasks that are over: the task is polled before it, and once more to confirm its yes. */
     readonly deletes?: true
-    /** What it has stopped it does not know any more: after its yes, that says the same as a word for it. */
+    /** The vendor forgets a task that it has stopped: after its yes, an unknown task counts as cancelled. */
     readonly forgets?: true
     call(upstreamId: string, context: CallContext): Call
-    /** Whether the vendor has stopped it; false where it says that it is too late. */
+    /** Whether the vendor has stopped the task; false where it says that it is too late. */
     read(response: Answered): boolean
   }
-  /** Looks for a task whose creation was left in doubt. Absent where the vendor has no list. */
+  /** Looks for a task whose creation is in doubt. Absent where the vendor has no list. */
   find?: {
     call(sought: SoughtTask, context: CallContext): Call
-    /** Its id; `absent` where it surely was not made; `unsure` where the list cannot tell. */
+    /** The task's id; `absent` where it surely was not created; `unsure` where the list cannot tell. */
     read(response: Answered, sought: SoughtTask): { readonly upstreamId: string } | 'absent' | 'unsure'
   }
 }
 
 export type CreateContext = CallContext & {
-  /** Where the vendor may tell us of changes. */
+  /** Where the vendor may report changes. */
   readonly callbackUrl?: string
   /** The vendor's id of the ask's `draftOf`, once it is known to be the account's own. */
   readonly draftUpstreamId?: string
-  /** What `fetches` named, by address. */
+  /** What `fetches` named, by URL. */
   readonly fetched?: ReadonlyMap<string, Responded>
-  /** What the vendor calls what `upload` brought, in its order. */
+  /** The vendor's names for the files of `upload`, in the same order. */
   readonly uploaded?: readonly string[]
 }
 
@@ -222,24 +223,24 @@ export type SoughtTask = {
   readonly ref: string
   readonly upstreamModel: string
   readonly kind: VideoKind
-  /** Unix milliseconds at which it was sent, or between which, where the vendor's clock and ours do not agree. */
+  /** Unix milliseconds at which the task was sent; up to `sentUntil` where the vendor's clock and ours disagree. */
   readonly sentAt: number
   readonly sentUntil?: number
-  /** Tasks of the same time that are known to be others. */
+  /** The vendor's ids of tasks from the same time that are known to be other tasks. */
   readonly knownIds?: ReadonlySet<string>
 }
 
 export type Vendor = {
   readonly id: string
-  /** As its official SDK calls it; a channel's own `baseUrl` takes its place. */
+  /** The base address as the vendor's official SDK takes it; a channel's own `baseUrl` replaces it. */
   readonly baseUrl: string
-  /** The variables that customarily hold its key, most usual first. */
+  /** The environment variables that usually hold its key, most usual first. */
   readonly environment: readonly string[]
-  /** What a key of it looks like, where one of another form could only fail. */
+  /** The form of a credential, for vendors where one of another form could only fail. */
   readonly keyForm?: { readonly says: string; readonly pattern: RegExp }
-  /** `stop`: it ends charging when the connection ends. `drain`: it goes on, so we read on to its usage. */
+  /** `stop`: the vendor stops charging when the connection ends. `drain`: it goes on, so we read on to its usage. */
   readonly hangup: 'stop' | 'drain'
-  /** A server on the operator's own machine, looked for at this address in real mode; its models cost nothing. */
+  /** A server on the operator's own machine, looked for at `baseUrl` in real mode; its models cost nothing. */
   readonly local: boolean
   readonly chat?: ChatAdapter
   readonly embeddings?: Adapter<EmbeddingsAsk, EmbeddingsAnswer>

@@ -1,16 +1,16 @@
 import { GatewayError } from '../base/errors.ts'
 import type { BadResponse, Verdict } from './vendor.ts'
 
-// A refused key stays refused until an operator acts; a minute keeps the log readable and recovery quick.
+// A refused credential stays refused until an operator acts; a minute keeps the log readable and recovery quick.
 const refusedKeySeconds = 60
 
-/** How long to leave a vendor alone that wants to be left alone and does not say for how long. */
+/** How long to wait for a vendor that asks for a pause without saying how long. */
 export const retryAfterSecondsUsual = 1
 
-/** The common protocol's code for what a vendor will not make, whatever the vendor calls it. */
+/** The common protocol's code for content that a vendor refuses, whatever the vendor calls it. */
 export const contentRefused = 'content_policy_violation'
 
-/** The vendor is at fault, or has not what was asked for: another may do better. */
+/** The vendor is at fault, or does not have what was asked for: another vendor may do better. */
 export function vendorFailed(): Verdict {
   return {
     error: new GatewayError('upstream-failed', "The model's vendor did not answer as it should."),
@@ -18,7 +18,7 @@ export function vendorFailed(): Verdict {
   }
 }
 
-/** The operator's key or account is at fault, which no client is told. */
+/** The operator's credential or account is at fault, which no client is told. */
 export function keyRefused(): Verdict {
   return { ...vendorFailed(), restCredentialSeconds: refusedKeySeconds }
 }
@@ -39,8 +39,8 @@ export function timedOut(): Verdict {
 }
 
 /**
- * A body that a vendor's door turned away, with a page or nothing at all: what it is too large for says its status. Where
- * the vendor has words for it, those pass.
+ * For a request that the vendor's front end turned away with an HTML page or an empty body, so that only the status
+ * says that it was too large. Where the vendor gives a message, that message passes on instead.
  */
 export function tooLarge(): Verdict {
   const message = "The request is larger than the model's vendor takes."

@@ -2,10 +2,10 @@ import type { VideoAsk } from '../capabilities/video.ts'
 import { textIn } from '../wire/loose.ts'
 import { unsupported } from '../wire/native/video-fields.ts'
 
-/** What Seedance alone knows. */
+/** Parameters that only Seedance knows. */
 export const seedanceOnly = ['camera_fixed', 'return_last_frame', 'priority', 'execution_expires_after'] as const
 
-/** Read by the gateway itself, which has done or refused what they ask for; or labels, which change no film. */
+/** Parameters that the gateway itself has carried out or refused, and labels, which change no video. */
 export const readHere = [
   'generate_audio',
   'draft',
@@ -17,14 +17,14 @@ export const readHere = [
 ] as const
 
 /**
- * Parameters of one or two families, and of ours: no other vendor is sent them. Each adapter adds what it writes elsewhere,
- * or knows under another name.
+ * Parameters of one or two families, and our own: they are not sent to other vendors. Each adapter adds the parameters
+ * that it writes elsewhere or knows under another name.
  */
 export const seldomKnown = [...seedanceOnly, ...readHere] as const
 
 /**
- * For parameters that a vendor has no field for and that are not sent to it: whoever asks for something with one is told,
- * since it would be paid for and have no effect. What is off asks for nothing.
+ * For parameters that a vendor has no field for, which are not sent to it: a client that sets one gets an error,
+ * because it would pay for something that has no effect. A parameter that is off asks for nothing.
  */
 export function refuseUnknown({ parameters }: VideoAsk, names: readonly string[]): void {
   const asked = names.find((name) => Boolean(parameters[name]))
@@ -32,18 +32,18 @@ export function refuseUnknown({ parameters }: VideoAsk, names: readonly string[]
   throw unsupported(`parameters.${asked}`, 'is not supported by this model: it would have no effect.')
 }
 
-/** The same for a vendor that refuses whatever it does not know. */
+/** The same for a vendor that refuses every parameter it does not know. */
 export function refuseAllBut(ask: VideoAsk, taken: ReadonlySet<string>): void {
   const others = Object.keys(ask.parameters).filter((name) => !taken.has(name))
   refuseUnknown(ask, others)
 }
 
-/** What is not to be seen, in either of the places where clients write it; empty where nobody said. */
+/** The negative prompt, from either of the places where clients write it; empty where there is none. */
 export function negativeOf({ input, parameters }: VideoAsk): string {
   return textIn(input['negative_prompt']) || textIn(parameters['negative_prompt'])
 }
 
-/** For vendors that have no such field: what somebody does not want to see must not be left out in silence. */
+/** For vendors without such a field: a negative prompt must not be dropped silently. */
 export function refuseNegative({ input, parameters }: VideoAsk): void {
   for (const [place, fields] of [
     ['input', input],

@@ -3,7 +3,7 @@ import { readImageHead } from '../base/image-head.ts'
 import type { VideoMedia, VideoRole } from '../capabilities/video.ts'
 import type { Responded } from './vendor.ts'
 
-/** A picture as bytes, out of its `data:` or as it was fetched. What it is, its own head says. */
+/** An image as bytes, from its `data:` URL or as it was fetched. Its type is taken from its own header. */
 export function frameIn(url: string, fetched?: ReadonlyMap<string, Responded>) {
   const [, base64] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? []
   const bytes = base64 === undefined ? fetched?.get(url)?.body : Buffer.from(base64, 'base64')

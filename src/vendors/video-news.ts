@@ -6,15 +6,15 @@ import type { Usage } from '../capabilities/usage.ts'
 import { parseLoosely } from '../wire/loose.ts'
 import type { Answered, Responded } from './vendor.ts'
 
-/** A vendor's words for the states of its tasks. A word that is not here keeps the state: it must never end a task. */
+/** A vendor's words for the states of its tasks. An unknown word keeps the state, because it must never end a task. */
 export type StateWords = Readonly<Record<string, Exclude<VideoNews['state'], 'unknown-word'>>>
 
-/** What a vendor's record says, taken out of wherever it stands there. */
+/** What a vendor's record says, in one shape for all vendors. */
 export type TaskRecord = {
   readonly word: string
   readonly record: JsonObject
   readonly error?: { readonly code: string; readonly message: string }
-  /** Looked at for tasks that succeeded. */
+  /** Used only for tasks that succeeded. */
   readonly result?: VideoResult | undefined
   readonly used?: Usage | undefined
 }
@@ -32,17 +32,17 @@ export function newsOf(words: StateWords, { word, record, error, result, used }:
   }
 }
 
-/** Where the vendor does not know the task: it never was, or was too long ago, or has been deleted. */
+/** The vendor does not know the task: it never existed, is too old, or has been deleted. */
 export const lost: VideoNews = { state: 'lost', word: '404', record: {} }
 
-/** The object that a good response holds. Anything else says nothing, of a task or of itself. */
+/** The JSON object in a successful response. Throws for any other body, which says nothing about a task. */
 export function objectOf({ body }: Responded): JsonObject {
   const json = parseLoosely(decodeUtf8(body))
   if (isObject(json)) return json
   throw unexpected()
 }
 
-/** The same for a call about a task, which must be good first. */
+/** The same for a response whose status has not been judged yet: it must be a success. */
 export function goodObjectOf(response: Answered): JsonObject {
   if (response.status < 200 || response.status > 299) throw unexpected()
   return objectOf(response)
@@ -52,40 +52,40 @@ export function unexpected(): GatewayError {
   return new GatewayError('upstream-failed', "The model's vendor did not answer as it should.")
 }
 
-/** Ids are written into addresses: one that could lead elsewhere is none. */
+/** Ids are written into URLs, so one that could lead elsewhere is rejected. */
 export function idIn(value: unknown, pattern = /^[\w.-]{1,200}$/): string {
   if (typeof value === 'string' && pattern.test(value) && !/^\.+$/.test(value)) return value
   throw unexpected()
 }
 
-/** Whole seconds, since they are multiplied with a price: a part of one counts as one. */
+/** Whole seconds, because they are multiplied by a price: a started second counts as one. */
 export function secondsIn(value: unknown): number | undefined {
   const seconds = typeof value === 'string' && /^\d{1,6}(?:\.\d{1,9})?$/.test(value) ? Number(value) : value
   return typeof seconds === 'number' && seconds >= 0 && seconds < secondsMax ? Math.ceil(seconds) : undefined
 }
 
-// An hour: no vendor makes a film of that length, and a number beyond it is a mistake.
+// An hour: no vendor makes a video of that length, so a larger number is a mistake.
 const secondsMax = 3_600
 
-/** A moment in a list; a task without one may be of any time. */
+/** When a task in a list was created. One without a time may be of any time, so it counts as recent. */
 export function timeIn(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : Number.MAX_SAFE_INTEGER
 }
 
-/** The same where it is told in whole seconds, each of which is named by its beginning. */
+/** The same for a time in whole seconds. A second is named by its beginning, so its end is taken. */
 export function timeInSeconds(value: unknown): number {
   return timeIn(value) * 1_000 + 999
 }
 
 /**
- * A vendor's clock and ours may differ by so much: a task that it dates so long before we sent ours may be ours. A machine
- * whose clock nobody sets is some minutes wrong; too little here buys a film twice.
+ * How much a vendor's clock and ours may differ: a task that the vendor dates this long before we sent ours may still
+ * be ours. A machine whose clock is not synchronised is some minutes off; too small a value here buys a video twice.
  */
 export const clockSkewMs = 10 * 60_000
 
 /**
- * A list without our reference can only say that a task is not in it. One that might be ours is somebody's all the same:
- * to take it for ours could give one account the film of another.
+ * A list without our reference can only show that a task is absent. A listed task that might be ours may also be
+ * another's, and adopting it could give one account the video of another.
  */
 export function soughtAmong(
   tasks: readonly { readonly id: string; readonly createdAt: number }[],
@@ -97,7 +97,7 @@ export function soughtAmong(
   return strangers.length === 0 ? 'absent' : 'unsure'
 }
 
-/** A page that is not the whole list counts where it shows that the newest come first, and that it reaches back far enough. */
+/** Whether a page of a longer list is enough: it must show that the newest come first, and reach back far enough. */
 export function reachesBack(
   tasks: readonly { readonly createdAt: number }[],
   { sentAt }: { readonly sentAt: number },
