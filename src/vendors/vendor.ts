@@ -31,8 +31,7 @@ export type Step<Answer> =
       count?(response: Responded, index: number): Counted
       /**
        * Takes what `next` needs out of a response as soon as it arrives, and gives what it used. The body is then
-       * dropped, and `next` and `count` get none: for responses too many or too large to be kept until all
-       * have arrived.
+       * dropped, and `next` and `count` get none: for responses too many or too large to be kept until all are there.
        */
       take?(response: Responded, index: number): Counted
     }

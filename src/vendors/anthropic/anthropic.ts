@@ -25,7 +25,7 @@ const chat: ChatAdapter = {
       searchesMax: ask.searchesMax,
       namespaced: context.namespaced,
     }
-    // The newer version of the API takes no sampling fields, which clients of other protocols send.
+    // The newer API version refuses sampling fields, which clients of other protocols send.
     const headers = { 'anthropic-version': versionUsual }
     return callTo('/v1/messages', context, headers, JSON.stringify(writeAsk(conversation, target)))
   },

@@ -5,15 +5,16 @@ import type { BadResponse, Verdict } from '../vendor.ts'
 import { keyRefused, overRate, retryAfterSecondsUsual, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /**
- * An empty account, and a limit that its owner has set, come as the request's fault; only the words tell. From their beginning
- * on: what is said of a request may repeat words of its own, and no customer is to lay a key to rest with those.
+ * An empty account, or a limit that its owner has set, is reported as the request's fault; only the message tells. It
+ * is matched from its beginning, because a message may quote the request, which must not rest a credential.
  */
 const outOfCredit =
   /^(?:your credit balance is too low|you have reached your specified (?:api|workspace) usage limits)/i
 
 /**
- * The vendor's refusal. What is the request's fault passes on as it came, since its command-line tool matches the words;
- * what is the operator's fault (a bad key, no credit, a model the account does not have) is ours to answer for.
+ * Judges Anthropic's refusal. What is the request's fault passes on as it came, because the vendor's command-line tool
+ * matches the wording; what is the operator's fault (a bad key, no credit, a model the account lacks) is answered as an
+ * upstream failure, without the vendor's words.
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { status } = response
@@ -28,16 +29,16 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   if (status === 529 || type === 'overloaded_error') return overloaded(response)
   if (status === 408 || status === 504) return timedOut()
   if (status === 413 && said === '') return tooLarge()
-  // The only thing it does not find is the model, and which models there are is the catalogue's affair.
+  // A 404 is always about the model, and which models there are is for our catalogue to say, not for the request.
   if (status === 404 || status >= 500 || said === '') return vendorFailed()
   const message = withoutSecrets(said, secrets)
-  // A proxy before the vendor may speak another protocol, whose words are put into this one.
+  // A proxy in front of the vendor may speak another protocol: then only the message passes on, and not the body.
   const protocol = json['type'] === 'error' ? 'anthropic' : 'none'
   const refusal = { protocol, status, body: withoutSecrets(response.body, secrets) }
   return { error: new GatewayError('upstream-rejected', message, { refusal }), retryable: false }
 }
 
-/** All of the vendor, and not this key of it: the key need not rest. */
+/** The whole vendor is overloaded and not only this credential, which need not rest. */
 function overloaded({ retryAfterSeconds = retryAfterSecondsUsual }: BadResponse): Verdict {
   const message = "The model's vendor is overloaded. Please try again shortly."
   return { error: new GatewayError('overloaded', message, { retryAfterSeconds }), retryable: true }

@@ -4,8 +4,8 @@ import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
 /**
- * Elsewhere the word for an account that has run dry. Here it is that of a free quota, and also of too many films in line,
- * which its status stands for: a customer who orders many must not lay the key to rest for all that others ask of it.
+ * Other vendors use this code for an account out of credit. Ark uses it for a used-up free quota and for too many
+ * queued videos, so with a 429 it is taken for a rate limit: one customer's many orders must not rest the credential.
  */
 const tooManyQueued = 'QuotaExceeded'
 
@@ -15,7 +15,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   return explainCommon(isRate ? { ...response, body: '' } : response, secrets)
 }
 
-/** Its types of errors, by the statuses that they come with. */
+/** Ark's error types, by the statuses that they usually come with. */
 const statuses: ReadonlyMap<string, number> = new Map([
   ['BadRequest', 400],
   ['Unauthorized', 401],
@@ -24,7 +24,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ['TooManyRequests', 429],
 ])
 
-/** What an error comes with where it has a status of its own. */
+/** The status that an error stands for where it came with a 2xx. */
 export function statusOf({ type }: JsonObject): number {
   return statuses.get(textIn(type)) ?? 500
 }

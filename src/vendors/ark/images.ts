@@ -11,7 +11,7 @@ import { linkOrData, measure, pictureOf, pictureStep, type ReadPictures } from '
 import type { Adapter } from '../vendor.ts'
 import { statusOf } from './explain.ts'
 
-/** Seedream: the path is the common protocol's, the form is ByteDance's own. */
+/** Seedream: the path is the common protocol's, the body is ByteDance's own. */
 export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   start(ask, context) {
     const url = `${context.baseUrl}/images/generations`
@@ -27,9 +27,9 @@ function writeAsk(ask: ImagesAsk, model: string): JsonObject {
     model,
     prompt: promptWithAvoided(ask),
     response_format: delivery === 'bytes' ? 'b64_json' : 'url',
-    // One picture a call: a story of several is made by the model's own choice, and has no bound that could be held.
+    // One image per call: in a sequence the model itself chooses how many to make, so that no hold could cover it.
     sequential_image_generation: 'disabled',
-    // The older ones put a mark on every picture unless they are told not to.
+    // Older models put a watermark on every image unless they are told not to.
     watermark,
     ...(size !== undefined && { size }),
     ...(first !== undefined && { image: others.length === 0 ? first : [first, ...others] }),
@@ -38,7 +38,7 @@ function writeAsk(ask: ImagesAsk, model: string): JsonObject {
   }
 }
 
-/** It may say no under a good status: to all of it, or to each of its members, of which there is one. */
+/** Ark may refuse with a 2xx status, either the whole request or each member of `data`, of which there is one. */
 function statusIn(body: Uint8Array): number {
   const { error, data } = objectIn(parseLoosely(decodeUtf8(body)))
   if (isObject(error)) return statusOf(error)
@@ -54,7 +54,7 @@ function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
   const json = answerIn(body)
   const members = objectsIn(json['data'])
   const images = members.flatMap(readMember)
-  // A member that failed stands among the others, and is not charged.
+  // A failed member stands among the others and is not charged, so the vendor's own count is billed.
   const told = objectIn(json['usage'])['generated_images']
   const reason = members.map(({ error }) => textIn(objectIn(error)['message'])).find((text) => text !== '')
   const size = members.map((member) => readSize(textIn(member['size']))).find((found) => found !== undefined)

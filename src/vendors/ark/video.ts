@@ -32,7 +32,7 @@ const words: StateWords = {
 
 const path = '/contents/generations/tasks'
 
-/** Seedance. */
+/** Seedance, the video models of Ark. */
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegative(ask)
@@ -49,7 +49,7 @@ export const video: VideoAdapter = {
   poll: (id, context) => taskCall('GET', id, context),
 
   readTask(response, facts) {
-    // Its history ends after a week, and a deleted task is gone at once.
+    // Ark forgets a task after a week, and a deleted one at once.
     if (response.status === 404) return lost
     const record = goodObjectOf(response)
     const { status: word, error } = record
@@ -69,7 +69,7 @@ export const video: VideoAdapter = {
     call: (id, context) => taskCall('DELETE', id, context),
     read({ status }) {
       if (status === 200 || status === 204) return true
-      // It runs already, or has been cancelled before; or it is unknown.
+      // The task already runs, has been cancelled before, or is unknown.
       if (status === 400 || status === 403 || status === 404 || status === 409) return false
       throw unexpected()
     },
@@ -87,22 +87,22 @@ export const video: VideoAdapter = {
         id: textIn(item['id']),
         createdAt: timeInSeconds(item['created_at']),
       }))
-      // A list that does not say how long it is may be cut off anywhere.
+      // A list that does not say how long it is may be cut off anywhere, so it proves nothing.
       if (!Array.isArray(items) || typeof total !== 'number') return 'unsure'
-      // Nor does it say in which order it lists.
+      // Ark does not document the order of its list, so `reachesBack` checks it.
       return total <= tasks.length || reachesBack(tasks, sought) ? soughtAmong(tasks, sought) : 'unsure'
     },
   },
 }
 
-// The most the vendor gives.
+// The largest page that Ark gives.
 const pageSize = 500
 
 function taskCall(method: 'GET' | 'DELETE', id: string, context: CallContext): Call {
   return { method, url: `${context.baseUrl}${path}/${encodeURIComponent(id)}`, headers: bearer(context) }
 }
 
-/** Words of other families, ours, and what is written below. */
+/** Not passed on as given: parameters of other families, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
   'model',
   'content',
@@ -128,14 +128,14 @@ function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
     model: context.upstreamModel,
     content: draftOf === undefined ? writeContent(ask) : [writeDraft(ask, context)],
     resolution,
-    // A final is as long and as wide as its draft, and sounds as it does.
+    // A final has the length, ratio and audio of its draft.
     ...(draftOf === undefined && { ratio, duration: isFreeLength ? -1 : seconds }),
     ...(draftOf === undefined && limits.sound === 'optional' && { generate_audio: sound }),
     ...(context.callbackUrl !== undefined && { callback_url: context.callbackUrl }),
   }
 }
 
-/** The vendor gives up when we do, within what it takes. */
+/** The vendor gives up at our own deadline, within the range that it accepts. */
 function expiryOf(deadlineSeconds: number): number {
   return Math.min(Math.max(deadlineSeconds, 3_600), 259_200)
 }
@@ -156,13 +156,13 @@ function writeContent({ prompt, media }: VideoAsk): Json[] {
   return prompt === '' ? written : [{ type: 'text', text: prompt }, ...written]
 }
 
-/** Drafts are found by their id alone, whoever made them: only who knows whose it is may name it. */
+/** The vendor finds a draft by its id, whichever account made it, so only a draft whose owner was checked is named. */
 function writeDraft({ draftAt }: VideoAsk, { draftUpstreamId }: CreateContext): Json {
   if (draftUpstreamId !== undefined) return { type: 'draft_task', draft_task: { id: draftUpstreamId } }
   throw badRequest('There is no such draft.', draftAt)
 }
 
-/** Tokens as the vendor counts them; whether it was given a film is nowhere in its record. */
+/** Tokens as the vendor counts them; its record does not say whether the client gave an input video. */
 function readUsage(record: JsonObject, facts: VideoFacts): Usage | undefined {
   const { total_tokens: total, completion_tokens: made } = objectIn(record['usage'])
   const tokens = typeof total === 'number' ? total : made
@@ -181,7 +181,7 @@ function readUsage(record: JsonObject, facts: VideoFacts): Usage | undefined {
 
 const framesPerSecond = 24
 
-/** Seconds or frames, never both. */
+/** A record has seconds or frames, never both. */
 function readSeconds({ duration, frames }: JsonObject): number | undefined {
   return secondsIn(duration) ?? (typeof frames === 'number' ? Math.floor(countIn(frames) / framesPerSecond) : undefined)
 }

@@ -7,7 +7,7 @@ import type { Vendor } from '../vendor.ts'
 
 const inputTypes = new Set(['search_document', 'search_query', 'classification', 'clustering'])
 
-/** Cohere, by the second version of its own protocol: embeddings. */
+/** Cohere: embeddings only, in version 2 of its own protocol. */
 export const cohere: Vendor = {
   id: 'cohere',
   baseUrl: 'https://api.cohere.com',
@@ -22,7 +22,7 @@ export const cohere: Vendor = {
       const body = {
         model: context.upstreamModel,
         texts: batch,
-        // It has to be told what the vectors are for; what the common protocol has no word for is mostly documents.
+        // Cohere requires the purpose of the vectors, which the common protocol does not have: mostly it is documents.
         input_type: inputTypes.has(type) ? type : 'search_document',
         embedding_types: ['base64'],
         output_dimension: ask.dimensions,

@@ -7,20 +7,20 @@ import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { contentRefused } from '../verdicts.ts'
 
-/** Codes by which the operator's key or account is at fault, under several statuses. */
+/** Codes for which the operator's key or account is at fault; they come with several statuses. */
 const operators =
   /^(?:InvalidApiKey|Arrearage|\w*BillOverdue|CommodityNotPurchased|(?:Workspace\.)?AccessDenied(?!\.Unpurchased))/
-/** What is free is so much of each model, so one that has used it up is as good as not there. */
+/** Codes of a missing model. A free quota belongs to one model, so a model that has used it up counts as missing. */
 const unknownModel =
   /^(?:ModelNotFound|Model\.AccessDenied|AccessDenied\.Unpurchased|AllocationQuota\.FreeTierOnly|WorkSpaceNotFound)/
-/** What was said, or would be shown, does not pass its inspection. */
+/** The prompt or the result did not pass the vendor's content inspection. */
 const refusedContent = 'DataInspectionFailed'
-/** Elsewhere the word for an account that has run dry; here, in the common protocol, for too many tokens a minute. */
+/** At other vendors an account out of credit; in DashScope's common protocol, too many tokens a minute. */
 const tokenRate = 'insufficient_quota'
 
 /**
- * Alibaba speaks two protocols, and refuses in the one that it was asked in: its own has a code at the top, and no error
- * object. What its code says is looked at as if it were the common protocol's.
+ * Alibaba speaks two protocols and refuses in the one that it was called in. Its own has a `code` at the top level and
+ * no error object; that code is judged here as if it had come in the common protocol.
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const json = parseLoosely(response.body)
@@ -45,7 +45,7 @@ function commonBody(json: JsonObject): string {
   return JSON.stringify({ error: { message: textIn(json['message']), code: json['code'] } })
 }
 
-/** What a code comes with where it has a status of its own. */
+/** The status that a code stands for where it came with a 2xx. */
 export function statusOf(code: string): number {
   if (/^(?:Internal|System)Error|^ModelUnavailable/.test(code)) return 500
   if (code.startsWith('RequestTimeOut')) return 408

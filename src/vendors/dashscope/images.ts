@@ -10,7 +10,7 @@ import { linkOrData, pictureStep, type ReadPictures } from '../pictures.ts'
 import type { Adapter } from '../vendor.ts'
 import { statusOf } from './explain.ts'
 
-/** Alibaba's pictures, in its own protocol: the one after which the native form of the specification was made. */
+/** Alibaba's images, in its own protocol, after which the specification's native form was modelled. */
 export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   start(ask, context) {
     const url = `${context.baseUrl}/api/v1/services/aigc/multimodal-generation/generation`
@@ -21,7 +21,7 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
 
 function writeAsk(ask: ImagesAsk, model: string): JsonObject {
   const { prompt, references, count, negativePrompt, extendsPrompt, watermark, seed } = ask
-  // The one model that takes no size has no way to have its prompt rewritten either.
+  // The one model that takes no size does not take `prompt_extend` either.
   const isPlain = !takesSize(ask.limits)
   const size = ask.size === undefined || isPlain ? undefined : readSize(ask.size)
   return {
@@ -42,7 +42,7 @@ function writeAsk(ask: ImagesAsk, model: string): JsonObject {
   }
 }
 
-/** Some of its services say no under a good status. */
+/** Some services of DashScope refuse with a 2xx status. */
 function statusIn(body: Uint8Array): number {
   const code = textIn(objectIn(parseLoosely(decodeUtf8(body)))['code'])
   return code === '' ? 200 : statusOf(code)

@@ -9,8 +9,8 @@ import { bearer, jsonCall } from '../json-call.ts'
 import type { SoundReader, SpeechAdapter } from '../vendor.ts'
 
 /**
- * Alibaba's speech, in its own protocol and as events: samples as they are made. Asked for as a whole it would be a link
- * to a file, which has to be fetched, and of which nothing can be heard before it is finished.
+ * Alibaba's speech, in its own protocol and as events, so that samples arrive as they are made. Asked for as a whole it
+ * would be a link to a file that has to be fetched, and no audio could be sent before the file is finished.
  */
 export const speech: SpeechAdapter = {
   say(ask, piece, context) {
@@ -48,14 +48,14 @@ class EventReader implements SoundReader {
   #take(event: Uint8Array): Uint8Array {
     const data = dataOf(event)
     const { code, output, usage } = objectIn(parseLoosely(data))
-    // A request that it refuses has a good status all the same; the true one stands in a comment of the event.
+    // A refused request still has a 2xx status; the true status stands in a comment line of the event.
     if (textIn(code) !== '') {
       this.refusal ??= { status: statusIn(event), body: data }
       return new Uint8Array()
     }
     const { audio, finish_reason: reason } = objectIn(output)
     this.usage = this.#readUsage(objectIn(usage)) ?? this.usage
-    // Until the last event the reason is the word "null".
+    // Before the last event the reason is the string "null".
     if (reason === 'stop') this.ended = true
     return Buffer.from(textIn(objectIn(audio)['data']), 'base64')
   }

@@ -20,7 +20,7 @@ import {
 import { statusOf } from './explain.ts'
 import { refuseGone, writeInput, writeParameters } from './write-video.ts'
 
-/** It does not know a task that never was, or was too long ago, and says so under a good status. */
+/** `UNKNOWN`, which comes with a 2xx status, is a task that never existed or is too old. */
 const words: StateWords = {
   PENDING: 'submitted',
   SUSPENDED: 'submitted',
@@ -31,7 +31,7 @@ const words: StateWords = {
   UNKNOWN: 'lost',
 }
 
-/** Wan. Nearly all fields are checked by the running task alone, so what they may hold was checked before. */
+/** Wan. The vendor checks nearly all fields only once the task runs, so the gateway has checked them before this. */
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseGone(ask)
@@ -68,7 +68,7 @@ export const video: VideoAdapter = {
     call: (id, context) => ({ ...get(`/tasks/${encodeURIComponent(id)}/cancel`, context), method: 'POST' }),
     read(response) {
       if (response.status === 200) return true
-      // Only what still waits can be stopped.
+      // Only a task that is still pending can be cancelled.
       if (response.status === 400 && textIn(objectOf(response)['code']) === 'UnsupportedOperation') return false
       throw unexpected()
     },
@@ -87,7 +87,7 @@ export const video: VideoAdapter = {
     read(response, sought) {
       const { data, total } = goodObjectOf(response)
       const rows = objectsIn(data)
-      // A list that does not say how long it is may be cut off anywhere.
+      // A list that does not say how long it is may be cut off anywhere, so it proves nothing.
       if (!Array.isArray(data) || typeof total !== 'number' || total > rows.length) return 'unsure'
       return soughtAmong(
         rows.map((row) => ({ id: textIn(row['task_id']), createdAt: timeIn(row['gmt_create']) })),
@@ -101,22 +101,22 @@ function get(path: string, context: CallContext): Call {
   return { method: 'GET', url: `${context.baseUrl}/api/v1${path}`, headers: bearer(context) }
 }
 
-/** What was asked is not kept once the vendor has it, so its echo is not either. */
+/** A prompt is not kept once the vendor has it, so the vendor's echo of it is not kept either. */
 function withoutPrompts(output: JsonObject): JsonObject {
   const { orig_prompt: _asked, actual_prompt: _written, ...rest } = output
   return rest
 }
 
-// Longer than any creation takes to arrive.
+// Longer than any creation takes to reach the vendor.
 const listedMs = 15 * 60_000
 const zoneMs = 8 * 60 * 60_000
 
-/** `YYYYMMDDhhmmss`, eight hours ahead. */
+/** `YYYYMMDDhhmmss` in UTC+8. */
 function writeTime(ms: number): string {
   return new Date(ms + zoneMs).toISOString().replaceAll(/\D/g, '').slice(0, 14)
 }
 
-/** `YYYY-MM-DD hh:mm:ss.SSS`, in the same zone, which it does not name. */
+/** `YYYY-MM-DD hh:mm:ss.SSS` in UTC+8, although the text names no zone. */
 function readTime(text: string): number | undefined {
   const ms = Date.parse(`${text.replace(' ', 'T')}Z`)
   return Number.isNaN(ms) ? undefined : ms - zoneMs
@@ -124,7 +124,7 @@ function readTime(text: string): number | undefined {
 
 const tiers: ReadonlySet<string> = new Set(['480', '720', '1080'])
 
-/** A tier, which is a number here and a text there; before 2.6 only the size tells it. */
+/** The tier is a number in some responses and text in others; before Wan 2.6 only the size tells it. */
 function readResolution(usage: JsonObject): string | undefined {
   const tier = usage['SR']
   const told = typeof tier === 'number' ? String(tier) : textIn(tier)
@@ -132,7 +132,7 @@ function readResolution(usage: JsonObject): string | undefined {
   return wanFrame('wan2.5', sizeIn(usage))?.resolution
 }
 
-/** Before 2.7 only a size tells it. A film from a picture has that one's shape, whatever was said of it. */
+/** Before Wan 2.7 only the size tells the ratio. A video from an image has the image's ratio, whatever was asked. */
 function readRatio(usage: JsonObject, { kind, ratio }: VideoFacts): string {
   const told = textIn(usage['ratio']) || wanFrame('wan2.5', sizeIn(usage))?.ratio
   return told ?? (kind === 'i2v' ? '' : ratio)
@@ -142,7 +142,7 @@ function sizeIn(usage: JsonObject): string {
   return textIn(usage['video_ratio']) || textIn(usage['size'])
 }
 
-/** The first number above zero: where a version has no use for a field, it may be there as zero. */
+/** The first number above zero, because a version that does not use a field may send it as zero. */
 function readSeconds(usage: JsonObject): number | undefined {
   const parts = [usage['input_video_duration'], usage['output_video_duration']].map(secondsIn)
   const sum = parts.some((part) => part !== undefined)
@@ -152,7 +152,7 @@ function readSeconds(usage: JsonObject): number | undefined {
   return told.find((seconds) => seconds !== undefined && seconds > 0) ?? told.find((seconds) => seconds !== undefined)
 }
 
-/** Seconds as billed: with those of reference videos, which the vendor adds by itself. */
+/** Seconds as billed, with those of reference videos, which the vendor itself adds. */
 function readUsage(usage: JsonObject, facts: VideoFacts): Usage | undefined {
   const seconds = readSeconds(usage)
   if (seconds === undefined) return undefined
@@ -178,7 +178,7 @@ function readResult(output: JsonObject, usage: JsonObject, facts: VideoFacts): V
     resolution: readResolution(usage) ?? facts.resolution,
     ...(ratio !== '' && { ratio }),
     ...(seconds !== undefined && { seconds }),
-    // It returns none, so the one that it was given has to do.
+    // The record has no seed, so the one that was asked for is shown.
     ...(facts.seed !== undefined && { seed: facts.seed }),
     ...(madeAt !== undefined && { madeAt }),
   }

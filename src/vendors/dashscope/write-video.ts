@@ -5,10 +5,10 @@ import { writesSize } from '../../wire/native/video-sizing.ts'
 import { wanSize } from '../../wire/native/wan-sizes.ts'
 import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
 
-/** Versions whose `input` the client writes as the vendor reads it. */
+/** Versions whose `input` the client writes in the vendor's own form. */
 const nativeForms: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.6', 'wan2.7'])
 
-/** What the client wrote passes on; for the models after 2.7 it is written from what was understood. */
+/** The client's input passes on as written; for models after 2.7 it is written from what the gateway read out of it. */
 export function writeInput({ input, parameters, prompt, media, limits }: VideoAsk): JsonObject {
   const negative = input['negative_prompt'] ?? parameters['negative_prompt'] ?? undefined
   const said = { ...(prompt !== '' && { prompt }), ...(negative !== undefined && { negative_prompt: negative }) }
@@ -17,18 +17,18 @@ export function writeInput({ input, parameters, prompt, media, limits }: VideoAs
   return { ...said, ...(items.length > 0 && { media: items }) }
 }
 
-/** Words of other families, ours, and what stands in `input` here. */
+/** Not passed on as given: parameters of other families, our own, and those that belong into `input` here. */
 const foreign: ReadonlySet<string> = new Set([...seldomKnown, 'sound', 'mode', 'negative_prompt'])
 
-/** 2.7 cuts its shots itself. */
+/** Wan 2.7 chooses its shots itself, so `shot_type` is refused for it. */
 export function refuseGone(ask: VideoAsk): void {
   refuseUnknown(ask, [...seedanceOnly, 'mode', ...(ask.limits.form === 'wan2.7' ? ['shot_type'] : [])])
 }
 
-/** 2.7 always makes sound, which whoever asks for it has; asking it not to is refused before. */
+/** Wan 2.7 always makes audio: asking for it changes nothing, and asking for none has been refused before. */
 const gone27: ReadonlySet<string> = new Set(['audio', 'shot_type'])
 
-/** Each version has its own way to say how large: width and height, or a tier and perhaps a ratio. */
+/** Each version states the size in its own way: as width and height, or as a tier and perhaps a ratio. */
 export function writeParameters(ask: VideoAsk): JsonObject {
   const { parameters, limits, seconds, isFreeLength, sound } = ask
   const isGone = (name: string) => foreign.has(name) || (limits.form === 'wan2.7' && gone27.has(name))

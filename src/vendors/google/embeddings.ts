@@ -5,7 +5,7 @@ import { embedInBatches } from '../embed-in-batches.ts'
 import type { Adapter } from '../vendor.ts'
 import { callTo, resourceOf } from './call.ts'
 
-/** Google's own form: one text or up to a hundred, which then each name the model again. */
+/** Google's own form: one text, or a batch of up to a hundred, each of which names the model again. */
 export const embeddings: Adapter<EmbeddingsAsk, EmbeddingsAnswer> = embedInBatches({
   takesTokens: false,
   call(ask, batch, context) {
@@ -24,7 +24,8 @@ export const embeddings: Adapter<EmbeddingsAsk, EmbeddingsAnswer> = embedInBatch
     const items = embedding === undefined ? objectsIn(several) : [objectIn(embedding)]
     const vectors = items.map(({ values }) => {
       const vector = vectorIn(values)
-      // Vectors below full length are cut off and not made unit again; callers who take the cosine for the dot rely on it.
+      // Google cuts shorter vectors off without normalising them again, but clients that take the dot product for the
+      // cosine rely on unit vectors.
       return dimensions === undefined || vector === undefined ? vector : normalised(vector)
     })
     return { vectors, tokens: objectIn(usageMetadata)['promptTokenCount'] }

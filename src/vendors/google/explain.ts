@@ -6,20 +6,21 @@ import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
-/** Reasons and words by which a 400 says that the operator's key or account is at fault, and not the request. */
+/** Reasons and messages of a 400 for which the operator's key or account is at fault, and not the request. */
 const refusedReason = /API_KEY_(?:INVALID|EXPIRED|SERVICE_BLOCKED)/
-// From its beginning on: what is said of a request may repeat words of its own.
+// Matched from the beginning, because a message about a request may quote the client's own words.
 const refusedKey = /^api key (?:not valid|not found|expired)/i
 const refusedAccount = /location is not supported|\bbilling\b|free tier/i
-// Imagen and Veo, for an account that pays for nothing: the others it has.
+// Google says this of Imagen and Veo to an account without billing, which can still use its other models.
 const billedOnly = /only accessible to billed users/i
-// Nothing but the message tells used-up credit from a rate limit, and that one speaks of billing as well.
+// Only the message tells used-up credit from a rate limit, and the message of a rate limit mentions billing too.
 const outOfCredit =
   /\bcredits?\b.*\b(?:depleted|exhausted|used up)|\bprepa(?:id|yment)\b|\bspend(?:ing)? (?:cap|limit)/i
 
 /**
- * Google's refusal. What is the request's fault passes on; what is the operator's (a bad key, which comes as a 400, a
- * closed region, no credit, a model that is not there) is ours to answer for.
+ * Judges Google's refusal. What is the request's fault passes on; what is the operator's fault (a bad key, which comes
+ * as a 400, a closed region, no credit, a missing model) is answered as an upstream failure, without the vendor's
+ * words.
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { status } = response
@@ -34,7 +35,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   }
   if (status === 408 || status === 504) return timedOut()
   if (status === 413 && message === '') return tooLarge()
-  // A model it does not have, or not for this account, a conflict and a cancelled call say nothing about the request.
+  // A model that is missing or closed to this account, a conflict and a cancelled call say nothing about the request.
   const isRejection =
     status >= 400 && status < 500 && ![404, 409, 499].includes(status) && message !== '' && !billedOnly.test(message)
   if (!isRejection) return vendorFailed()
@@ -58,7 +59,7 @@ function readDelay(details: readonly JsonObject[]): number | undefined {
   return seconds === undefined ? undefined : Number(seconds)
 }
 
-/** The error object; where a stream was asked for it can stand in a list of one. */
+/** The error object, which may stand in a list of one where a stream was asked for. */
 function readError(body: string): JsonObject {
   const [first] = responsesIn(parseLoosely(body))
   return objectIn(first?.['error'])

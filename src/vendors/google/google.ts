@@ -10,7 +10,7 @@ import { images } from './images.ts'
 import { speech } from './speech.ts'
 import { video } from './video.ts'
 
-/** Google's Gemini API. No client speaks its protocol to us: every chat is a translation. */
+/** Google's Gemini API. No client speaks its protocol to the gateway, so every chat is translated. */
 export const google: Vendor = {
   id: 'google',
   baseUrl: 'https://generativelanguage.googleapis.com',
@@ -24,7 +24,7 @@ export const google: Vendor = {
   video,
   chat: {
     protocol: 'gemini',
-    // It takes more in some models, and in no stream.
+    // Some models take more, but never in a stream.
     choicesMax: 1,
     translate(ask, conversation, context) {
       const { upstreamModel, efforts, outputTokensMax } = context

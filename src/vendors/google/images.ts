@@ -14,7 +14,7 @@ import { bytesOf, measure, pictureBytesMax, pictureOf, pictureStep, type ReadPic
 import type { Adapter, CallContext, Responded, Step } from '../vendor.ts'
 import { callTo } from './call.ts'
 
-/** Two ways to pictures: Imagen predicts them, and the Gemini models answer a chat with one. */
+/** Google makes images in two ways: Imagen by a prediction, and the Gemini models as the answer to a chat. */
 export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   start(ask, context) {
     if (context.upstreamModel.startsWith('imagen')) {
@@ -30,7 +30,7 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
 
 type Bytes = Extract<Media, { kind: 'bytes' }>
 
-/** The vendor does not fetch links: what the client only linked to is fetched by the rules for strangers. */
+/** The vendor fetches no links, so images that the client linked to are fetched by the rules for untrusted URLs. */
 function withBytes(
   references: readonly GivenImage[],
   go: (inline: readonly Bytes[]) => Step<ImagesAnswer>,
@@ -60,7 +60,7 @@ function readReference(response: Responded, at = ''): Bytes {
 const imagenRatios = ['1:1', '3:4', '4:3', '9:16', '16:9']
 const geminiRatios = [...imagenRatios, '2:3', '3:2', '4:5', '5:4', '21:9']
 
-/** The vendor takes a shape in place of a size: the one of its own that is nearest. */
+/** The vendor takes an aspect ratio in place of a size: the nearest of those that it has. */
 function ratioOf(size: string | undefined, ratios: readonly string[]): string | undefined {
   const wished = size === undefined ? undefined : readSize(size)
   if (wished === undefined) return undefined
@@ -98,7 +98,7 @@ function readPredictions(ask: ImagesAsk, json: JsonObject): ReadPictures {
   }
 }
 
-/** From where on a wish is for a larger picture than the usual 1K. */
+/** A longer side above these asks for 2K or 4K in place of the usual 1K. */
 const sides2K = 1536
 const sides4K = 3072
 
@@ -106,7 +106,7 @@ function writeContent(ask: ImagesAsk, inline: readonly Bytes[], { upstreamModel 
   const aspectRatio = ratioOf(ask.size, geminiRatios)
   const wished = ask.size === undefined ? undefined : readSize(ask.size)
   const side = wished === undefined ? 0 : Math.max(wished.width, wished.height)
-  // The second generation makes one size.
+  // Models of the second generation make one size only.
   const imageSize = upstreamModel.startsWith('gemini-2') || side <= sides2K ? undefined : side > sides4K ? '4K' : '2K'
   return {
     contents: [
@@ -131,9 +131,9 @@ function writeContent(ask: ImagesAsk, inline: readonly Bytes[], { upstreamModel 
   }
 }
 
-/** By the vendor's list, one picture: of the second generation, and of later ones by size. */
+/** Tokens of one image by the vendor's price list: of the second generation, and of later ones by size. */
 const tokensOfOne = { second: 1_290, upTo2K: 1_120, above: 2_000 } as const
-/** Between 2K, which is four million whatever the shape, and 4K, which is four times that. */
+/** Between 2K, which is four million pixels at any aspect ratio, and 4K, which is four times that. */
 const pixels2KMax = 8_000_000
 
 function tokensEach({ width, height }: Partial<Size>, { upstreamModel }: CallContext): number | undefined {
@@ -167,7 +167,7 @@ function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): Re
   }
 }
 
-/** Pictures in a prompt have the price of its words; thoughts have the price of words that are said. */
+/** Images in a prompt cost as much as its text, and reasoning as much as text in the answer. */
 function readTokens(json: JsonObject): ImageTokens | undefined {
   const usage = readUsage(json['usageMetadata'])
   if (usage === undefined) return undefined

@@ -11,7 +11,7 @@ import type { SoundReader, SpeechAdapter } from '../vendor.ts'
 import { contentRefused } from '../verdicts.ts'
 import { callTo } from './call.ts'
 
-/** Google's speech: content like any other, but of sound. */
+/** Google's speech: ordinary content generation whose output is audio. */
 export const speech: SpeechAdapter = {
   say(ask, piece, context) {
     const voiceConfig = { prebuiltVoiceConfig: { voiceName: ask.voice } }
@@ -29,7 +29,7 @@ export const speech: SpeechAdapter = {
 
 const defaultRate = 24_000
 
-/** Events that are each a whole answer with what is new in it; the usage in each is all so far. */
+/** Each event is a whole response that holds only what is new; its usage counts everything so far. */
 class EventReader implements SoundReader {
   readonly tokensPerSecond = 25
   form: SoundForm = { kind: 'pcm', rate: defaultRate }
@@ -66,7 +66,7 @@ class EventReader implements SoundReader {
     const parts = objectsIn(objectIn(content)['parts']).map(({ inlineData }) => objectIn(inlineData))
     return Buffer.concat(
       parts.map(({ mimeType, data }) => {
-        // Bare samples without a head: their rate is in the name of their type, `audio/L16;codec=pcm;rate=24000`.
+        // Raw samples without a header: their rate is in their media type, `audio/L16;codec=pcm;rate=24000`.
         const rate = Number(/\brate=(\d+)/.exec(textIn(mimeType))?.[1] ?? defaultRate)
         if (isRate(rate) && !this.#hasSound) this.form = { kind: 'pcm', rate }
         return Buffer.from(textIn(data), 'base64')
@@ -75,7 +75,7 @@ class EventReader implements SoundReader {
   }
 }
 
-/** Nothing was said. Where a filter is the reason that is an answer to this request; else it is a failure. */
+/** No audio came. Where a filter is the reason, that is a refusal of this request; otherwise it is a failure. */
 function withheld({ promptFeedback }: JsonObject, { finishReason }: JsonObject): GatewayError {
   const reason = textIn(objectIn(promptFeedback)['blockReason']) || textIn(finishReason)
   if (reason === 'STOP' || reason === 'MAX_TOKENS' || reason === 'OTHER') {

@@ -7,12 +7,12 @@ import { goodObjectOf, idIn, lost, newsOf, objectOf, type StateWords } from '../
 import { negativeOf, readHere, refuseAllBut } from '../video-foreign.ts'
 import { callTo } from './call.ts'
 
-/** Operations have no word for their state: these are ours for what the fields say together. */
+/** An operation has no word for its state: these are our own words for what its fields say together. */
 const words: StateWords = { waiting: 'running', made: 'succeeded', filtered: 'failed', failed: 'failed' }
 
 const operation = /^models\/[\w.-]{1,128}\/operations\/[\w-]{1,128}$/
 
-/** Veo: a film is an operation, its record says nothing of what was asked, and its file needs our key. */
+/** Veo: a task is an operation, whose record says nothing about what was asked and whose file needs our credential. */
 export const video: VideoAdapter = {
   fetches: ({ media }) => media.flatMap(({ url }) => (url.startsWith('data:') ? [] : [url])),
 
@@ -42,7 +42,7 @@ export const video: VideoAdapter = {
       record,
       ...(error !== undefined && { error }),
       ...(videoUrl !== '' && { result: { videoUrl, ...made } }),
-      // It is billed as it was asked for.
+      // Veo is billed by what was asked for.
       used: { video: { seconds, resolution, sound } },
     })
   },
@@ -54,7 +54,7 @@ type Operation = {
   readonly error?: { readonly code: string; readonly message: string }
 }
 
-/** A field that is false may be left out: one that waits is perhaps a name and nothing more. */
+/** A false field may be left out, so an operation that is not done may hold nothing but its name. */
 function readOperation({ done, error, response }: JsonObject): Operation {
   if (done !== true) return { word: 'waiting', videoUrl: '' }
   if (isGiven(error)) {
@@ -66,7 +66,7 @@ function readOperation({ done, error, response }: JsonObject): Operation {
   const [sample] = objectsIn(made['generatedSamples'])
   const videoUrl = textIn(objectIn(sample?.['video'])['uri'])
   if (videoUrl !== '') return { word: 'made', videoUrl }
-  // Done without a film is a film that its filters held back, for which it charges nothing.
+  // An operation that is done without a video was held back by Google's filters, and is not charged.
   const reasons = itemsIn(made['raiMediaFilteredReasons']).map(textIn).filter(Boolean).join(' ')
   const message = reasons || 'The vendor gave no video.'
   return {
@@ -76,7 +76,7 @@ function readOperation({ done, error, response }: JsonObject): Operation {
   }
 }
 
-/** Numbers of gRPC, by the names that the vendor's errors have elsewhere. */
+/** The numbers of gRPC, with the names that Google's errors have elsewhere. */
 const codes: Readonly<Record<number, string>> = {
   1: 'CANCELLED',
   3: 'INVALID_ARGUMENT',
@@ -89,7 +89,7 @@ const codes: Readonly<Record<number, string>> = {
   14: 'UNAVAILABLE',
 }
 
-/** Its errors repeat their status. */
+/** Google's errors repeat their HTTP status as `code`. */
 function statusOf({ code }: JsonObject): number {
   return typeof code === 'number' && code >= 400 && code < 600 ? code : 500
 }
@@ -113,13 +113,13 @@ function imageOf({ media }: VideoAsk, role: VideoRole, context: CreateContext): 
   return found === undefined ? undefined : writeImage(found.url, context)
 }
 
-/** Bytes, since the vendor follows no links. */
+/** An image as bytes, because the vendor follows no links. */
 function writeImage(url: string, { fetched }: CreateContext): JsonObject {
   const { bytes, mediaType } = frameIn(url, fetched)
   return { bytesBase64Encoded: Buffer.from(bytes).toString('base64'), mimeType: mediaType }
 }
 
-/** The fields of its own that clients may set; it refuses any that it does not know. */
+/** Veo's own fields that clients may set; it refuses any that it does not know. */
 const passedFields = ['seed', 'personGeneration', 'enhancePrompt', 'negativePrompt'] as const
 const taken: ReadonlySet<string> = new Set([...passedFields, ...readHere, 'audio', 'sound', 'negative_prompt'])
 
@@ -133,7 +133,7 @@ function writeParameters(ask: VideoAsk): JsonObject {
     ...(negative !== '' && { negativePrompt: negative }),
     ...Object.fromEntries(passed),
     aspectRatio: ratio,
-    // Models with one size know no field for it.
+    // Models with a single resolution have no field for it.
     ...(limits.resolutions.length > 1 && { resolution }),
     durationSeconds: seconds,
     sampleCount: 1,

@@ -6,7 +6,7 @@ import { keyRefused, overRate, timedOut, vendorFailed } from '../verdicts.ts'
 
 type Fault = 'operator' | 'request' | 'rate' | 'vendor' | 'timeout'
 
-/** Its numbers say more than its statuses: an empty account is a 429 as well. */
+/** Kling's error numbers say more than its statuses: an empty account is a 429 too. */
 const faults: Readonly<Record<number, Fault>> = {
   1000: 'operator',
   1001: 'operator',
@@ -30,7 +30,7 @@ const faults: Readonly<Record<number, Fault>> = {
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { code, message } = objectIn(parseLoosely(response.body))
   const fault = (typeof code === 'number' ? faults[code] : undefined) ?? faultByStatus(response.status)
-  // Both halves of the credential are secrets by themselves.
+  // Each half of the credential is a secret by itself.
   const said = secrets.credential
     .split(':')
     .reduce((text, credential) => withoutSecrets(text, { ...secrets, credential }), textIn(message))

@@ -2,7 +2,7 @@ import type { Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 import { video } from './video.ts'
 
-/** Kling. Its credential is an access key and its secret, of which each call signs a token. */
+/** Kling: video only. Its credential is an access key and its secret, with which each call signs a token. */
 export const kling: Vendor = {
   id: 'kling',
   baseUrl: 'https://api.klingai.com',

@@ -7,7 +7,7 @@ const validSeconds = 1_800
 // The vendor's clock may be a little behind ours.
 const earlierSeconds = 5
 
-/** A token of half an hour, signed by the secret half of the credential. */
+/** A token that is valid for half an hour, signed with the secret half of the credential. */
 export function authorizationFor({ credential, now }: Pick<CallContext, 'credential' | 'now'>): string {
   const [accessKey = '', ...rest] = credential.split(':')
   const secret = rest.join(':')

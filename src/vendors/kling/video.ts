@@ -19,7 +19,7 @@ const words: StateWords = {
 
 const notFound = 1203
 
-/** Kling. A task takes our reference for a name of its own, under which it can be found again; it cannot be stopped. */
+/** Kling. A task carries our reference as its external id, by which it can be found again; it cannot be stopped. */
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseUnknown(ask, [...seedanceOnly, 'prompt_extend', 'shot_type', 'watermark'])
@@ -31,7 +31,7 @@ export const video: VideoAdapter = {
     const { code } = json
     const { task_id: id } = objectIn(json['data'])
     const isError = id === undefined && typeof code === 'number' && code !== 0
-    // Its numbers from 5000 on are troubles of its own.
+    // Error numbers from 5000 on are failures of the vendor.
     return isError ? { errorStatus: code >= 5000 ? 500 : 400 } : idIn(id)
   },
 
@@ -63,7 +63,7 @@ export const video: VideoAdapter = {
   },
 }
 
-/** Each kind has an address of its own, under which alone its tasks are found. */
+/** Each kind has a path of its own, and its tasks are found only under that path. */
 function pathOf(kind: VideoKind): string {
   return `/v1/videos/${kind === 't2v' ? 'text2video' : 'image2video'}`
 }
@@ -81,7 +81,7 @@ function isUnknown(response: Answered): boolean {
   return response.status === 200 && objectOf(response)['code'] === notFound
 }
 
-/** Words of other families, ours, and what is written below. */
+/** Not passed on as given: parameters of other families, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
   ...seldomKnown,
   'prompt_extend',
@@ -104,7 +104,7 @@ function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
     ...(last !== undefined && { image_tail: bare(last) }),
     mode: resolution === '1080p' ? 'pro' : 'std',
     duration: String(seconds),
-    // A picture has a shape of its own.
+    // A video from an image has the aspect ratio of the image.
     ...(kind === 't2v' && { aspect_ratio: ratio }),
     ...(limits.sound === 'optional' && { sound: sound ? 'on' : 'off' }),
     external_task_id: context.ref,
@@ -112,12 +112,12 @@ function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
   }
 }
 
-/** An address, or base64 without what stands before it elsewhere. */
+/** A URL, or base64 without the `data:` prefix. */
 function bare(url: string): string {
   return url.startsWith('data:') ? url.slice(url.indexOf(',') + 1) : url
 }
 
-/** Seconds of the film; the vendor's own units say whether it was charged at all. */
+/** The seconds of the video; the vendor's own units tell whether it was charged at all. */
 function readUsage(data: JsonObject, film: JsonObject | undefined, facts: VideoFacts): Usage | undefined {
   const seconds = secondsIn(film?.['duration']) ?? facts.seconds
   const isFree = Number(textIn(data['final_unit_deduction']) || Number.NaN) === 0

@@ -5,10 +5,10 @@ import { embedInBatches } from '../embed-in-batches.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { Vendor } from '../vendor.ts'
 
-/** What of a client's other fields this vendor knows; it refuses any it does not. */
+/** The extra fields of a client that Voyage knows; it refuses any other. */
 const known = ['input_type', 'truncation'] as const
 
-/** Voyage: embeddings alone, in words of its own. */
+/** Voyage: embeddings only, in its own protocol. */
 export const voyage: Vendor = {
   id: 'voyage',
   baseUrl: 'https://api.voyageai.com/v1',
