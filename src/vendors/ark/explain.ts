@@ -5,7 +5,8 @@ import type { BadResponse, Verdict } from '../vendor.ts'
 
 /**
  * Other vendors use this code for an account out of credit. Ark uses it for a used-up free quota and for too many
- * queued videos, so with a 429 it is taken for a rate limit: one customer's many orders must not rest the credential.
+ * queued videos, so with a 429 it is taken for a rate limit: one customer's many orders must not rest the credential as
+ * if it had no credit.
  */
 const tooManyQueued = 'QuotaExceeded'
 

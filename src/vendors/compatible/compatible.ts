@@ -11,47 +11,47 @@ import { editsAt, imagesAt } from './images.ts'
 import { responsesAt } from './responses.ts'
 import { speechAt } from './speech.ts'
 
-/** A vendor that speaks the common protocol is only this: its address and where it differs. */
+/** A vendor that speaks the common protocol is only data: its address, and where it differs from the protocol. */
 export type Dialect = {
   readonly id: string
   readonly baseUrl: string
   readonly environment?: readonly string[]
-  /** What stands between the base address and `/chat/completions`. */
+  /** The path between the base address and `/chat/completions`. */
   readonly root?: string
-  /** The header that holds the bare key, where it is not a bearer's. */
+  /** The header that holds the bare key, for a vendor that takes no bearer token. */
   readonly keyHeader?: string
   readonly outputCap?: 'max_tokens' | 'max_completion_tokens' | 'either'
   readonly usageInStream?: 'asked' | 'always'
   readonly storesByDefault?: boolean
-  /** `wanted`: without the thoughts of a running tool loop the model refuses to go on. `refused`: with any it does. */
+  /** `wanted`: without the reasoning of a running tool loop the model refuses to go on. `refused`: with any it does. */
   readonly thoughts?: 'wanted' | 'ignored' | 'refused'
-  /** Whether it knows `user`; where not, it refuses a request that has it. */
+  /** Whether it knows `user`; a vendor that does not refuses a request with it. */
   readonly takesUser?: boolean
-  /** `nine`: it refuses ids of calls that are not of nine letters and digits. */
+  /** `nine`: the vendor refuses tool call ids that are not nine letters and digits. */
   readonly callIds?: 'any' | 'nine'
-  /** `first`: instructions in the middle of a conversation are refused, by the vendor or by the templates of its models. */
+  /** `first`: the vendor, or the chat templates of its models, refuse instructions in the middle of a conversation. */
   readonly instructions?: 'anywhere' | 'first'
-  /** `model`: a message of the user right behind results is refused. */
+  /** `model`: a user message right after tool results is refused. */
   readonly behindResults?: 'anybody' | 'model'
-  /** Knows `verbosity` and `prompt_cache_key`. */
+  /** Whether it knows `verbosity` and `prompt_cache_key`. */
   readonly takesHints?: boolean
-  /** The most choices one call gives; absent: as many as the client asks for. */
+  /** The most choices that one call gives; absent: as many as the client asks for. */
   readonly choicesMax?: number
-  /** How it is told to think, where not by an effort. */
+  /** How thinking is switched on and off, where not by an effort. */
   readonly thinkingSwitch?: ThinkingSwitch
-  /** Has OpenAI's newer protocol too. */
+  /** Serves OpenAI's newer protocol, `/responses`, too. */
   readonly responses?: true
-  /** Embeds as the common protocol has it, with what it takes of that. */
+  /** Serves embeddings in the common protocol, with the parts of it that the vendor takes. */
   readonly embeddings?: EmbeddingsDialect
-  /** Speaks as the common protocol has it, or in a way of its own. */
+  /** Serves speech in the common protocol, or by an adapter of its own. */
   readonly speech?: 'common' | Vendor['speech']
-  /** Makes pictures as the common protocol has it, or in a way of its own; `any`: nobody knows which fields it has. */
+  /** Makes images in the common protocol, or by an adapter of its own; `any`: which fields it takes is unknown. */
   readonly images?: 'common' | 'any' | Vendor['images']
-  /** Edits pictures as the common protocol has it. */
+  /** Edits images in the common protocol. */
   readonly edits?: true
-  /** Makes videos, in a way of its own. */
+  /** Makes videos, by an adapter of its own. */
   readonly video?: Vendor['video']
-  /** Where its refusals need other eyes than the common protocol's. */
+  /** For a vendor whose refusals the common protocol's reader would misjudge. */
   readonly explain?: Vendor['explain']
   readonly hangup?: 'stop' | 'drain'
   readonly local?: boolean

@@ -13,8 +13,8 @@ import type { Dialect } from './compatible.ts'
 
 /**
  * The vendors that speak the common protocol. A vendor that does not know `max_completion_tokens` would ignore it and
- * overrun the hold, so the cap is spelled as each one reads it; `either` passes what the client wrote. One that knows no
- * `n`, or ignores it, is asked for one choice at a time.
+ * overrun the hold, so the cap is spelled as each vendor reads it; `either` passes what the client wrote. A vendor that
+ * does not know `n`, or ignores it, is asked for one choice at a time.
  */
 export const dialects: readonly Dialect[] = [
   {
@@ -31,7 +31,7 @@ export const dialects: readonly Dialect[] = [
     speech: 'common',
     video: openaiVideo,
   },
-  // Its v1 API, at a resource of the operator's own: `https://{resource}.openai.azure.com/openai/v1`, which a channel of
+  // Azure's v1 API at the operator's own resource: `https://{resource}.openai.azure.com/openai/v1`, which a channel of
   // this vendor gives as its `baseUrl`. A model is called by the name of its deployment.
   {
     id: 'azure',
@@ -127,8 +127,8 @@ export const dialects: readonly Dialect[] = [
     embeddings: {},
     speech: 'common',
   },
-  // The international address: the catalogue's dollar prices are its prices. The older name of the cap bounds the words alone
-  // with most of its models, whatever they think before.
+  // The international address, because the catalogue's dollar prices are its prices. With most of its models
+  // `max_tokens` bounds only the visible answer, and not the reasoning before it.
   {
     id: 'dashscope',
     choicesMax: 1,
@@ -210,7 +210,7 @@ export const dialects: readonly Dialect[] = [
   { id: 'llamacpp', instructions: 'first', baseUrl: 'http://127.0.0.1:8080/v1', local: true, embeddings: {} },
 ]
 
-/** Anything else that speaks the common protocol: a channel of this vendor gives its own `baseUrl`. */
+/** Any other server that speaks the common protocol: a channel of this vendor gives its own `baseUrl`. */
 export const anyDialect: Dialect = {
   id: 'compatible',
   instructions: 'first',

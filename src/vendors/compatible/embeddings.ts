@@ -6,15 +6,15 @@ import type { Adapter } from '../vendor.ts'
 import { jsonCallAt, type Reach } from '../json-call.ts'
 import { statusInside } from './explain.ts'
 
-/** What a vendor of the common protocol takes on its path for embeddings, beside texts and numbers back. */
+/** What a vendor of the common protocol takes for embeddings, beyond texts as input and numbers as output. */
 export type EmbeddingsDialect = {
-  /** Inputs as tokens. */
+  /** Takes inputs as tokens. */
   readonly tokens?: true
-  /** `encoding_format: base64`, a quarter of the bytes and far quicker to read; without it we ask for numbers. */
+  /** Takes `encoding_format: base64`, which is a quarter of the bytes and far quicker to read than numbers. */
   readonly base64?: true
 }
 
-/** Embeddings in the common protocol, which the client speaks too: what we do not know goes on. */
+/** Embeddings in the common protocol. The client speaks it too, so fields that we do not know pass on. */
 export function embeddingsAt(reach: Reach, dialect: EmbeddingsDialect): Adapter<EmbeddingsAsk, EmbeddingsAnswer> {
   const form: EmbeddingsForm = {
     takesTokens: dialect.tokens ?? false,
@@ -32,7 +32,7 @@ export function embeddingsAt(reach: Reach, dialect: EmbeddingsDialect): Adapter<
     read(answer) {
       const { data, usage } = objectIn(answer)
       const items = objectsIn(data)
-      // Vendors number them, in order or not; one that does not has them in order.
+      // A vendor that numbers the items may send them in any order; one that does not sends them in order.
       const isNumbered = items.every(({ index }) => typeof index === 'number')
       const ordered = isNumbered ? items.toSorted((a, b) => Number(a['index']) - Number(b['index'])) : items
       const { prompt_tokens: prompt, total_tokens: total } = objectIn(usage)

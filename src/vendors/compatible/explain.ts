@@ -9,28 +9,28 @@ import { failureIn } from '../../wire/openai/chat-answer.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
-/** Codes by which vendors say, under several statuses, that the operator's account has run dry. */
+/** Codes of vendors for an operator's account that is out of credit; they come with several statuses. */
 const outOfCredit =
   /insufficient_quota|exceeded_current_quota|credit_balance|billing_hard_limit|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded/i
-// xAI refuses a key with a 400. From its beginning on: what is said of a request may repeat words of its own.
+// xAI refuses a key with a 400. Matched from the beginning, because other messages may quote the client's own words.
 const refusedKey = /^(?:incorrect|invalid) api key\b/i
-// One model that the account does not have, some of them under the status of a refused key: the others it has. So it is
-// where it has had all that is free of one, or all that its owner allows.
+// The account lacks one model and has others, although some vendors say so with the status of a refused key. The same
+// holds for a model whose free quota, or the limit that the account's owner set, is used up.
 const unknownModel =
   /model_not_found|ModelNotOpen|ServiceNotOpen|InvalidEndpoint|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased|FreeTierOnly|SetLimitExceeded|OperationDenied\.InvalidState/i
-// OpenAI has no code for models that an organization has to be verified for, nor for a key that is for some kinds alone.
+// OpenAI has no code for a model that needs a verified organization, nor for a key limited to some kinds of models.
 const closedModel = /organization must be verified to use the model|missing scopes: api\./i
-// OpenRouter, xAI and others refuse what was said with the status of a refused key, which a customer must not lay to rest.
-// What they say of an account that is flagged or violates their terms is the operator's affair still.
+// OpenRouter, xAI and others refuse a prompt with the status of a refused key, but no customer's prompt may rest the
+// credential. What they say of an account that is flagged or violates their terms stays the operator's affair.
 const refusedWords =
   /\brequires moderation|\b(?:input|prompt|content|message|request)s? (?:was|were|is|are|has been) (?:flagged|moderated|blocked)|content[ _]?(?:policy|filter)|content violates|safety_check|guardrail|prompt injection/i
 
-// A thought that OpenAI encrypted for another account of the operator's, which that one can read.
+// Reasoning that OpenAI encrypted for another account of the operator; a channel of that account can still read it.
 const anothersThought = /invalid_encrypted_content/
 
 /**
- * A common-protocol vendor's refusal. What is the request's fault passes on as it came; what is the operator's fault
- * (a bad key, no credit, a model the account does not have) is ours to answer for.
+ * Judges the refusal of a vendor of the common protocol. What is the request's fault passes on as it came; what is the
+ * operator's fault (a bad key, no credit, a model the account lacks) is answered as an upstream failure.
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { status } = response
@@ -39,7 +39,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
 
   const isOfWords = status === 403 && refusedWords.test(`${code} ${said}`)
   const isOfKey = [401, 402, 403].includes(status) || (status === 400 && refusedKey.test(said))
-  // Only there: what is said of a request may repeat words of its own.
+  // The message is matched only beside the status of a refused key, because others may quote the client's own words.
   const isOfModel = unknownModel.test(code) || (isOfKey && closedModel.test(said))
   if (outOfCredit.test(code) || (isOfKey && !isOfWords && !isOfModel)) return keyRefused()
   if (status === 404 || isOfModel) return vendorFailed()
@@ -48,7 +48,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   if (status >= 400 && status < 500 && (error !== undefined || said !== '')) {
     const body = withoutSecrets(response.body, secrets)
     const message = withoutSecrets(said || 'The request was refused.', secrets)
-    // A body in a shape of the vendor's own is put into words of the common protocol; its status and message stay.
+    // A body in the vendor's own shape is rewritten in the common protocol's; its status and message stay.
     const protocol = textIn(error?.['message']) === '' ? 'none' : 'openai'
     return {
       error: new GatewayError('upstream-rejected', message, { refusal: { protocol, status, body } }),
@@ -58,11 +58,11 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   return status === 413 ? tooLarge() : vendorFailed()
 }
 
-// Longer than any refusal: what has a picture or many vectors in it is not read once more to look for one.
+// Longer than any refusal, so that a body with an image or many vectors is not parsed once more to look for one.
 const refusalBytesMax = 65_536
 const errorKey = Buffer.from('"error"')
 
-/** A vendor may say no under a good status (OpenRouter): the one that it has elsewhere, where its words tell it. */
+/** A vendor may refuse with a 2xx status (OpenRouter): gives the status that the error stands for, 200 without one. */
 export function statusInside(body: Uint8Array): number {
   const mayRefuse = body.length <= refusalBytesMax && indexOfBytes(body, errorKey) !== -1
   const json = mayRefuse ? parseLoosely(decodeUtf8(body)) : undefined
@@ -74,7 +74,7 @@ function textOf(value: Json | undefined): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** The common protocol's error object where there is one; else only words: in `message` or `detail`, or xAI's `error` as a text. */
+/** The common protocol's error object or, without one, a message: in `message`, `detail`, or xAI's `error` text. */
 function readRefusal(body: string): { error: JsonObject | undefined; message: string } {
   const json = parseLoosely(body)
   if (!isObject(json)) return { error: undefined, message: '' }
@@ -83,7 +83,7 @@ function readRefusal(body: string): { error: JsonObject | undefined; message: st
   return { error: undefined, message: textOf(error) || wordsIn(message) || wordsIn(detail) }
 }
 
-/** A sentence, alone or inside of an object; or a list of fields with what is wrong with each, as FastAPI writes it (Mistral). */
+/** A sentence, alone or in an object; or FastAPI's list of fields and what is wrong with each (Mistral). */
 function wordsIn(value: Json | undefined): string {
   const said = isObject(value) ? (value['detail'] ?? value['message']) : value
   return Array.isArray(said) ? objectsIn(said).map(writeField).join('; ') : textOf(said)

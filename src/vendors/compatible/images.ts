@@ -10,10 +10,10 @@ import { linkOrData, looksOf, measure, pictureOf, pictureStep } from '../picture
 import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
 import { statusInside } from './explain.ts'
 
-/** `common`: the fields of the common protocol and no others. `any`: nobody knows, so what the client wrote goes on. */
+/** `common`: only the common protocol's fields. `any`: its fields are unknown, so what the client wrote passes on. */
 type Fields = 'common' | 'any'
 
-/** Pictures of vendors that speak the common protocol. */
+/** Images of vendors that speak the common protocol. */
 export function imagesAt(reach: Reach, fields: Fields): Adapter<ImagesAsk, ImagesAnswer> {
   const callWith = (body: JsonObject, context: CallContext): Call =>
     jsonCallAt(reach, '/images/generations', body, context)
@@ -26,7 +26,7 @@ export function imagesAt(reach: Reach, fields: Fields): Adapter<ImagesAsk, Image
   }
 }
 
-/** Edits are a form of files. What the client called them and said of them stays behind: heads were read, names are ours. */
+/** Edits are a multipart form. The client's file names and types are dropped: headers were read, and names are ours. */
 export function editsAt(reach: Reach): Adapter<EditsAsk, ImagesAnswer> {
   const callWith = (ask: EditsAsk, context: CallContext, stream: JsonObject): Call => {
     const { url, headers } = reach('/images/edits', context)
@@ -57,22 +57,22 @@ function step(ask: PictureAsk, call: Call, references: number): Step<ImagesAnswe
 
 const gatewaysOwn = ['stream', 'partial_images', 'response_format', 'quality', 'image']
 const notEdited: ReadonlySet<string> = new Set([...gatewaysOwn, 'background'])
-/** OpenAI answers a field that it does not know with a 400, and the client may not know whose model it asked. */
+/** OpenAI answers an unknown field with a 400, and a client may not know which vendor's model it asked for. */
 const othersOwn = ['negative_prompt', 'seed', 'watermark', 'prompt_extend']
-/** Its older models, which write pictures in one way, have none of these either. */
+/** OpenAI's older models, which have a single output format, do not know these either. */
 const newersOwn = ['output_compression', 'background', 'moderation']
 
-/** The client's own body, but for the values that are the gateway's; of the native form, only what this one has. */
+/** The client's own body, except for values that the gateway sets; of the native form, only what this form has. */
 function writeAsk(ask: ImagesAsk, context: CallContext, fields: Fields): JsonObject {
   const shared = settingsOf(ask, context)
   const prompt = promptWithAvoided(ask)
   if (ask.form === 'native') return { ...shared, prompt }
   const notPassed = fields === 'any' ? [...gatewaysOwn] : [...gatewaysOwn, ...othersOwn]
-  // Who writes pictures in one way has no field to choose it.
+  // A model with a single output format has no field to choose it.
   const isOneWay = ask.limits.formats?.length === 1
   if (isOneWay) notPassed.push('output_format')
   if (isOneWay && fields === 'common') notPassed.push(...newersOwn)
-  // OpenAI's older models have no field for much that may be null.
+  // Nulls are dropped, because OpenAI's older models do not know many of the fields that may be null.
   const written = withoutNull(without(ask.written, new Set(notPassed)))
   const image = ask.references.map(({ media }) => linkOrData(media))
   return {
@@ -100,7 +100,7 @@ function settingsOf(ask: PictureAsk, context: CallContext): JsonObject {
     const value = written[label]
     if (typeof value === 'string') named[label] = context.namespaced(value)
   }
-  // Where the price depends on the size, the vendor's own idea of a default must not count.
+  // Where the price depends on the size, it is always sent, so that the vendor's own default does not decide.
   const isAsked = written['prompt'] === undefined || typeof written['size'] === 'string'
   const saysSize = size !== undefined && (isAsked || sold === 'pieces')
   return {
@@ -108,7 +108,7 @@ function settingsOf(ask: PictureAsk, context: CallContext): JsonObject {
     ...named,
     ...(saysSize && { size }),
     ...(quality !== undefined && { quality }),
-    // A link of these vendors works for an hour; ours, to the same bytes, for the day that is promised.
+    // A link of these vendors works for an hour, so bytes are asked for: our own link works for the promised day.
     ...(!limits.alwaysBytes && { response_format: 'b64_json' }),
   }
 }

@@ -10,17 +10,17 @@ import { writeAsk } from '../../wire/responses/write-ask.ts'
 import { jsonCallAt, type Reach } from '../json-call.ts'
 import type { AskedModel, Call, CallContext, ChatAdapter } from '../vendor.ts'
 
-// The vendor refuses a smaller cap in this protocol, and in chat it does not.
+// The vendor refuses a smaller output cap in this protocol, but not in chat completions.
 const outputTokensMin = 16
 
 // Models that are not served on chat completions at all.
 const onlyHere = /^(?:gpt-5[\w.-]*-(?:codex|pro)|o\d-pro|codex-)\b/
-// To these, chat completions refuse tools beside the effort that they have by themselves, too.
+// With these, chat completions refuse tools even where the client gives no effort, because they think by default.
 const thinksByItself = /^gpt-(?:5\.(?:[6-9]|\d{2})|[6-9])/
 
 /**
- * The newer protocol of OpenAI, for models that think: there they do so beside tools, their thoughts can be shown and sent
- * back, and clients of the same protocol are understood in their own words.
+ * OpenAI's newer protocol, for models that think: in it they can think and use tools at once, their reasoning can be
+ * shown and sent back, and clients of the same protocol are passed through.
  */
 export function responsesAt(reach: Reach): NonNullable<ChatAdapter['other']> {
   function callWith(body: string, context: CallContext): Call {
@@ -50,7 +50,7 @@ function serves(ask: ChatAsk, { upstreamModel, reasoning }: AskedModel): boolean
   return ask.protocol !== 'openai' || isRefusedInChat(ask, upstreamModel)
 }
 
-/** A client of chat completions is passed on there, unless the vendor would send it here or takes it here alone. */
+/** An ask in chat completions stays there, unless the vendor would refuse it there or takes it only in `/responses`. */
 function isRefusedInChat({ native }: ChatAsk, upstreamModel: string): boolean {
   const { tools, reasoning_effort: effort, messages } = native
   const functions = itemsIn(tools).filter((tool) => isObject(tool) && tool['type'] === 'function')
@@ -62,15 +62,15 @@ function isRefusedInChat({ native }: ChatAsk, upstreamModel: string): boolean {
     : thinksByItself.test(upstreamModel)
 }
 
-/** Whether it is a result with more than words. */
+/** Whether the message is a tool result with more than text. */
 function showsMore(message: Json): boolean {
   const { role, content } = objectIn(message)
   return role === 'tool' && itemsIn(content).some((part) => objectIn(part)['type'] !== 'text')
 }
 
-/** An organization that the vendor has not verified is not shown what models think, and refused whatever asks for it. */
+/** OpenAI shows no reasoning to an organization it has not verified, and refuses every request that asks for it. */
 function hidesThoughts({ message, details }: GatewayError): boolean {
   const { param } = objectIn(objectIn(parseLoosely(details.refusal?.body ?? ''))['error'])
-  // From its beginning on: what is said of a request may repeat words of its own.
+  // Matched from the beginning, because a message about a request may quote the client's own words.
   return param === 'reasoning.summary' && message.startsWith('Your organization must be verified')
 }

@@ -6,7 +6,7 @@ import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { SoundReader, SpeechAdapter } from '../vendor.ts'
 import { jsonCallAt, type Reach } from '../json-call.ts'
 
-/** Speech in the common protocol: bare sound, or events where only those tell what was used. */
+/** Speech in the common protocol: bare audio, or events where only those report the usage. */
 export function speechAt(reach: Reach): SpeechAdapter {
   return {
     say(ask, piece, context) {
@@ -30,27 +30,27 @@ export function speechAt(reach: Reach): SpeechAdapter {
   }
 }
 
-/** What the vendor is asked for: the client's format where it has it, else sound that can be made into it. */
+/** The format to ask for: the client's where the vendor has it, otherwise one that can be converted into it. */
 function formFor({ format, limits: { formats } }: SpeechAsk): { format: string; form: SoundForm } {
   const isMade = formats.includes(format)
-  // The head of a wav says its length, which a stream does not know: it is read, and written anew.
+  // A wav header holds the length, which a stream does not know yet, so the header is read and written anew.
   if (isMade && format !== 'wav' && format !== 'pcm') return { format, form: { kind: 'ready' } }
   if (format !== 'pcm' && formats.includes('wav')) return { format: 'wav', form: { kind: 'wav' } }
   return { format: 'pcm', form: { kind: 'pcm', rate: commonRate } }
 }
 
-/** Of the common protocol's bare samples. */
+/** The sample rate of the common protocol's `pcm`. */
 export const commonRate = 24_000
 
-/** The body is the sound, and its end is the end. Nothing is told of usage, and a count of ours is not the vendor's. */
+/** The body is the audio, and ends with it. It reports no usage, and a count of ours would not be the vendor's. */
 export function bareReader(form: SoundForm): SoundReader {
   return { form, usage: undefined, ended: true, refusal: undefined, read: (bytes) => bytes }
 }
 
-// A second of bare samples is 64 KiB as base64; a vendor that does not split its sound sends minutes at once.
+// A second of raw samples is 64 KiB in base64; a vendor that does not split its audio sends minutes at once.
 export const soundEventBytesMax = 64 * 1024 * 1024
 
-/** `speech.audio.delta` with a piece of sound each, and `speech.audio.done` with the usage. */
+/** Reads `speech.audio.delta` events, each with a piece of audio, and `speech.audio.done` with the usage. */
 class EventReader implements SoundReader {
   readonly form: SoundForm
   readonly refusal = undefined

@@ -2,7 +2,7 @@ import type { Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 import { speech } from './speech.ts'
 
-/** ElevenLabs: speech alone, in words of its own. */
+/** ElevenLabs: speech only, in its own protocol. */
 export const elevenlabs: Vendor = {
   id: 'elevenlabs',
   baseUrl: 'https://api.elevenlabs.io',

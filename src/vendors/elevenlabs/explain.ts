@@ -3,8 +3,8 @@ import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
 /**
- * Its words, by the statuses that they have elsewhere: it has used several for the same word. What is said of a voice is
- * the client's affair, also where the operator's plan does not have it: no key is to rest for that.
+ * ElevenLabs' error words and the statuses that they stand for, because it has used several statuses for the same word.
+ * An error about a voice is the client's affair and rests no credential, even where the operator's plan lacks it.
  */
 const statuses: ReadonlyMap<string, number> = new Map([
   ['quota_exceeded', 402],
@@ -29,7 +29,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const { detail } = objectIn(parseLoosely(response.body))
   const { status: word, code } = objectIn(detail)
   const known = statuses.get(textIn(word)) ?? statuses.get(textIn(code))
-  // What failed within is not made a refusal by a word.
+  // A 5xx stays a failure of the vendor, whatever the word.
   const status = response.status < 500 ? (known ?? response.status) : response.status
   return explainCommon({ ...response, status }, secrets)
 }

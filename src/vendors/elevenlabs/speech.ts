@@ -6,7 +6,7 @@ import { bareReader, commonRate } from '../compatible/speech.ts'
 import { jsonCall } from '../json-call.ts'
 import type { Responded, SpeechAdapter } from '../vendor.ts'
 
-/** Sound as it is made; the voice is a part of the address, the format of the query. */
+/** Audio as it is made; the voice is a part of the path, the format of the query. */
 export const speech: SpeechAdapter = {
   say(ask, piece, context) {
     const { output, form } = formFor(ask)
@@ -14,7 +14,7 @@ export const speech: SpeechAdapter = {
     const body = {
       text: piece,
       model_id: context.upstreamModel,
-      // They take the place of those that its owner has given the voice: not sent for nothing.
+      // These replace the settings that the owner gave the voice, so they are sent only where the client gives a speed.
       ...(ask.speed !== undefined && { voice_settings: { speed: ask.speed } }),
     }
     return {
@@ -24,13 +24,13 @@ export const speech: SpeechAdapter = {
   },
 }
 
-/** The best that every plan has. */
+/** The best quality that every plan includes. */
 function formFor({ format }: SpeechAsk): { output: string; form: SoundForm } {
   if (format === 'mp3') return { output: 'mp3_44100_128', form: { kind: 'ready' } }
   return { output: `pcm_${commonRate}`, form: { kind: 'pcm', rate: commonRate } }
 }
 
-/** The vendor judges which ids are voices; what is no id at all would lead to another address. */
+/** The vendor decides which ids are voices, but a value that is no id at all would lead to another URL. */
 function voiceIn({ voice = '' }: SpeechAsk): string {
   if (/^\w+$/.test(voice)) return voice
   throw badRequest(
@@ -40,7 +40,7 @@ function voiceIn({ voice = '' }: SpeechAsk): string {
   )
 }
 
-/** What it takes for the text, by either of the names that this has had. */
+/** The characters that the vendor charges for, in either of the headers that it has used for them. */
 function usageIn(header: Responded['header']): Usage | undefined {
   const told = header('character-cost') ?? header('x-character-count') ?? ''
   return /^\d+$/.test(told) ? { character: countIn(Number(told)) } : undefined

@@ -19,8 +19,7 @@ const outOfCredit =
 
 /**
  * Judges Google's refusal. What is the request's fault passes on; what is the operator's fault (a bad key, which comes
- * as a 400, a closed region, no credit, a missing model) is answered as an upstream failure, without the vendor's
- * words.
+ * as a 400, a closed region, no credit, a missing model) is answered as an upstream failure, without Google's words.
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { status } = response

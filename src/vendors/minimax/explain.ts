@@ -4,7 +4,7 @@ import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
-/** The numbers that are known of its errors. */
+/** The known error numbers of MiniMax. */
 export const numbers = {
   rate: 1002,
   key: 1004,
@@ -22,7 +22,7 @@ export const numbers = {
   wrongVoice: 20132,
 } as const
 
-/** Under which statuses others say the same. */
+/** The statuses that these errors stand for. */
 const statuses: Readonly<Record<number, number>> = {
   [numbers.rate]: 429,
   [numbers.key]: 401,
@@ -30,32 +30,32 @@ const statuses: Readonly<Record<number, number>> = {
   [numbers.input]: 400,
   [numbers.output]: 400,
   [numbers.connections]: 429,
-  // Too much of a text is nothing that could be said.
+  // Too many invisible characters, which cannot be spoken.
   [numbers.invisible]: 400,
   [numbers.parameter]: 400,
   [numbers.foreignVoice]: 400,
   [numbers.growth]: 429,
-  // Of the other region, most often.
+  // Most often a key of the vendor's other region.
   [numbers.unknownKey]: 401,
   [numbers.voice]: 400,
   [numbers.wrongVoice]: 400,
-  // What a plan has for hours is used up.
+  // The plan's quota for some hours is used up.
   [numbers.plan]: 402,
 }
 
-/** What stands beside every answer in its own protocol; a number other than zero is an error, whatever the status says. */
+/** `base_resp` is in every response of MiniMax's own protocol; any number but zero is an error, whatever the status. */
 export function baseIn(json: Json | undefined): { readonly code: number; readonly message: string } {
   const { status_code: code, status_msg: message } = objectIn(objectIn(json)['base_resp'])
   return { code: typeof code === 'number' ? code : 0, message: textIn(message) }
 }
 
-/** The status that an error has elsewhere; a number that nobody knows may stand for a task that was begun. */
+/** The status that an error stands for; an unknown number becomes a 500, because the task may have been created. */
 export function statusOf(json: JsonObject): number | undefined {
   const { code } = baseIn(json)
   return code === 0 ? undefined : (statuses[code] ?? 500)
 }
 
-/** MiniMax speaks two protocols, and refuses in the one that it was asked in: its own has a number and no error object. */
+/** MiniMax speaks two protocols and refuses in the one it was called in: its own has a number and no error object. */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const json = objectIn(parseLoosely(response.body))
   const { code, message } = baseIn(json)

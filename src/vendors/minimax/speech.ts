@@ -7,7 +7,7 @@ import { bearer, jsonCall } from '../json-call.ts'
 import type { SoundReader, SpeechAdapter } from '../vendor.ts'
 import { statusOf } from './explain.ts'
 
-/** MiniMax's speech, in its own protocol and as events: sound in hexadecimal digits, as it is made. */
+/** MiniMax's speech, in its own protocol and as events: audio in hexadecimal digits, as it is made. */
 export const speech: SpeechAdapter = {
   say(ask, piece, context) {
     const form = formFor(ask)
@@ -15,7 +15,7 @@ export const speech: SpeechAdapter = {
       model: context.upstreamModel,
       text: piece,
       stream: true,
-      // The last event would have the whole sound once more.
+      // Otherwise the last event repeats the whole audio.
       stream_options: { exclude_aggregated_audio: true },
       voice_setting: { voice_id: ask.voice, speed: ask.speed },
       audio_setting:
@@ -29,12 +29,12 @@ export const speech: SpeechAdapter = {
   },
 }
 
-/** It has no wav in a stream, whatever its catalogue says. */
+/** MiniMax streams no wav, whatever the catalogue lists, so a wav is made from raw samples. */
 function formFor({ format }: SpeechAsk): SoundForm {
   return format === 'wav' || format === 'pcm' ? { kind: 'pcm', rate: commonRate } : { kind: 'ready' }
 }
 
-/** Of what an event has: `1` a piece of the sound, `2` the end of it. */
+/** The `status` of an event: 1 is a piece of the audio, 2 its end. */
 const complete = 2
 
 class EventReader implements SoundReader {
@@ -53,7 +53,7 @@ class EventReader implements SoundReader {
     return Buffer.concat(this.#splitter.push(bytes).map((event) => this.#take(event)))
   }
 
-  /** What it refuses before it begins is no event, but one object. */
+  /** A refusal before the stream begins is no event, but one JSON object. */
   statusOf(body: string): number | undefined {
     return statusOf(objectIn(parseLoosely(body)))
   }
@@ -70,7 +70,7 @@ class EventReader implements SoundReader {
     const { usage_characters: characters } = objectIn(json['extra_info'])
     if (typeof characters === 'number') this.usage = { character: countIn(characters) }
     if (stage === complete) this.ended = true
-    // A server that does not know how to leave the whole out of the end repeats it there.
+    // A server that does not know `exclude_aggregated_audio` repeats the whole audio at the end.
     if (stage === complete && this.#hasSound) return new Uint8Array()
     const sound = Buffer.from(textIn(audio), 'hex')
     this.#hasSound ||= sound.length > 0

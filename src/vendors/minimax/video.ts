@@ -19,9 +19,9 @@ const words: StateWords = {
 }
 
 /**
- * Hailuo, in the first version of its protocol: errors come under good statuses, and a film that was made is a file, whose
- * address has to be asked for. It keeps no list and takes no reference, so what is in doubt stays so; it cannot be stopped.
- * It would call back, but only whoever answers a challenge first, of which nobody has seen one: it is polled.
+ * Hailuo, in version 1 of its protocol: errors come with 2xx statuses, and a finished video is a file whose URL has to
+ * be asked for. The vendor has no list and takes no reference, so a task in doubt stays in doubt, and it cannot stop a
+ * task. It calls back only a server that has answered a challenge, whose form we have not seen, so tasks are polled.
  */
 export const video: VideoAdapter = {
   create(ask, context) {
@@ -32,13 +32,13 @@ export const video: VideoAdapter = {
     const json = objectOf(response)
     const errorStatus = statusOf(json)
     const { task_id: id } = json
-    // Beside an error there may be an id without a character.
+    // An error may come with an empty id.
     return errorStatus !== undefined && textIn(id) === '' ? { errorStatus } : idIn(id)
   },
 
   statusOf(response) {
     const json = jsonIn(response)
-    // What failed has its reason in the same place as a question that was refused, and a word for its state.
+    // A failed task has its reason where a refused poll has its error, but also has a word for its state.
     const isRefused = response.status === 200 && textIn(json['status']) === ''
     return (isRefused ? statusOf(json) : undefined) ?? response.status
   },
@@ -59,7 +59,7 @@ export const video: VideoAdapter = {
         code: isFiltered ? 'content_filtered' : 'upstream_failed',
         message: code === 0 ? '' : message,
       },
-      // It is billed as it was asked for.
+      // Hailuo is billed by what was asked for.
       used: { video: { seconds, resolution, sound } },
     })
   },
@@ -74,7 +74,7 @@ export const video: VideoAdapter = {
       if (baseIn(json).code !== 0) throw unexpected()
       const videoUrl = textIn(objectIn(json['file'])['download_url'])
       if (videoUrl === '') return undefined
-      // A picture has a shape of its own.
+      // A video from an image has the aspect ratio of the image.
       return { videoUrl, needsKey: false, seconds, resolution, ...(kind === 't2v' && { ratio }) }
     },
   },
@@ -89,14 +89,14 @@ function jsonIn({ body }: Responded): JsonObject {
   return objectIn(parseLoosely(decodeUtf8(body)))
 }
 
-/** A question about a task has one parameter: where that is wrong, there is no such task. */
+/** A poll has one parameter, the task's id: where the vendor calls a parameter wrong, there is no such task. */
 function isUnknown(response: Answered): boolean {
   if (response.status === 404) return true
   const json = jsonIn(response)
   return response.status <= 400 && textIn(json['status']) === '' && baseIn(json).code === numbers.parameter
 }
 
-/** Words of other families, ours, and what is written below. */
+/** Not passed on as given: parameters of other families, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
   ...seldomKnown,
   'sound',
@@ -130,7 +130,7 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
   }
 }
 
-/** It has no field for these. Left out, they would be paid for and have no effect. */
+/** Hailuo has no field for these. If they were dropped silently, they would be paid for and have no effect. */
 function refuseMissing(ask: VideoAsk): void {
   refuseNegative(ask)
   refuseUnknown(ask, [...seedanceOnly, 'mode', 'shot_type', 'watermark'])
@@ -138,7 +138,7 @@ function refuseMissing(ask: VideoAsk): void {
     throw unsupported('parameters.seed', 'is not supported by this model: it would have no effect.')
 }
 
-/** Whether it may rewrite the prompt, under its own name or the specification's. */
+/** Whether the vendor may rewrite the prompt, under its own name for that or the specification's. */
 function optimizerOf(parameters: JsonObject): Json | undefined {
   const names = ['prompt_optimizer', 'prompt_extend'] as const
   return agreed(

@@ -29,7 +29,7 @@ const words: StateWords = {
   failed: 'failed',
 }
 
-/** Sora: a film is bytes, which need our key. What is over can be deleted, what is not cannot be stopped. */
+/** Sora: a video is bytes that need our credential. A task that is over can be deleted, but an open one not stopped. */
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegative(ask)
@@ -51,9 +51,9 @@ export const video: VideoAdapter = {
   }),
 
   readTask(response, facts) {
-    // What has been deleted is gone at once.
+    // A deleted task is gone at once.
     if (response.status === 404) return lost
-    // What was asked is not kept once the vendor has it, so its echo is not either.
+    // A prompt is not kept once the vendor has it, so the vendor's echo of it is not kept either.
     const { prompt: _prompt, ...record } = goodObjectOf(response)
     const { status: word, error } = record
     if (typeof word !== 'string') throw unexpected()
@@ -67,7 +67,7 @@ export const video: VideoAdapter = {
     })
   },
 
-  // Its list has no references. It is of a project, and so are the answers about a single task: a channel's keys are of one.
+  // The list holds no references of ours. Lists and polls cover one project; a channel's keys are taken to share one.
   find: {
     call: (_, context) => ({
       method: 'GET',
@@ -80,17 +80,17 @@ export const video: VideoAdapter = {
         id: textIn(id),
         createdAt: timeInSeconds(createdAt),
       }))
-      // A list that does not say whether there is more of it may be cut off anywhere.
+      // A list that does not say whether there is more of it may be cut off anywhere, so it proves nothing.
       if (!Array.isArray(data) || typeof more !== 'boolean') return 'unsure'
       return !more || reachesBack(tasks, sought) ? soughtAmong(tasks, sought) : 'unsure'
     },
   },
 }
 
-// The most the vendor gives.
+// The largest page that OpenAI gives.
 const pageSize = 100
 
-/** It refuses any field that it does not know, and has none but those that are written below. */
+/** Sora refuses any field that it does not know, and knows only those that are written below. */
 const taken: ReadonlySet<string> = new Set([...readHere, 'audio', 'sound', 'negative_prompt', 'seed'])
 
 function writeBody(ask: VideoAsk, { upstreamModel }: CallContext): JsonObject {
@@ -107,7 +107,7 @@ function writeBody(ask: VideoAsk, { upstreamModel }: CallContext): JsonObject {
   }
 }
 
-/** The seconds are what it charges, at the price of the size that it made. */
+/** OpenAI charges by the second, at the price of the size that it made. */
 function readUsage({ seconds: told, size }: JsonObject, { resolution, sound }: VideoFacts): Usage | undefined {
   const seconds = secondsIn(told)
   if (seconds === undefined) return undefined

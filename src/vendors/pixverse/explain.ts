@@ -4,11 +4,11 @@ import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
 /**
- * Its numbers, by the statuses that they have elsewhere: from its list of errors, but for those of keys, of pictures that
- * are none, and 500043, which are general knowledge.
+ * PixVerse's error numbers and the statuses that they stand for. They are from its list of errors, except for 500043
+ * and those about keys and about files that are no image, which are general knowledge.
  */
 const statuses: ReadonlyMap<number, number> = new Map([
-  // A key that is over, or that nobody has.
+  // An expired or unknown key.
   [10001, 401],
   [10005, 401],
   [400012, 401],
@@ -16,38 +16,38 @@ const statuses: ReadonlyMap<number, number> = new Map([
   // The credits are used up.
   [500043, 402],
   [500090, 402],
-  // As many films are being made as the plan allows, or as the vendor can make.
+  // As many videos are being made as the plan allows, or as the vendor can make.
   [500044, 429],
   [500069, 429],
-  // What was said or shown is not allowed.
+  // The prompt or an image is not allowed.
   [500052, 400],
   [500054, 400],
   [500063, 400],
-  // A picture that is too large, or none.
+  // An image that is too large, or a file that is no image.
   [500030, 400],
   [500031, 400],
   [500032, 400],
   [500033, 400],
-  // Not there, or deleted.
+  // Unknown or deleted.
   [500008, 404],
   [500064, 404],
 ])
 
 /**
- * What stands beside every answer; a number other than zero is an error, whatever the status says. Of pictures that its
- * moderation holds back it speaks in small letters.
+ * The error fields of a response: a number other than zero is an error, whatever the status. Where moderation holds an
+ * image back, the names of the fields are in lower case.
  */
 function errorIn(json: Json | undefined): { readonly code: number; readonly message: string } {
   const { err_code, err_msg, ErrCode: code = err_code, ErrMsg: message = err_msg } = objectIn(json)
   return { code: typeof code === 'number' ? code : 0, message: textIn(message) }
 }
 
-/** Its numbers that begin with 400 are of parameters, whether they are on the list or not. */
+/** Numbers from 400000 to 400999 are about parameters, whether they are on the list or not. */
 function knownStatusOf(code: number): number | undefined {
   return statuses.get(code) ?? (code >= 400_000 && code < 401_000 ? 400 : undefined)
 }
 
-/** The status that an error has elsewhere; a number that nobody knows may stand for a task that was begun. */
+/** The status that an error stands for; an unknown number becomes a 500, because the task may have been created. */
 export function statusOf(json: Json | undefined): number | undefined {
   const { code } = errorIn(json)
   return code === 0 ? undefined : (knownStatusOf(code) ?? 500)

@@ -2,7 +2,7 @@ import type { Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 import { video } from './video.ts'
 
-/** PixVerse. */
+/** PixVerse: video only, in its own protocol. */
 export const pixverse: Vendor = {
   id: 'pixverse',
   baseUrl: 'https://app-api.pixverse.ai',

@@ -13,7 +13,7 @@ import { statusOf } from './explain.ts'
 
 const moderated = '7'
 
-/** Its states are numbers. */
+/** PixVerse's states are numbers. */
 const words: StateWords = {
   1: 'succeeded',
   5: 'running',
@@ -23,9 +23,9 @@ const words: StateWords = {
 }
 
 /**
- * PixVerse: an order names pictures that were uploaded before. Errors come under good statuses. It keeps no list, so what is
- * in doubt stays so; nobody knows how a task is stopped; and where it calls back is set for an account as a whole, so it is
- * polled.
+ * PixVerse: an order names images that were uploaded before. Errors come with 2xx statuses. The vendor has no list, so
+ * a task in doubt stays in doubt; no way to stop a task is known; and its callback URL is set for a whole account, so
+ * tasks are polled.
  */
 export const video: VideoAdapter = {
   upload: {
@@ -73,7 +73,7 @@ export const video: VideoAdapter = {
           ? { code: 'content_filtered', message: 'The vendor’s moderation held the video back.' }
           : { code: 'upstream_failed', message: 'The vendor could not make the video.' },
       result: readResult(film, facts),
-      // Its record counts nothing: it is billed as it was asked for.
+      // The record counts nothing, so the video is billed by what was asked for.
       used: { video: { seconds, resolution, sound } },
     })
   },
@@ -83,17 +83,17 @@ function root({ baseUrl }: CallContext): string {
   return `${baseUrl}/openapi/v2`
 }
 
-/** Each kind has an address of its own; all tasks are found under one. */
+/** Each kind is ordered at a path of its own; all tasks are polled at one. */
 function pathOf(ask: VideoAsk): string {
   return (['text', 'img', 'transition'] as const)[framesOf(ask).length] ?? 'transition'
 }
 
-/** The first frame, and perhaps the last one. */
+/** The first frame, and the last one where there is one. */
 function framesOf({ media }: VideoAsk): string[] {
   return [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')].filter((url) => url !== undefined)
 }
 
-/** The vendor follows links itself. */
+/** A link is sent as it is, because the vendor follows links itself. */
 function writePicture(url: string): FormData {
   const form = new FormData()
   if (url.startsWith('data:')) {
@@ -104,7 +104,7 @@ function writePicture(url: string): FormData {
   return form
 }
 
-/** Of what an answer made, or the status that its error has elsewhere. */
+/** The id of what was created or, for an error, the status that it stands for. */
 function readId(response: Responded, field: string): string | { readonly errorStatus: number } {
   const json = objectOf(response)
   const errorStatus = statusOf(json)
@@ -112,7 +112,7 @@ function readId(response: Responded, field: string): string | { readonly errorSt
   return errorStatus !== undefined && id === '' ? { errorStatus } : idIn(id)
 }
 
-/** The trace is a UUID; one that comes twice may leave a film unfinished. */
+/** The trace id is a UUID; one that is used twice may leave a video unfinished. */
 function keyed({ credential }: CallContext, trace: string): Record<string, string> {
   const uuid = trace.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
   return { 'api-key': credential, 'ai-trace-id': uuid }
@@ -122,17 +122,17 @@ function digitsOf({ ref }: CallContext): string {
   return ref.replace(/^att_/, '')
 }
 
-/** Each call has another: the moment stands where a reference has the last of its digits. */
+/** Each call needs a trace id of its own: the time replaces the last twelve digits of our reference. */
 function traceAt(context: CallContext, moment: number): string {
   return digitsOf(context).slice(0, -12) + moment.toString(16).padStart(12, '0')
 }
 
-/** Its ids and states are numbers; those who sell it on write them as texts. */
+/** PixVerse's ids and states are numbers; its resellers write them as text. */
 function numberIn(value: Json | undefined): string {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? String(value) : textIn(value)
 }
 
-/** As it was read. */
+/** Undoes `numberIn`. */
 function asNumber(id: string): number | string {
   return Number.isSafeInteger(Number(id)) ? Number(id) : id
 }
@@ -145,13 +145,13 @@ function isUnknown(response: Answered): boolean {
   return response.status === 404 || (response.status === 200 && statusOf(jsonIn(response)) === 404)
 }
 
-/** Those of version 5 and before, which later ones do not have. */
+/** Parameters of version 5 and earlier, which later versions do not have. */
 const former = ['motion_mode', 'camera_movement', 'sound_effect_switch', 'lip_sync_switch', 'lip_sync_tts_switch']
 
-/** Of other families. */
+/** Parameters of other families. */
 const ofOthers = ['mode', 'prompt_extend', 'prompt_optimizer', 'shot_type']
 
-/** Pictures that lie in the operator's own account there. */
+/** Ids of images in the operator's own account at PixVerse. */
 const ofAccount = ['img_id', 'img_ids', 'first_frame_img', 'last_frame_img']
 
 function refuseMissing(ask: VideoAsk): void {
@@ -165,7 +165,7 @@ function refuseMissing(ask: VideoAsk): void {
   for (const name of ['template_id', 'generate_multi_clip_switch']) {
     if (parameters[name]) throw unsupported(`parameters.${name}`, 'is not supported: its price is not known.')
   }
-  // Its own names for what is read elsewhere: what is charged and what is made must not differ.
+  // PixVerse's own names for values that are read from other fields: what is charged and what is made must not differ.
   for (const [name, meant, elsewhere] of [
     ['quality', resolution, 'resolution'],
     ['generate_audio_switch', sound, 'audio'],
@@ -177,7 +177,7 @@ function refuseMissing(ask: VideoAsk): void {
   }
 }
 
-/** Not passed on as it came: what it does not know, ours, and what is written below. */
+/** Not passed on as given: parameters that PixVerse does not know, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
   ...seldomKnown,
   ...ofOthers,
@@ -202,7 +202,7 @@ function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
     prompt,
     ...(negative !== '' && { negative_prompt: negative }),
     ...writeFrames(context),
-    // A first frame has a shape of its own.
+    // A video from a first frame has the aspect ratio of that frame.
     ...(kind !== 'i2v' && { aspect_ratio: ratio }),
     duration: seconds,
     quality: resolution,
@@ -234,7 +234,7 @@ function readResult(film: JsonObject, facts: VideoFacts): VideoResult | undefine
   }
 }
 
-/** What was asked is not kept once the vendor has it, so its echo is not either. */
+/** A prompt is not kept once the vendor has it, so the vendor's echo of it is not kept either. */
 function writeRecord(record: JsonObject, film: JsonObject): JsonObject {
   const { prompt: _prompt, negative_prompt: _negative, ...rest } = film
   return { ...record, Resp: rest }

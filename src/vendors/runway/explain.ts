@@ -2,10 +2,10 @@ import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
-// General knowledge, not verified: an empty account is told with a 400, and by nothing but its words.
+// General knowledge, not verified: an empty account is reported with a 400, and only the message tells.
 const outOfCredit = /\benough credits?\b|\bout of credits?\b|\binsufficient credits?\b/i
 
-/** Every refusal is one sentence in `error`, which the common protocol's reader takes too. */
+/** Every refusal is one sentence in `error`, which the common protocol's reader understands too. */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const said = textIn(objectIn(parseLoosely(response.body))['error'])
   return explainCommon(

@@ -2,7 +2,7 @@ import type { Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 import { video } from './video.ts'
 
-/** Runway. */
+/** Runway: video only, in its own protocol. */
 export const runway: Vendor = {
   id: 'runway',
   baseUrl: 'https://api.dev.runwayml.com',

@@ -24,10 +24,10 @@ const paths = {
   r2v: '/v1/video_to_video',
 } as const satisfies Record<VideoKind, string>
 
-/** Each call names the version of the protocol that it is written in. */
+/** Every call has to name the version of the protocol that it is written in. */
 const version = '2024-11-06'
 
-/** Runway. It lists nothing and takes no name of ours, so a task whose creation is in doubt cannot be found again. */
+/** Runway. It has no list and takes no reference of ours, so a task in doubt cannot be found again. */
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegative(ask)
@@ -43,7 +43,7 @@ export const video: VideoAdapter = {
   poll: (id, context) => taskCall('GET', id, context),
 
   readTask(response, facts) {
-    // What was deleted is gone at once.
+    // A deleted task is gone at once.
     if (response.status === 404) return lost
     const record = goodObjectOf(response)
     const { status: word, failure, failureCode } = record
@@ -77,7 +77,7 @@ function taskCall(method: 'GET' | 'DELETE', id: string, context: CallContext): C
   return { method, url: `${context.baseUrl}/v1/tasks/${encodeURIComponent(id)}`, headers: keyed(context) }
 }
 
-/** Words of other families, ours, and what is written below. */
+/** Not passed on as given: parameters of other families, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
   ...seldomKnown,
   'sound',
@@ -106,7 +106,7 @@ function writeFrame({ media, ratio, seconds }: VideoAsk): JsonObject {
   return { ...(first !== undefined && { promptImage: first }), ratio: runwaySize(ratio) ?? ratio, duration: seconds }
 }
 
-/** What it makes of a film is as long and as wide as that, so it is told of neither. */
+/** A video that is made from another has the length and size of that one, so neither is sent. */
 function writeFilm({ media }: VideoAsk): JsonObject {
   const references = media.flatMap(({ role, url }) => (role === 'reference-image' ? [{ type: 'image', uri: url }] : []))
   return {
@@ -115,12 +115,12 @@ function writeFilm({ media }: VideoAsk): JsonObject {
   }
 }
 
-/** Billed as it was asked for, since its record counts nothing; how long a changed film is, nobody says. */
+/** Billed by what was asked for, because the record counts nothing. How long an edited video is, is not known. */
 function usageOf({ kind, seconds, resolution, sound }: VideoFacts) {
   return kind === 'r2v' ? undefined : { video: { seconds, resolution, sound } }
 }
 
-/** Its list of links has one; should it have more, those would outlive their time in our record. */
+/** The list of links holds one. If it held more, the others would stay in our record after they had expired. */
 function withOneLink(record: JsonObject): JsonObject {
   const { output } = record
   return output === undefined ? record : { ...record, output: itemsIn(output).slice(0, 1) }
@@ -134,7 +134,7 @@ function readResult({ output }: JsonObject, { resolution, ratio, seconds, kind, 
     needsKey: false,
     resolution,
     ...(kind !== 'r2v' && { ratio, seconds }),
-    // It returns none, so the one that it was given has to do.
+    // The record has no seed, so the one that was asked for is shown.
     ...(seed !== undefined && { seed }),
   }
   return result

@@ -4,8 +4,8 @@ import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 
 /**
- * Its words, by the statuses that they have elsewhere. General knowledge, not verified: a word that is not here is judged
- * by the status that it came with.
+ * Vidu's error words and the statuses that they stand for. General knowledge, not verified: a word that is missing here
+ * is judged by the status that it came with.
  */
 const statuses: ReadonlyMap<string, number> = new Map([
   ['CreditInsufficient', 402],
@@ -24,7 +24,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const json = objectIn(parseLoosely(response.body))
   const word = reasonIn(json)
-  // What failed within is not made a refusal by a word.
+  // A 5xx stays a failure of the vendor, whatever the word.
   const status = response.status < 500 ? (statuses.get(word) ?? response.status) : response.status
   const message = textIn(json['message']) || word
   return explainCommon({ ...response, status, ...(message !== '' && { body: JSON.stringify({ message }) }) }, secrets)
@@ -34,7 +34,7 @@ export function reasonIn({ reason, err_code: code }: JsonObject): string {
   return textIn(reason) || textIn(code)
 }
 
-/** What a word comes with where it has a status of its own. */
+/** The status that a word stands for where it came with a 2xx. */
 export function statusOf(word: string): number {
   return statuses.get(word) ?? 500
 }

@@ -17,7 +17,7 @@ const words: StateWords = {
   failed: 'failed',
 }
 
-/** Vidu. A task carries our reference and cannot be found by it, nor is it known how one is stopped. */
+/** Vidu. A task carries our reference but cannot be found by it, and no way to stop one is known. */
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegative(ask)
@@ -53,7 +53,7 @@ export const video: VideoAdapter = {
   },
 }
 
-/** Each kind has an address of its own; all tasks are found under one. */
+/** Each kind is ordered at a path of its own; all tasks are polled at one. */
 function pathOf({ kind, media }: VideoAsk): string {
   if (kind === 't2v') return 'text2video'
   if (kind === 'r2v') return 'reference2video'
@@ -64,7 +64,7 @@ function keyed({ credential }: CallContext): { authorization: string } {
   return { authorization: `Token ${credential}` }
 }
 
-/** Words of other families, ours, and what is written below. */
+/** Not passed on as given: parameters of other families, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
   ...seldomKnown,
   'sound',
@@ -85,7 +85,7 @@ function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
     ...(images.length > 0 && { images }),
     duration: seconds,
     resolution,
-    // A first frame has a shape of its own.
+    // A video from a first frame has the aspect ratio of that frame.
     ...(kind !== 'i2v' && { aspect_ratio: ratio }),
     ...(limits.sound === 'optional' && { audio: sound }),
     ...(seed !== undefined && { seed }),
@@ -94,13 +94,13 @@ function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
   }
 }
 
-/** One list for all: the first frame and perhaps the last one, or the references. */
+/** All images go in one list: the first frame and perhaps the last one, or the references. */
 function imagesOf({ kind, media }: VideoAsk): string[] {
   if (kind === 'r2v') return media.flatMap(({ role, url }) => (role === 'reference-image' ? [url] : []))
   return [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')].filter((url) => url !== undefined)
 }
 
-/** Credits as the vendor counts them; its record says nothing of the film itself. */
+/** Credits as the vendor counts them; its record says nothing about the video itself. */
 function readUsage({ credits }: JsonObject, { seconds, resolution, sound }: VideoFacts): Usage | undefined {
   if (typeof credits !== 'number' || !Number.isSafeInteger(credits) || credits < 0) return undefined
   return { videoToken: countIn(credits), video: { seconds, resolution, sound, inCredits: true } }
@@ -115,14 +115,14 @@ function readResult(film: JsonObject, { kind, seconds, resolution, ratio, seed }
     seconds,
     resolution,
     ...(kind !== 'i2v' && { ratio }),
-    // It returns none, so the one that it was given has to do; at zero it chose one itself.
+    // The record has no seed, so the one that was asked for is shown; for zero the vendor chose one itself.
     ...(seed !== undefined && seed > 0 && { seed }),
   }
 }
 
 /**
- * What was asked is not kept once the vendor has it, so its echo is not either; and links beside the film's own would
- * outlive their time.
+ * A prompt is not kept once the vendor has it, so the vendor's echo of it is not kept either. Links besides the video's
+ * own are dropped, because they would stay in our record after they had expired.
  */
 function writeRecord(record: JsonObject): JsonObject {
   const { prompt: _prompt, images: _images, payload: _payload, creations, ...rest } = record

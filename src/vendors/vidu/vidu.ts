@@ -2,7 +2,7 @@ import type { Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 import { video } from './video.ts'
 
-/** Vidu. */
+/** Vidu: video only, in its own protocol. */
 export const vidu: Vendor = {
   id: 'vidu',
   baseUrl: 'https://api.vidu.com',
