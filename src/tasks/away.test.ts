@@ -152,7 +152,7 @@ eachEngine('video tasks while the database is away', (open) => {
         transport: {
           async send(...call) {
             const answer = await vendor.transport.send(...call)
-            // As if our own commit had taken place, and its answer were lost.
+            // Acts as if our own commit had taken place and its answer had been lost.
             await store.db.updateTable('task').set({ state: 'submitted', upstream_id: 'film_1' }).execute()
             database.queriesLeft = 1
             if (what === 'has') return answer
@@ -228,7 +228,7 @@ eachEngine('video tasks while the database is away', (open) => {
     const { store, database, vendor, world } = await begin({
       transport: {
         send(...call) {
-          // What is committed next is the move.
+          // The next commit is the move to the next vendor.
           if (vendor.tricks.length > 0) database.answersToLose = 1
           return vendor.transport.send(...call)
         },

@@ -21,6 +21,6 @@ test('how long a vendor of videos asks to be left alone is read as of every othe
   expect(toldAfter(() => '20')).toBe(20)
   expect(toldAfter(() => '2.5')).toBe(2.5)
   expect(toldAfter((now) => new Date(now + 120_000).toUTCString())).toBe(120)
-  // Nonsense is as good as nothing, and then it is a second.
+  // An unusable value counts as none, for which the wait is one second.
   expect([toldAfter(() => 'soon'), toldAfter((now) => new Date(now - 120_000).toUTCString())]).toEqual([1, 1])
 })

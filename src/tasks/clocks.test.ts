@@ -39,7 +39,7 @@ afterEach(async () => {
   await (await sharedPostgres()).dropDatabase(url)
 })
 
-/** A node on a machine whose clock is so far ahead of the database's, or behind it. */
+/** A node on a machine whose clock is ahead of the database's by this much, or behind it. */
 async function nodeAhead(name: string, ms: number, vendor: FilmVendor, more: TaskOverrides = {}) {
   const clock = movableClock()
   clock.setBack(-ms)
@@ -65,7 +65,7 @@ test('a node whose clock is minutes ahead does not send what another one is send
   const other = await nodeAhead('node_b', 5 * minute, vendor)
   const ordered = one.world.order()
   await asked.promise
-  // As long as a call may take, by its own clock.
+  // Goes on for as long as a call may take by the other node's own clock.
   for (let looks = 0; looks < 4; looks++) {
     await other.world.tasks.turn()
     await other.world.tasks.idle()

@@ -130,7 +130,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         await world.pass(2 * minute)
         const found = await world.task(id)
         expect(found.state).toBe('submitted')
-        // How far it was set back is as near as two readings, between which a busy machine may do something else.
+        // The distance is measured by two readings of the clock, between which a busy machine may pause.
         expect(Math.abs(sentAt - 60 * minute - found.sentAt)).toBeLessThan(1_000)
       }))
 
@@ -161,7 +161,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
 
     test.each([429, 503])('that meets no room under %i when it is sent once more waits for some', (status) =>
       within(async ({ store, vendor, world }) => {
-        // More often than it would be sent: what its vendor surely did not take does not count.
+        // More refusals than sends are allowed: a send that the vendor surely did not take does not count.
         const refusals = Array.from({ length: 6 }, () => ({ status }))
         vendor.tricks.push('drop', ...refusals)
         const task = await world.order()
@@ -277,12 +277,12 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       await world.pass(80_000)
       expect(await world.task(task.id)).toMatchObject({ lost: 1, sends: 1 })
       isSlow = true
-      // The process sleeps in the middle of a look for longer than its claim lasts.
+      // The process is suspended during a poll for longer than its claim lasts.
       for (const looks of [1, 0]) {
         world.clock.advance(80_000)
         expect(await world.tasks.turn()).toBe(looks)
       }
-      // And somebody starts another one under the same name.
+      // Meanwhile another process starts under the same node name.
       const second = world.node('node_a')
       await second.idle()
       world.clock.advance(80_000)

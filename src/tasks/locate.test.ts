@@ -19,10 +19,10 @@ const minute = 60_000
 
 const times = (count: number, status: number) => Array.from({ length: count }, () => status)
 
-/** As a store of ours that is away, or has no room. */
+/** Fails like our own store when it is away or full. */
 const away = () => Promise.reject(new GatewayError('overloaded', 'Kept results cannot be reached at the moment.'))
 
-/** How often the vendor was asked where a film is. */
+/** How often the vendor was asked for the URL of a video. */
 const questions = ({ calls }: FilmVendor) => calls.filter(({ path }) => path.startsWith('/files/')).length
 
 taskSuite('a film whose record names a file', ({ begin, within }) => {
@@ -130,7 +130,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
           vendor.files.push(503)
           await world.pass(deadlineSeconds * 1000)
           expect(await world.task(task.id)).toMatchObject({ state: 'submitted', failures: 1 })
-          // That it is made is known: a poll that fails now is not the last.
+          // The video is known to be made, so a poll that fails after the deadline is not the last.
           vendor.polls.push(503, 0)
           for (let round = 0; round < 2; round++) await world.pass(minute)
           expect(await world.task(task.id)).toMatchObject({ state: 'submitted', failures: 3 })
@@ -222,7 +222,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
     vendor.become('done')
     for (let seconds = 0; seconds < 120; seconds += 5) await world.pass(5_000)
     expect(fetches).toBeGreaterThanOrEqual(4)
-    // Two at a time, every half a minute.
+    // Two are fetched at a time, every half a minute.
     expect(fetches).toBeLessThanOrEqual(10)
     isAway = false
     for (let seconds = 0; seconds < 60; seconds += 5) await world.pass(5_000)

@@ -24,7 +24,7 @@ async function crowd() {
   const vendor = filmVendor()
   const world = makeTaskWorld(store, { first: vendor })
   const first = await world.order()
-  // Each as the first one, with its own ids and its own task at the vendor.
+  // Copies of the first task, each with its own ids and its own task at the vendor.
   const numbers = sql`(with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count - 1}) select i from n)`
   const hold = store.db.selectFrom('hold').selectAll().where('id', '=', first.holdId)
   const { amount } = await hold.executeTakeFirstOrThrow()
@@ -49,7 +49,7 @@ test('ten thousand open tasks are polled at the vendor’s pace, and spread them
   const polls: number[] = []
   world.clock.advance(10 * 60_000)
   const startedAt = world.clock.monotonic()
-  // The second's worth that had gathered, and then the pace: as many as ninety seconds bear.
+  // The allowance starts with one second's worth, and then grows at the pace for ninety seconds.
   const seconds = 90
   for (let step = 0; step < (seconds * 1000) / stepMs; step++) {
     const before = vendor.calls.length
@@ -64,7 +64,7 @@ test('ten thousand open tasks are polled at the vendor’s pace, and spread them
   const passed = (world.clock.monotonic() - startedAt) / 1000
   expect(total).toBeGreaterThan(passed * perSecond * 0.9)
   expect(total).toBeLessThanOrEqual((passed + 1) * perSecond)
-  // Whoever waited longest comes first: nobody was asked for twice while others still wait.
+  // The longest due come first: no task is polled twice while others still wait.
   expect(Math.max(...[...vendor.tasks.values()].map((task) => task.polls))).toBeLessThanOrEqual(1)
   await world.close()
   await store.close()
@@ -108,7 +108,7 @@ test('a vendor that hangs keeps nobody else’s tasks waiting', async () => {
   for (let i = 0; i < 300; i++) hung.add((await at('first')).upstreamId ?? '')
   const other = await at('second')
   world.clock.advance(minute)
-  // Ten a second: as long as a claim lasts, and no longer.
+  // Ten polls a second start, for less than a claim lasts.
   for (let second = 0; second < 40; second++) {
     await world.tasks.turn()
     world.clock.advance(1_000)
@@ -140,7 +140,7 @@ test('a vendor that is asked too often is asked less, and its key goes on for ev
   film.polls.push(...Array.from({ length: 8 }, () => 429))
   expect(await pollsIn(6_000)).toBe(8)
   expect(chatRoutes()).toBe(1)
-  // The vendor names no time, so it is a second, and what may be asked grows from nothing.
+  // The vendor names no time, so polls wait for one second, and then the allowance grows from zero.
   expect(await pollsIn(500)).toBe(0)
   expect(await pollsIn(1_000)).toBeGreaterThan(0)
   film.polls.push(401)
@@ -186,7 +186,7 @@ test('films that are slow to fetch hold up no look, stay with their node, and ar
   }
   expect(films.map(({ upstreamId }) => pollsOf(upstreamId))).toEqual(films.map(() => 1))
   expect(pollsOf(running.upstreamId)).toBeGreaterThan(5)
-  // Two of each channel at a time.
+  // At most two of each channel are fetched at a time.
   expect(fetching).toBe(3)
   open()
   await Promise.all([world.tasks.idle(), others.idle()])
@@ -231,7 +231,7 @@ test('tasks that begin together do not stay together', () => {
   const buckets = Map.groupBy(waits, (wait) => Math.floor(wait / 100))
   expect(Math.min(...waits)).toBeGreaterThanOrEqual(pace.firstMs * 0.8)
   expect(Math.max(...waits)).toBeLessThanOrEqual(pace.firstMs * 1.2)
-  // Two seconds of jitter in tenths: none has much more than its share.
+  // Two seconds of jitter in buckets of a tenth: none holds much more than its share.
   expect(Math.max(...[...buckets.values()].map(({ length }) => length))).toBeLessThan((count / 20) * 1.3)
 })
 
@@ -243,7 +243,7 @@ test('waits grow, and have an end', () => {
 })
 
 test('a channel is asked as often as it bears, and what was not used may be used', () => {
-  let at = 1_000 // whole, as no running clock is: what fractions add up to would be a matter of chance
+  let at = 1_000 // a whole number, unlike a running clock, so that no rounding of fractions decides the test
   const allowances = new Allowances({ monotonic: () => at })
   expect(allowances.take('a', 10, 4)).toBe(4)
   expect(allowances.take('a', 10, 100)).toBe(6)

@@ -16,7 +16,7 @@ const idsOf = async (store: Store) => {
 const countOf = async (store: Store, table: 'webhook_event' | 'webhook_attempt') =>
   (await store.db.selectFrom(table).select('id').execute()).length
 
-/** The event of a task, delivered. */
+/** Delivers the pending events. */
 async function deliver(store: Store, now: number) {
   const ids = (await eventsOf(store)).filter(({ state }) => state === 'pending').map(({ id }) => id)
   const attempt = { at: now, durationMs: 1, status: 200, why: null, excerpt: null }

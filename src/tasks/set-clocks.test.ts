@@ -9,7 +9,7 @@ taskSuite('clocks that are set', ({ within }) => {
     within(async ({ store, vendor, world }) => {
       const [task, lookedAt] = [await world.order(), await world.order()]
       await world.pass(minute)
-      // As a look leaves it that came to nothing.
+      // The claim that a failed poll leaves behind.
       await put(store, lookedAt.id, { claim_owner: 'node_a', claim_until: world.clock.now() + minute })
       world.clock.setBack(60 * minute)
       vendor.become('done')

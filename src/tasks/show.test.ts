@@ -14,7 +14,7 @@ const done = {
   failure: null,
   facts: { seconds: 5, resolution: '720p' },
   usage: { video: { seconds: 5, resolution: '720p' } },
-  // As vendors have it: links in lists, and lists in them.
+  // Vendors have links in lists, and in lists within those.
   record: {
     note: 'theirs',
     links: ['https://vendor/film', 'https://vendor/frame', 'https://vendor/other'],

@@ -22,7 +22,7 @@ describe('the states of a task', () => {
     expect(before('creating')).toEqual([])
     expect(before('running')).toEqual(['creating', 'submitted'])
     expect(before('succeeded')).toEqual(['creating', 'submitted', 'running'])
-    // What a vendor has taken cannot be refused any more.
+    // A task that a vendor has taken can no longer be refused.
     expect(before('refused')).toEqual(['creating'])
     expect(openStates).toEqual(['creating', 'submitted', 'running'])
   })
@@ -49,7 +49,7 @@ describe("a vendor's news", () => {
     { state: 'submitted', news: { state: 'submitted' }, is: { kind: 'stay', lost: 0 } },
     { state: 'submitted', news: { state: 'running' }, is: { kind: 'run' } },
     { state: 'running', news: { state: 'running' }, is: { kind: 'stay', lost: 0 } },
-    // A vendor that falls back is not followed.
+    // A vendor that goes back to an earlier state is not followed.
     { state: 'running', news: { state: 'submitted' }, is: { kind: 'stay', lost: 0 } },
     { state: 'running', news: { state: 'unknown-word' }, is: { kind: 'stay', lost: 0 } },
     { state: 'submitted', news: { state: 'succeeded', result }, is: { kind: 'end', state: 'succeeded' } },
@@ -79,7 +79,7 @@ describe("a vendor's news", () => {
     { state: 'submitted', news: { state: 'lost' }, is: { kind: 'stay', lost: 1 } },
     { state: 'submitted', lost: 2, news: { state: 'lost' }, is: { kind: 'stay', lost: 3 } },
     { state: 'submitted', lost: 3, news: { state: 'lost' }, is: { failure: { code: 'upstream_task_lost' } } },
-    // Once it is known again, losing it begins anew.
+    // Once the vendor knows the task again, the count starts anew.
     { state: 'submitted', lost: 3, news: { state: 'submitted' }, is: { kind: 'stay', lost: 0 } },
   ]
   test.each(rows)('%#', ({ state, lost, news, is }) => {

@@ -19,7 +19,7 @@ import { thrownBy } from '../../test/support/thrown.ts'
 const reason = new GatewayError('overloaded', 'The gateway is being stopped.')
 
 taskSuite('orders under way when the node stops', ({ begin }) => {
-  /** A vendor that hears everything and says nothing until it is let. */
+  /** A vendor that receives everything and answers nothing until it is released. */
   async function beginSilent(overrides: TaskOverrides = {}) {
     const silence = Promise.withResolvers<void>()
     let heard = 0
@@ -92,7 +92,7 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     expect(heard()).toBe(0)
   })
 
-  /** An order with a link of the client's, at a server that answers so many times and then no more. */
+  /** An order with a link of the client, at a server that answers this many times and then no more. */
   async function beginLinked(answers: number) {
     let heard = 0
     const begun = await begin({
@@ -120,7 +120,7 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     const { vendor, world, ask, heard } = await beginLinked(1)
     vendor.tricks.push('drop')
     const { id } = await world.order({ ask })
-    // A vendor is believed when it has said twice that it never got it.
+    // A vendor is believed once it has said twice that it never got the task.
     await world.pass(usualPace.doubtMs)
     world.clock.advance(2 * usualPace.doubtMs)
     await world.tasks.turn()

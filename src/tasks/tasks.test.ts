@@ -67,7 +67,7 @@ taskSuite('video tasks', ({ begin, within }) => {
   test.each([
     [15, 'platform:loss'],
     [20, 'platform:loss'],
-    // Twice what a hold is for cannot be true, and waits for somebody to find out.
+    // A count worth more than twice the hold is taken for a miscount, whose excess waits in suspense for an operator.
     [21, 'suspense'],
   ])('of %d seconds that a vendor counts, what is beyond the hold of ten goes to %s', (seconds, bearer) =>
     within(async ({ store, vendor, world }) => {
@@ -90,7 +90,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       expect(await attemptsOf(store)).toMatchObject([{ vendor_cost: nano(10n * price.bought) }])
     }))
 
-  // What has no price must not keep a task from its end.
+  // A count without a price must not keep a task from ending.
   test.each([2.5, -3])('so is one of which %d seconds are counted', (seconds) =>
     within(async ({ store, vendor, world }) => {
       vendor.seconds = seconds
@@ -104,7 +104,7 @@ taskSuite('video tasks', ({ begin, within }) => {
   test('and not by all that its hold is for', () =>
     within(async ({ store, vendor, world }) => {
       vendor.counts = false
-      // The hold is for the client's own film too.
+      // The hold also covers the client's input video.
       await world.order({ ask: { ...orderOf().ask, seconds: 4 } })
       vendor.become('done')
       await world.pass(minute)
@@ -129,7 +129,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       }
       const [expiresAt, afterMade] = await expiryOf((now) => now + minute)
       expect(expiresAt).toBe(afterMade)
-      // What cannot be is not believed.
+      // A time before the task was created, or in the future, is not believed.
       for (const wrong of [-minute, 600 * minute]) {
         const [expires, , afterSeen] = await expiryOf((now) => now + wrong)
         expect(Math.abs((expires ?? 0) - afterSeen)).toBeLessThan(minute)
@@ -224,7 +224,7 @@ taskSuite('video tasks', ({ begin, within }) => {
         expect((await world.task(task.id)).failure?.code).toBe('timeout')
         expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
 
-        // Looked at again, it still runs: it may yet be made, and charged.
+        // The next poll finds it still running: it may yet be made and charged, so it stays watched.
         await world.pass(40 * minute)
         expect((await world.task(task.id)).nextPollAt).not.toBeNull()
         vendor.become('done')
@@ -296,7 +296,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       )
       vendor.become('failed')
       world.clock.advance(minute)
-      // A claim that has run out: everybody holds the task, and everybody has the news.
+      // The claims run out, so that every node claims the tasks and hears the news.
       for (let rounds = 0; rounds < 3; rounds++) {
         await Promise.all(nodes.map((node) => node.turn()))
         world.clock.advance(2 * minute)
@@ -355,7 +355,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       await world.tasks.turn()
       await world.tasks.idle()
       expect((await world.task(task.id)).state).toBe('succeeded')
-      // Of a task that is over there is no news.
+      // A hint about a task that is over schedules no poll.
       expect(await world.tasks.hint(token)).toBe('heard')
       expect((await world.task(task.id)).nextPollAt).toBeNull()
     }))

@@ -30,7 +30,7 @@ const names = links.map((link) => `the picture of ${link}`)
 const offers = ['first', 'second'].map((channel) => ({ channel, upstreamModel: `film-${channel}` }))
 const reason = new GatewayError('overloaded', 'The gateway is being stopped.')
 
-/** As `transport`, with something to be done before each call. */
+/** A transport that does `work` before each call. */
 const before = (vendors: () => Transport, work: (path: string) => unknown): Transport => ({
   async send(...call) {
     await work(new URL(call[0].url).pathname)

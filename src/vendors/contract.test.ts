@@ -27,14 +27,14 @@ type Sent = {
 /** What a vendor was sent and answered, as seen on its wire. */
 type Fixture = {
   readonly upstreamModel: string
-  /** For a client of its own protocol; where no client speaks it, for one of the common protocol. */
+  /** The call for a client of the vendor's protocol or, where no client speaks that, of the common protocol. */
   readonly sent: Sent
-  /** For clients of the other protocols, where that differs. */
+  /** The call for clients of the other protocols, where it differs. */
   readonly translated?: Sent
   readonly answer: JsonObject
   /** Raw events, ugly ones too. */
   readonly stream: readonly string[]
-  /** What both of them used. */
+  /** What the answer and the stream used. */
   readonly counts: Readonly<Record<string, number>>
   readonly text: string
   readonly refusals: readonly {
@@ -47,7 +47,7 @@ type Fixture = {
 
 const folder = import.meta.dir
 
-/** `<adapter>/fixtures/<vendor>.json`, beside whichever adapter it is. */
+/** `<adapter>/fixtures/<vendor>.json`, beside the vendor's adapter. */
 function fixtureOf(vendor: string): Fixture | undefined {
   const file = readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -71,7 +71,7 @@ function contextFor({ upstreamModel }: Fixture): CallContext {
   }
 }
 
-/** A protocol that clients speak, and how what they were answered is read again. */
+/** A protocol that clients speak, and how a client reads its answer. */
 type Client = { readonly codec: ChatCodec; readAnswer(body: Uint8Array): Reply; openReader(): ReplyReader }
 const clients: readonly Client[] = [
   { codec: openaiChat, readAnswer: readCompletion, openReader: readCompletionStream },
@@ -124,7 +124,7 @@ test('every vendor has a fixture, and every fixture a vendor', () => {
   expect(named.filter((id) => !vendors.has(id))).toEqual([])
 })
 
-/** The call, and what is known of it: the key stands in one header and nowhere else. */
+/** Checks the call, and that the key is in one header and nowhere else. */
 function expectCall(call: Call | undefined, sent: Sent): void {
   expect(call?.url).toBe(secrets.baseUrl + sent.path)
   expect(JSON.parse(textOfBody(call?.body))).toEqual(sent.body)
@@ -146,7 +146,7 @@ test.each([...vendors.values()].map((vendor) => [vendor.id, vendor] as const))(
   '%s: a key that is over its rate rests for as long as the vendor says',
   (_id, vendor) => {
     const base = { status_code: 1002, status_msg: 'x' }
-    // As each of them says it.
+    // One body in the form of each vendor.
     for (const body of [
       { error: { message: 'x' } },
       { code: 1302, message: 'x' },

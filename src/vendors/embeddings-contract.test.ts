@@ -19,7 +19,7 @@ type Fixture = {
 
 const folder = import.meta.dir
 
-/** Beside its adapter; one that speaks the common protocol and has none of its own has that of any other. */
+/** The fixture beside the vendor's adapter; without one, the common protocol's. */
 function fixtureOf(vendor: string): Fixture | undefined {
   const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
   const paths = [vendor, 'compatible'].flatMap((id) =>
@@ -44,7 +44,7 @@ function calling<Answer>(step: Step<Answer> | undefined) {
   return step
 }
 
-/** Each response as it comes, and then what came of them all. */
+/** Takes each response as it arrives, and gives the step that follows from all of them. */
 function answerOf<Answer>(step: ReturnType<typeof calling<Answer>>, ...bodies: unknown[]): Step<Answer> {
   const responses = bodies.map(respond)
   responses.forEach((response, index) => step.take?.(response, index))
@@ -122,7 +122,7 @@ describe.each(embedding)('%s', (id, vendor, adapter) => {
   test('too few vectors are no answer', () => {
     expect(answerOf(start('Hello'), {})).toMatchObject(noAnswer)
     const step = start('Hello', 'again', 'and again')
-    // What the good one of them used is not forgotten.
+    // What the successful calls used is still counted.
     const used = { usage: { input: fixture.tokens } }
     expect(answerOf(step, fixture.answer, fixture.answer)).toMatchObject({ ...noAnswer, used: [used, used] })
   })

@@ -9,7 +9,7 @@ import { explain as explainDashscope } from './dashscope/explain.ts'
 import { vendors } from './index.ts'
 import type { CallContext, Step } from './vendor.ts'
 
-// The adapters by the vendors' documented answers; each is fed them and says what it makes of them.
+// Feeds each adapter the vendor's documented responses, and checks what it makes of them.
 
 const context: Omit<CallContext, 'upstreamModel'> = {
   baseUrl: 'https://vendor.example',

@@ -23,7 +23,7 @@ test('a film from a picture has that one’s shape: what was asked for is not to
       '9:16',
     ])
   }
-  // Some say it of the film itself.
+  // Some records tell the ratio of the video itself.
   expect(ratioOf('dashscope', wan({ video_duration: 5, video_ratio: '1280*720' }), 'i2v')).toBe('16:9')
   expect(ratioOf('dashscope', wan({ duration: 5, SR: 720, ratio: '4:3' }), 'i2v')).toBe('4:3')
   expect(ratioOf('dashscope', wan({ video_duration: 5, video_ratio: '1108*830' }), 'i2v')).toBeUndefined()
@@ -45,7 +45,7 @@ const minimax = (record: object, code = 0, message = 'success') =>
 const sora = (record: object) =>
   answer({ id: 'video_1', object: 'video', model: 'sora-2', created_at: 1, error: null, ...record })
 
-// As vendors' own pages and public clients show them.
+// The records are as vendors' documentation and public clients show them.
 describe('records', () => {
   const link = 'https://result.example/x.mp4?Expires=1'
   const made = { task_status: 'SUCCEEDED', video_url: link }
@@ -82,7 +82,7 @@ describe('records', () => {
         result: { videoUrl: link, needsKey: false, seconds: 10, resolution: '720p', ratio: '9:16' },
       },
     ],
-    // What was brought is added where only the parts are told, and a zero is no length as long as another field has one.
+    // Input seconds are added where only the parts are given, and a zero is ignored while another field has a length.
     [
       'dashscope',
       wan({ ...made, end_time: '2026-04-02 23:05:00.250' }, { input_video_duration: 5, output_video_duration: 10 }),
@@ -96,7 +96,7 @@ describe('records', () => {
       wan(made, { duration: 0, video_duration: 10, SR: 720 }),
       { used: { video: { seconds: 10 } }, result: { seconds: 10 } },
     ],
-    // 2.5: no tier, only a size; 2.6 out of an SDK: texts, and zeros of other versions; 3.0: fractions.
+    // Wan 2.5: no tier, only a size; 2.6 from an SDK: text, and zeros in fields of other versions; 3.0: fractions.
     [
       'dashscope',
       wan(made, { video_duration: 10, video_ratio: '832*480', video_count: 1 }),
@@ -232,7 +232,7 @@ describe('records', () => {
       minimax({ status: 'Fail' }, 1027, 'no'),
       { state: 'failed', error: { code: 'content_filtered', message: 'no' } },
     ],
-    // Its only parameter is the task.
+    // The only parameter of a poll is the task's id.
     ['minimax', minimax({}, 2013, 'invalid params'), { state: 'lost' }],
     ['minimax', answer({}, 404), { state: 'lost' }],
     ['vidu', answer({ id: 'v', state: 'created', credits: 55 }), { state: 'submitted', word: 'created' }],
@@ -330,7 +330,7 @@ describe('records', () => {
         },
       },
     ],
-    // A size that nobody knows is taken for what was asked.
+    // For an unknown size, what was asked for is taken.
     [
       'openai',
       sora({ status: 'completed', seconds: '4', size: '64x64' }),

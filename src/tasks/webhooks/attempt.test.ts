@@ -20,7 +20,7 @@ test.each<[Partial<WebhookAttempt>, string]>([
   [{ status: 504 }, 'silent'],
   [{ why: 'unreachable' }, 'silent'],
   [{ why: 'too-slow' }, 'silent'],
-  // Nobody was asked: it says nothing of the host.
+  // Nothing was sent, so this says nothing about the host.
   [{ why: 'unsigned' }, 'abandoned'],
   [{ why: 'internal' }, 'abandoned'],
 ])('whether there is anybody, by %j: %s', (how, ending) => {

@@ -9,7 +9,7 @@ function makeGate() {
   const clock = standingClock()
   const gate = new Gate(clock)
   const enter = (host: string, accountId = 'one') => gate.enter({ accountId, host })
-  /** As many as it lets in. */
+  /** Takes every place that the gate gives. */
   const fill = (host: (n: number) => string, accountId = 'one') => {
     const places: Place[] = []
     for (let n = 0; n < 1_000; n++) {
@@ -125,7 +125,7 @@ test('however deliveries come and go, no bound is passed, and at the end nothing
         )
       }
       for (const { place } of inside) place.leave('abandoned')
-      // Whatever was learnt, a host that nobody has named before has all its places.
+      // Whatever the gate has learnt, a new host has all its places.
       const places = Array.from({ length: 12 }, () => gate.enter({ host: 'new', accountId: 'new' }))
       expect(places.filter((place) => place !== undefined)).toHaveLength(10)
     }),

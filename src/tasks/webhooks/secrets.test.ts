@@ -10,7 +10,7 @@ setDefaultTimeout(120_000)
 
 const secret = Buffer.from('an installation secret of enough bytes')
 
-/** A gateway as far as its secrets go, and how many transactions it has begun. */
+/** The secrets of one node, and how many transactions it has begun. */
 function startNode(store: Store) {
   const made = { transactions: 0 }
   const transaction: Store['transaction'] = (work) => {
@@ -21,7 +21,7 @@ function startNode(store: Store) {
   return Object.assign(made, { secrets })
 }
 
-/** A store that keeps the answer to its first question until it is told to give it. */
+/** A store that withholds the result of its first query until it is released. */
 function firstAnswerLate(store: Store): { slow: Store; release: () => void } {
   const released = Promise.withResolvers<void>()
   let asked = 0
@@ -47,7 +47,7 @@ eachEngine('the first secret of an account', (open, place, engine) => {
 
   const newAccount = async () => putAccount(stores[0] as Store)
   const together = <T>(work: (node: (typeof nodes)[number]) => Promise<T>) => Promise.all(nodes.map(work))
-  /** Those that nobody has replaced. */
+  /** The secrets that have not been replaced. */
   const current = async (accountId: string) => {
     const all = stores[0]?.db.selectFrom('webhook_secret').select('id').where('account_id', '=', accountId)
     return all?.where('expires_at', 'is', null).execute()
@@ -98,19 +98,19 @@ eachEngine('the first secret of an account', (open, place, engine) => {
     let passed = 0
     const { secrets } = startNode({ ...store, now: () => store.now() + passed })
     const replace = async (of: string) => {
-      passed++ // of two in one millisecond nobody could say which is the newer
+      passed++ // the order of two secrets made in the same millisecond would be undefined
       return (await secrets.replace(of, 'test')) ?? ''
     }
     const [first, others, second] = [await replace(accountId), await replace(other), await replace(accountId)]
     expect(await secrets.valid(accountId)).toEqual([second, first])
     passed += 23 * 3_600_000
-    // Its day is its own, whatever comes after it.
+    // A replaced secret stays valid for its day, whatever replacements follow.
     const third = await replace(accountId)
     expect(await secrets.valid(accountId)).toEqual([third, second, first])
     passed += 3_600_000
     expect(await secrets.valid(accountId)).toEqual([third, second])
     expect(await current(other)).toHaveLength(1)
-    // Not more of them than a request can carry: the newest stay, and another account's are not counted among them.
+    // At most five stay valid, the newest; the secrets of another account do not count among them.
     const newest: string[] = []
     for (let more = 0; more < 5; more++) newest.unshift(await replace(accountId))
     const another = await replace(other)
@@ -120,7 +120,7 @@ eachEngine('the first secret of an account', (open, place, engine) => {
     expect(await secrets.valid(await newAccount())).toHaveLength(1)
   })
 
-  // On SQLite there is one writer at a time, whoever it is.
+  // SQLite has one writer at a time, so there is nothing to test.
   if (engine === 'postgres') {
     test('is made while something is billed to the account', async () => {
       const accountId = await newAccount()

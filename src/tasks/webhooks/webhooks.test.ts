@@ -47,7 +47,7 @@ eachEngine('webhooks', (open) => {
   function start(more: Partial<WebhookParts> = {}): Webhooks {
     const outside = { resolve: () => Promise.resolve(['127.0.0.1']) }
     const settings = { allowPrivate: false }
-    // The middle of the jitter: waits are as the schedule says.
+    // `random` gives the middle of the jitter, so that waits are as in the schedule.
     const made = openWebhooks({
       store,
       mode: 'sandbox',
@@ -170,7 +170,7 @@ eachEngine('webhooks', (open) => {
     { reply: 429, state: 'pending' },
     { reply: 503, state: 'pending' },
   ])('$reply: $state', async ({ reply, state }) => {
-    // A redirect is an answer like any other, and leads nowhere.
+    // A redirect is an answer like any other, and is not followed.
     receiver.reply({ status: reply, location: receiver.url('elsewhere.test', '/elsewhere') })
     const id = await put()
     start().wake()
@@ -209,7 +209,7 @@ eachEngine('webhooks', (open) => {
       for (const each of [first, second]) expect(verify(each)).toBeDefined()
       clock.advance(24 * hourMs + 1_000)
       expect(await webhooks.secrets.valid(accountId)).toEqual([second])
-      // The receiver's clock is not ours to move: what was signed a day ahead is too new for it.
+      // Not verified here: the receiver's clock cannot be moved, and a signature from a day ahead is too new for it.
       const id = await put()
       webhooks.wake()
       await recorded(id, 1)
@@ -301,7 +301,7 @@ eachEngine('webhooks', (open) => {
   describe('several nodes', () => {
     test('claim each event once', async () => {
       const nodes = [start(), start(), start()]
-      // There already: all that follows is who claims what.
+      // Made beforehand, so that this test is only about claims.
       await nodes[0]?.secrets.replace(accountId, 'test')
       const ids = await putEvents(
         store,
@@ -320,7 +320,7 @@ eachEngine('webhooks', (open) => {
     test('a claim of one that died runs out, and another delivers the same', async () => {
       receiver.reply('silence')
       const id = await put()
-      // It sends, and nothing that it learns is ever recorded: as when it dies in between.
+      // This node sends but records nothing, as if it died in between.
       let isDead = false
       const dying: Store = {
         ...store,

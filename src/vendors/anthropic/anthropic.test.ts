@@ -116,7 +116,7 @@ describe('a refusal', () => {
   test('passes on as it came where it has the protocol’s own form', () => {
     const own = told(400, { type: 'invalid_request_error', message: 'no' })
     expect(own.error.details.refusal).toMatchObject({ protocol: 'anthropic', status: 400 })
-    // A proxy's, in the common protocol's.
+    // A refusal by a proxy, in the form of the common protocol.
     const body = '{"error":{"message":"no","type":"invalid_request_error","param":null,"code":"x"}}'
     const { error } = explain({ status: 400, retryAfterSeconds: undefined, body }, context)
     expect(error).toMatchObject({ message: 'no', details: { refusal: { protocol: 'none', status: 400 } } })

@@ -7,14 +7,14 @@ import { openMessages } from '../../sandbox/messages/testing.ts'
 import { readAnswer } from '../../wire/anthropic/read-answer.ts'
 import { writeAsk } from '../../wire/anthropic/write-ask.ts'
 
-// The simulator refuses what the vendor refuses: whatever clients of other protocols say must be put so that it does not.
+// The simulator refuses what the vendor refuses, so every translation from another protocol must be one that it takes.
 const { sandbox, post } = openMessages()
 afterAll(() => sandbox.stop())
 
 const oldLadder = ['none', 'minimal', 'low', 'medium', 'high']
 const models = {
   'claude-test': oldLadder, // thinks by budget
-  'claude-new': [...oldLadder, 'xhigh', 'max'], // thinks by effort, and goes on from no words of ours
+  'claude-new': [...oldLadder, 'xhigh', 'max'], // thinks by effort, and takes no prefilled answer
 } as const
 
 function write(conversation: Conversation, model: keyof typeof models): JsonObject {
@@ -51,7 +51,7 @@ const thinking = fc.option(
 )
 const model = fc.constantFrom('claude-test', 'claude-new')
 
-/** Thoughts of these conversations were never the simulator's. */
+/** The simulator takes back only reasoning of its own, and these conversations are made up. */
 function withoutThoughts(turn: Turn): Turn {
   if (turn.role !== 'assistant') return turn
   return { role: 'assistant', blocks: turn.blocks.filter(({ kind }) => !kind.startsWith('thinking')) }

@@ -32,7 +32,7 @@ test.each([
   [403, 'OperationDenied.InvalidState', 'Forbidden'],
   [404, 'InvalidEndpointOrModel.ModelIDAccessDisabled', 'NotFound'],
   [400, 'InvalidEndpoint.ClosedEndpoint', 'BadRequest'],
-  // The operator has set how much of this model may be used, and waiting brings none of it back.
+  // The operator has limited the use of this model, so waiting does not help.
   [429, 'SetLimitExceeded', 'TooManyRequests'],
 ])('a model that cannot be had now takes no other from anybody: %d %s', (status, code, type) => {
   const verdict = told(status, code, type)

@@ -49,7 +49,7 @@ function passed(vendor: string, messages: readonly JsonObject[]): readonly JsonO
 const hi = { role: 'user', content: 'Hi' }
 const parts = (...texts: readonly string[]) => texts.map((text) => ({ type: 'text', text }))
 
-/** A turn of calls by these ids, with their results. */
+/** A turn of tool calls with these ids, and their results. */
 function calling(...ids: readonly string[]): JsonObject[] {
   return [
     hi,
@@ -152,7 +152,7 @@ const forced = { tools, tool_choice: { type: 'any' } }
 const format = { output_config: { format: { type: 'json_schema', schema: { type: 'object' } } } }
 const off = { thinking: { type: 'disabled' } }
 
-/** What is said of thinking. */
+/** The fields about thinking that are sent. */
 function switchesOf(vendor: string, fields: JsonObject, upstreamModel?: string): object {
   const sent = translated(vendor, { messages: [hi], ...fields }, upstreamModel)
   return Object.fromEntries(Object.entries(sent).filter(([name]) => name.includes('thinking')))
@@ -162,7 +162,7 @@ test.each([
   ['dashscope', { thinking, tools }, { enable_thinking: true, thinking_budget: 2_000 }],
   ['dashscope', { thinking, ...forced }, { enable_thinking: false }],
   ['dashscope', { thinking, ...format }, { enable_thinking: false }],
-  // These think unless they are told not to, some of DashScope's models too.
+  // These vendors' models think unless they are told not to; so do some of DashScope's.
   ['dashscope', forced, { enable_thinking: false }],
   ['dashscope', format, { enable_thinking: false }],
   ['dashscope', { tools }, {}],
@@ -191,7 +191,7 @@ test.each([
   ['deepseek', 'deepseek-v4-pro', off],
   ['moonshot', 'kimi-k2.6', off],
   ['zhipu', 'glm-5.1', off],
-  // They refuse to be told so.
+  // These models refuse to be switched off.
   ['moonshot', 'kimi-k2.7-code', {}],
   ['ark', 'kimi-k2.7-code-highspeed', {}],
   ['groq', 'theirs', {}],

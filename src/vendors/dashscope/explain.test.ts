@@ -32,7 +32,7 @@ test.each([
   ['in the common protocol', common('Model.AccessDenied')],
   ['in its own', { code: 'Model.AccessDenied', message: 'no', request_id: 'r' }],
   ['as one that was not bought', { code: 'AccessDenied.Unpurchased', message: 'no', request_id: 'r' }],
-  // What is free is so much of each model.
+  // The free quota is per model.
   [
     'as one of which all that is free is used up',
     common('AllocationQuota.FreeTierOnly', 'AllocationQuota.FreeTierOnly'),

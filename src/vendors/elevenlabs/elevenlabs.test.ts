@@ -34,7 +34,7 @@ describe('a text', () => {
       'content-type': 'application/json',
       'x-client-request-id': 'att_1',
     })
-    // Without a speed the voice keeps all that its owner has set.
+    // Without a speed, the voice keeps the settings of its owner.
     expect(JSON.parse(body as string)).toEqual({ text: 'Hello', model_id: 'eleven_multilingual_v2' })
     expect(JSON.parse(say({ speed: 0.9 }).call.body as string)).toMatchObject({ voice_settings: { speed: 0.9 } })
   })

@@ -21,7 +21,7 @@ const context = {
 test('what is sent', () => {
   const turns = [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }] as const
   const conversation = { system: [], turns, tools: [], hostedTools: [], stop: [], outputTokensMax: 50 }
-  // All of the ask that the adapter looks at.
+  // The only fields of the ask that the adapter reads.
   const call = google.chat?.translate({ protocol: 'openai', stream: true } as ChatAsk, conversation, context)
   expect(call?.url).toBe(context.baseUrl + fixture.sent.path)
   expect(JSON.parse(typeof call?.body === 'string' ? call.body : '')).toEqual(fixture.sent.body)

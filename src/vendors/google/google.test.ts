@@ -18,13 +18,13 @@ const prices = { input: 2_000n, cachedInput: 1_000n, output: 10_000n }
 const size = { vendor: 'google', reasoning: false, contextTokens: 100_000, outputTokensMax: 4_096, prices }
 const flash = { ...size, model: 'gemini-2.5-flash', efforts: ['none', 'minimal', 'low', 'medium', 'high'] }
 const pro = { ...size, model: 'gemini-3-pro-preview', efforts: ['low', 'high'] }
-// The simulator is as strict as the vendor: what it takes and answers is what the adapter has to live with.
+// The simulator is as strict as the vendor, so the adapter is tested against what it takes and answers.
 const sandbox = startSandbox({ port: 0, models: () => [flash, pro] })
 afterAll(() => sandbox.stop())
 
 const plain: Conversation = { system: [], turns: [], tools: [], hostedTools: [], stop: [] }
 const user = (text: string): Turn => ({ role: 'user', blocks: [{ kind: 'text', text }] })
-// All that the adapter looks at.
+// The only fields that the adapter reads.
 const askFor = (stream: boolean) => ({ protocol: 'openai', stream }) as ChatAsk
 const contextFor = ({ model, efforts }: SandboxModel): CallContext => ({
   baseUrl: sandbox.baseUrl('google'),

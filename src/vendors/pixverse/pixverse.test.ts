@@ -176,7 +176,7 @@ describe('a refusal', () => {
     [200, 400099, 'upstream-rejected', false, undefined],
     [200, 500032, 'upstream-rejected', false, undefined],
     [200, 500054, 'upstream-rejected', false, undefined],
-    // Some come under a bad status, and mean the same.
+    // Some errors come with an error status and mean the same.
     [500, 500063, 'upstream-rejected', false, undefined],
     [200, 500100, 'upstream-failed', true, undefined],
     [200, 99999, 'upstream-failed', true, undefined],

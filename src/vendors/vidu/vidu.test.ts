@@ -15,7 +15,7 @@ describe('a refusal', () => {
     [400, 'SystemThrottling', 'too-many', true],
     [400, 'TooManyRequests', 'too-many', true],
     [400, 'OperationInProcess', 'too-many', true],
-    // What was said is no fault of the key.
+    // A refused prompt is no fault of the key.
     [403, 'TaskPromptPolicyViolation', 'upstream-rejected', false],
     [403, 'AuditSubmitIllegal', 'upstream-rejected', false],
     [400, 'InternalServiceFailure', 'upstream-failed', true],
