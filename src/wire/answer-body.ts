@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../base/json.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import { parseLoosely } from './loose.ts'
 
-/** The object that a vendor answered with. A page of HTML, or nothing at all, is no answer, whatever its status said. */
+/** The JSON object in a vendor's answer. An HTML page or an empty body is a failure, whatever the status said. */
 export function answerIn(body: Uint8Array, parse: typeof parseLoosely = parseLoosely): JsonObject {
   const json = parse(decodeUtf8(body))
   if (isObject(json)) return json
@@ -14,12 +14,12 @@ export function noAnswer(): GatewayError {
   return new GatewayError('upstream-failed', "The model's vendor sent no answer that can be read.")
 }
 
-/** What cannot be read cannot be translated, and what it said would be missing from the reply without a word. */
+/** Without this failure, the part of the reply in an unreadable event would be missing with no notice to the client. */
 export function unreadableEvent(): GatewayError {
   return new GatewayError('upstream-failed', "The model's vendor sent something unreadable in its stream.")
 }
 
-/** An event at the end that cannot be read must not pass for an end. */
+/** The failure for an unreadable last event, which must not pass for a normal end. */
 export function unreadableEnd(): GatewayError {
   return new GatewayError('upstream-failed', "The model's vendor ended its stream with something unreadable.")
 }

@@ -1,14 +1,14 @@
 import { isGiven, isObject, type Json } from '../base/json.ts'
 import { countWords } from '../capabilities/count-words.ts'
 
-/** About what a picture of usual size takes; nothing here can see how large one is. */
+/** About what an image of usual size takes; this room never sees an image's real size. */
 export const imageTokens = 1_500
 
 const everythingIsRead: ReadonlySet<string> = new Set()
 
 /**
- * Tokens of all text inside a value, but for what stands under names that no model reads as words. By a tokenizer's rule of
- * thumb: bills use it only where the vendor gave no number.
+ * Tokens of all text inside a value, except under the names in `unread`, which no model reads as text. The count is a
+ * tokenizer's rule of thumb; bills use it only where the vendor gave no number.
  */
 export function countText(value: Json | undefined, unread = everythingIsRead): number {
   if (typeof value === 'string') return countWords(value)
@@ -19,7 +19,7 @@ export function countText(value: Json | undefined, unread = everythingIsRead): n
   return tokens
 }
 
-/** Tokens of what a model reads as JSON. Names are words there: a schema may have no others. */
+/** Tokens of a value that a model reads as JSON. Property names count too: a schema may contain no other text. */
 export function countJson(value: Json | undefined): number {
   return isGiven(value) ? countWords(JSON.stringify(value)) : 0
 }

@@ -4,13 +4,13 @@ import type { PictureAsk } from '../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../capabilities/limits.ts'
 import { countText } from './estimate.ts'
 
-/** What a request is for, in words that no form has to itself. */
+/** What a request asks for, in terms that all request forms share. */
 export type Wished = Pick<
   PictureAsk,
   'prompt' | 'count' | 'size' | 'quality' | 'background' | 'outputFormat' | 'delivery' | 'partialImages' | 'stream'
 > & { readonly references: readonly Reference[]; readonly negativePrompt?: string | null | undefined }
 
-/** A request for pictures with its bound. Throws for one that has no price. */
+/** The facts of an image request with the bound for its hold. Throws where the size and quality have no price. */
 export function pictureFacts(
   { references, negativePrompt, ...wished }: Wished,
   traits: ModelTraits,
@@ -31,12 +31,12 @@ export function pictureFacts(
   }
 }
 
-/** For vendors without a place for what is to be avoided: it goes into the prompt, behind a word of ours. */
+/** For vendors without a negative prompt: appends it to the prompt after the word `Avoid:`. */
 export function promptWithAvoided({ prompt, negativePrompt }: Pick<Wished, 'prompt' | 'negativePrompt'>): string {
   return negativePrompt ? `${prompt}\n\nAvoid: ${negativePrompt}` : prompt
 }
 
-/** Tokens for the limits of a key; pictures by the piece have none. */
+/** Input tokens for the key's token limit; models priced per image count none. */
 export function estimateInput({ sold, textTokens }: Pick<PictureAsk, 'sold' | 'textTokens'>): number {
   return sold === 'tokens' ? textTokens : 0
 }
@@ -46,7 +46,7 @@ export function imageLimitsOf({ images, id }: ModelTraits): ImageLimits {
   return images
 }
 
-/** Throws for more or fewer pictures than the model works from. */
+/** Throws where the request has more or fewer reference images than the model takes. */
 export function checkReferences(given: number, { references: { min, max } }: ImageLimits, param: string): void {
   if (given >= min && given <= max) return
   throw badRequest(`${wanted(min, max)}, but ${given === 0 ? 'none was' : `${given} were`} given.`, param)
@@ -59,17 +59,17 @@ function wanted(min: number, max: number): string {
     : `This model needs ${min} to ${max} reference images`
 }
 
-/** The common protocol's older words for two of its qualities. */
+/** The common protocol's older names for two qualities. */
 const aliases: Readonly<Record<string, string>> = { standard: 'medium', hd: 'high' }
 
-/** One of the model's own qualities; nothing where it has no choice of them. */
+/** One of the model's own qualities, or undefined where the model does not let the client choose. */
 export function readQuality(given: string | undefined, { qualities }: ImageLimits): string | undefined {
   if (qualities.length === 0) return undefined
   if (given === undefined) return qualities.length === 1 ? qualities[0] : undefined
   if (qualities.includes(given)) return given
   const meant = aliases[given] ?? given
   if (qualities.includes(meant)) return meant
-  // A model with one quality makes it whatever `auto` may mean elsewhere.
+  // A model with a single quality uses it for `auto` too.
   if (given === 'auto' && qualities.length === 1) return qualities[0]
   throw unsupported('quality', given, qualities)
 }

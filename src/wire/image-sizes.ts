@@ -14,12 +14,12 @@ export function writeSize({ width, height }: Size, sign = 'x'): string {
   return `${width}${sign}${height}`
 }
 
-/** Whether the vendor lets a size be chosen at all; Google takes a shape, and one editing model nothing. */
+/** Whether the vendor takes a size at all: Google takes a ratio instead, and one editing model takes neither. */
 export function takesSize({ sizes, free }: Pick<ImageLimits, 'sizes' | 'free'>): boolean {
   return sizes.length > 0 || free !== undefined
 }
 
-/** What keeps a size from being one of a model that takes any; undefined where nothing does. */
+/** Why a model with free sizes refuses this size, or undefined where it takes it. */
 export function whyNotFree({ width, height }: Size, free: FreeSize): string | undefined {
   const [short, long] = width < height ? [width, height] : [height, width]
   const { step, sideMin = 1, sideMax = Number.POSITIVE_INFINITY, ratioMax = Number.POSITIVE_INFINITY } = free
@@ -33,7 +33,7 @@ export function whyNotFree({ width, height }: Size, free: FreeSize): string | un
   return undefined
 }
 
-/** What a model that takes any size asks of it, in words. */
+/** The rules of a model with free sizes, in words. */
 export function rulesOf({ step, sideMin, sideMax, ratioMax, pixelsMin, pixelsMax }: FreeSize): string {
   const rules = [
     ...(step > 1 ? [`multiples of ${step}`] : []),
@@ -46,7 +46,7 @@ export function rulesOf({ step, sideMin, sideMax, ratioMax, pixelsMin, pixelsMax
   return rules.join(', ')
 }
 
-/** The model's own size that is nearest to a wished one: the same way up, then of the most similar shape, then as large. */
+/** The model's size nearest to the wished one: the same orientation first, then the nearest shape, then the area. */
 export function nearestSize(wished: Size, limits: Pick<ImageLimits, 'sizes' | 'free'>): string {
   const { sizes, free } = limits
   const text = writeSize(wished)
@@ -62,7 +62,7 @@ export function nearestSize(wished: Size, limits: Pick<ImageLimits, 'sizes' | 'f
   return nearest === undefined ? text : writeSize(nearest)
 }
 
-/** The shape is kept, and the size changed as little as the vendor's bounds ask for. */
+/** Keeps the shape and changes the size only as far as the vendor's bounds require. */
 function nearestFree(wished: Size, free: FreeSize): Size {
   if (whyNotFree(wished, free) === undefined) return wished
   const { step, sideMin = step, sideMax = Number.POSITIVE_INFINITY } = free

@@ -17,7 +17,7 @@ const json = 'application/json'
 
 type Name = { readonly requestId: string; readonly createdAt: number }
 
-/** Two forms meet on one path; a body with both is the native one. Undefined while it has neither. */
+/** The path serves two forms; a body with the fields of both is native. Undefined where it has neither field. */
 export function formOf({ input, prompt }: JsonObject): ImagesAsk['form'] | undefined {
   if (isGiven(input)) return 'native'
   return isGiven(prompt) ? 'common' : undefined
@@ -60,7 +60,7 @@ export const editsCodec = {
   stream,
 }
 
-/** Older models do not say how their pictures look; the result of an edit does on every model. */
+/** Older models do not describe their images, but the answer to an edit has the descriptive fields on every model. */
 function withLooks({ limits, size: asked, outputFormat = 'png' }: EditsAsk, answer: ImagesAnswer): ImagesAnswer {
   if (limits.alwaysBytes) return answer
   const { passed: _, said, ...rest } = answer

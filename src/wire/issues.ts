@@ -7,8 +7,8 @@ type Issue = z.core.$ZodIssue
 type Path = readonly PropertyKey[]
 
 /**
- * The first thing wrong with a body, as a 400 that names the field where the client wrote it. The body itself is needed to
- * tell a number that kept its own text from an object.
+ * The first mistake in a body, as a 400 that names the field as the client wrote it. The body is needed to tell a
+ * number that kept its own text from an object, since both are objects to the schema.
  */
 export function fieldError(error: z.ZodError, body?: unknown): GatewayError {
   const [first] = error.issues
@@ -37,8 +37,8 @@ export function missing(param: string): GatewayError {
 }
 
 /**
- * A union fails with the complaints of all its branches. The one that got furthest is about what the client meant; of those
- * that got equally far, one that the value is of the right kind for.
+ * A union fails with the issues of all its branches. The branch whose issue lies deepest is the one the client meant;
+ * among equally deep ones, a branch that takes a value of this type is preferred.
  */
 function deepest(issue: Issue, prefix: Path): { issue: Issue; path: Path } {
   const path = [...prefix, ...issue.path]
@@ -54,10 +54,10 @@ function deepest(issue: Issue, prefix: Path): { issue: Issue; path: Path } {
   return best
 }
 
-/** Of another kind than the field takes. What is of the right kind and has the wrong value is judged by that. */
+/** Whether the value has a type that the field does not take, as opposed to a wrong value of the right type. */
 function isOfWrongKind(issue: Issue): boolean {
   if (issue.code === 'invalid_type') return true
-  // A union without branches is one whose `type` or `role` names none of them.
+  // A union error without branches means that a discriminator (`type` or `role`) names none of them.
   if (issue.code === 'invalid_union') return issue.errors.length > 0
   return false
 }
@@ -80,21 +80,21 @@ function explain(issue: Issue, received: string | undefined): string {
     )
 }
 
-/** A discriminator that may be left out lists these among its values; nobody has to be told to write them. */
+/** A discriminator that may be left out lists these among its values; an error message need not suggest them. */
 const absent: ReadonlySet<string> = new Set(['null', 'undefined'])
 
 function explainValues(values: readonly string[]): string {
   return values.length === 1 ? `expected ${values[0]}` : `expected one of ${listed(values)}`
 }
 
-/** In quotes like any text, a number would look like the text that was sent in its place. */
+/** Only strings are quoted, because a quoted number would look like the string that was sent in its place. */
 function shown(value: unknown): string {
   return typeof value === 'string' ? `'${value}'` : `the ${typeof value} ${String(value)}`
 }
 
 const kinds: Readonly<Record<string, string>> = { int: 'integer', record: 'object' }
 
-/** What the field takes, each kind once, whichever way its schema is put together. */
+/** The types that the field takes, each once, however its schema is composed. */
 function expectedBy(issue: Issue): string[] {
   if (issue.code === 'invalid_type') return [kinds[issue.expected] ?? issue.expected]
   if (issue.code === 'invalid_value') return issue.values.map(shown)
@@ -102,7 +102,7 @@ function expectedBy(issue: Issue): string[] {
   return [...new Set(issue.errors.flatMap(([first]) => (first === undefined ? [] : expectedBy(first))))]
 }
 
-/** What kind of value stands there, where that is what is wrong; the library says it in words alone. */
+/** The type of the value, where the type is what is wrong; the library gives it only in the text of its message. */
 function receivedBy(issue: Issue): string | undefined {
   if (issue.code === 'invalid_type') return /received (\w+)$/.exec(issue.message)?.[1]
   if (issue.code !== 'invalid_union') return undefined
@@ -117,7 +117,7 @@ function listed(names: readonly string[]): string {
   return names.length <= 1 ? (names[0] ?? 'something else') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
 }
 
-/** The number that stands there, where it kept its own text since a double does not hold it: to a schema, an object. */
+/** The number at this path, where it kept its own text because a double cannot hold it: to the schema, an object. */
 function keptNumber(body: unknown, path: Path): number | undefined {
   const value = valueAt(body, path)
   if (typeof value !== 'object' || value === null) return undefined

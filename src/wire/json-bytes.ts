@@ -38,22 +38,23 @@ export function findTopLevelString(bytes: Uint8Array, from: number, key: Uint8Ar
 
 const { indexOf, copy } = Buffer.prototype
 
-/** `Buffer`'s native search, on bytes that are no Buffer: to make them one costs more than the search. */
+/** `Buffer`'s native search on a plain Uint8Array: wrapping the bytes in a Buffer would cost more than the search. */
 export function indexOfBytes(bytes: Uint8Array, wanted: Buffer, from = 0): number {
   return indexOf.call(bytes, wanted, from)
 }
 
-/** The first byte of the value behind `"key":`, found anywhere; 0 when the key is not there. A hint, to be parsed. */
+/** The first byte of the value after `"key":`, found anywhere; 0 where the key is absent. A hint, to be parsed. */
 export function valueByteAfter(bytes: Uint8Array, quotedKey: Buffer): number {
   for (let found = indexOfBytes(bytes, quotedKey); found !== -1;) {
     const colonAt = skipSpace(bytes, found + quotedKey.length)
     if (bytes[colonAt] === colon) return bytes[skipSpace(bytes, colonAt + 1)] ?? 0
-    found = indexOfBytes(bytes, quotedKey, colonAt) // a text that says what the key is called
+    // The match was a string value equal to the key's name, since no colon follows it.
+    found = indexOfBytes(bytes, quotedKey, colonAt)
   }
   return 0
 }
 
-/** How long the words of an event are, found without a parse: the strings under the first of these keys that has any. */
+/** The length of an event's text, found without parsing: the strings under the first of these keys that has any. */
 export function wordBytesIn(event: Uint8Array, quotedKeys: readonly Buffer[]): number {
   for (const key of quotedKeys) {
     const bytes = stringBytesUnder(event, key)
@@ -62,7 +63,7 @@ export function wordBytesIn(event: Uint8Array, quotedKeys: readonly Buffer[]): n
   return 0
 }
 
-/** How long the strings behind `"key":` are, all together. Inside another string a key is not found: its quotes are escaped. */
+/** The total length of the strings after `"key":`. A key inside another string is not found: its quotes are escaped. */
 function stringBytesUnder(bytes: Uint8Array, quotedKey: Buffer): number {
   let length = 0
   for (let found = indexOfBytes(bytes, quotedKey); found !== -1;) {
@@ -74,7 +75,7 @@ function stringBytesUnder(bytes: Uint8Array, quotedKey: Buffer): number {
   return length
 }
 
-/** The bytes with the span replaced, and the same bytes where that changes nothing. */
+/** The bytes with the span replaced, or the same array where the value is there already. */
 export function replaceSpan(bytes: Uint8Array, span: Span | undefined, value: Uint8Array): Uint8Array {
   if (span === undefined || equals(bytes, span.start, span.end, value)) return bytes
   const replaced = Buffer.allocUnsafe(bytes.length - (span.end - span.start) + value.length)
@@ -86,7 +87,7 @@ export function replaceSpan(bytes: Uint8Array, span: Span | undefined, value: Ui
 
 const modelKey = Buffer.from('model')
 
-/** A vendor's JSON with `model` as the client knows it; `from`: where the object that names it starts. */
+/** A vendor's JSON with `model` replaced by our id. `from` is where the object that contains `model` starts. */
 export function withModel(bytes: Uint8Array, from: number, model: Uint8Array): Uint8Array {
   return replaceSpan(bytes, findTopLevelString(bytes, from, modelKey), model)
 }

@@ -1,6 +1,6 @@
 import { isObject, parseBody, type Json, type JsonObject } from '../base/json.ts'
 
-/** What a vendor sent, read without trust: whatever is not what it should be reads as absent. */
+/** Parses what a vendor sent, without trust: text that is not valid JSON reads as absent. */
 export function parseLoosely(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json
@@ -9,10 +9,11 @@ export function parseLoosely(text: string): Json | undefined {
   }
 }
 
-// Whoever can make a vendor answer with more than this has other means.
+// Far above any real answer. Tighter limits would protect nothing: an attacker who controls a vendor's answers has
+// other means to do harm.
 const exactLimits = { depthMax: 512, keysMax: 1_000_000 }
 
-/** The same for what holds a tool's input: numbers that a double cannot hold keep their own text. */
+/** Like `parseLoosely`, for JSON with a tool's input: numbers that a double cannot hold keep their own text. */
 export function parseExactly(text: string): Json | undefined {
   try {
     return parseBody(text, exactLimits)
@@ -21,14 +22,14 @@ export function parseExactly(text: string): Json | undefined {
   }
 }
 
-/** A call's arguments as the object that vendors want. What a model broke off, or never closed, is kept as text. */
+/** A call's arguments as the object that vendors require. Arguments that the model broke off are kept as text. */
 export function argumentsIn(text: string): JsonObject {
   if (text.trim() === '') return {}
   const parsed = parseExactly(text)
   return isObject(parsed) ? parsed : { unparsed_arguments: text }
 }
 
-/** Whether a call's arguments are all there: a complete object takes no more text. */
+/** Whether a call's arguments are complete: a complete object takes no more text. */
 export function isWholeObject(text: string): boolean {
   return text.trimEnd().endsWith('}') && isObject(parseLoosely(text))
 }
@@ -45,7 +46,7 @@ export function objectsIn(value: Json | undefined): readonly JsonObject[] {
   return itemsIn(value).filter(isObject)
 }
 
-/** The same with the place of each in the list, for whoever names it to the client. */
+/** Like `objectsIn`, with each object's index in the list, for errors that name it to the client. */
 export function placedObjectsIn(value: Json | undefined): readonly (readonly [index: number, item: JsonObject])[] {
   return itemsIn(value).flatMap((item, index) => (isObject(item) ? [[index, item] as const] : []))
 }
@@ -54,11 +55,11 @@ export function textIn(value: Json | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-// More than any model can have made, and little enough that millions of them still add up to a whole number: a server that
-// counts wrong does so every time, and a sum that is none cannot be read by any report.
+// More than any model can produce, and small enough that the sum of millions of counts is still an exact integer. A
+// server that counts wrong does so every time, and a sum beyond the exact integers would break every report.
 const countMax = 1_000_000_000
 
-/** Vendors have sent negative, fractional and absurd counts; a count is a whole number from zero up. */
+/** Vendors have sent negative, fractional and absurdly large counts; a count is an integer from 0 to `countMax`. */
 export function countIn(value: Json | undefined): number {
   return typeof value === 'number' && value > 0 ? Math.min(Math.floor(value), countMax) : 0
 }

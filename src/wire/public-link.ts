@@ -1,7 +1,7 @@
 import { isAddress, isPublicAddress } from '../base/public-address.ts'
 import { readTarget, type GuardPolicy } from '../base/untrusted-url.ts'
 
-/** The last word of names that only a network of one's own knows (RFC 6761, 6762, 8375; ICANN keeps the rest free). */
+/** Top-level names that exist only in private networks (RFC 6761, 6762, 8375; ICANN does not delegate the others). */
 const ownNetworks: ReadonlySet<string> = new Set([
   'localhost',
   'localdomain',
@@ -16,15 +16,15 @@ const ownNetworks: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether a link that is passed on unfetched may be public, as far as its own text shows. The vendor fetches it from
- * where it stands; a link into its network or ours is no request that we hand on.
+ * Whether a link that is passed on unfetched may be public, judging by its text alone. The vendor fetches it from
+ * inside its own network, so a link that leads into that network or ours is not passed on.
  */
 export function isPublicLink(link: string, schemes: GuardPolicy['schemes']): boolean {
   try {
     const { host } = readTarget(link, { schemes, addresses: 'public', ports: 'any' })
     if (isAddress(host)) return isPublicAddress(host)
     const labels = host.split('.')
-    // A name without a dot is completed by the network that it is looked up in.
+    // The resolver completes a name without a dot with its own network's domain.
     return labels.length > 1 && !ownNetworks.has(labels.at(-1) ?? '')
   } catch {
     return false

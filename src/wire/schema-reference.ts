@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../base/json.ts'
 
-/** What a reference inside the document points to: `#`, or a JSON pointer behind it. */
+/** What a reference inside the document points to: `#` for the root, or `#/` with a JSON pointer. */
 export function follow(root: JsonObject, ref: string): Json | undefined {
   if (ref !== '#' && !ref.startsWith('#/')) return undefined
   let found: Json | undefined = root

@@ -4,9 +4,9 @@ import { toolNameCharactersMax } from '../capabilities/conversation.ts'
 const digestDigits = 8
 
 /**
- * The name of a tool as every vendor takes it. Anthropic's protocol has names of up to 128 characters, and a namespace before
- * a name makes it longer too; the tools of a client's servers make use of both. A longer one is cut, and told from its like
- * by a digest of the whole.
+ * A tool's name, short enough for every vendor. Anthropic's protocol allows names of up to 128 characters, and a
+ * namespace in front makes a name longer too; tools of MCP servers use both. A longer name is cut and gets a digest of
+ * the whole, so that names with the same beginning stay distinct.
  */
 export function shortName(name: string): string {
   if (name.length <= toolNameCharactersMax) return name

@@ -8,12 +8,12 @@ import type {
 } from '../capabilities/conversation.ts'
 
 /**
- * What was said, message by message, as turns. Neighbours of one role are one turn. Results stand right behind the turn of
- * their calls, wherever they came: vendors refuse a conversation in which anything parts the two. Words and instructions
- * between calls, or between calls and their results, follow the results.
+ * Arranges messages into turns. Neighbouring messages of one role become one turn. Results are moved to directly after
+ * the turn with their calls, because vendors refuse a conversation in which anything separates the two. Text and
+ * instructions between calls, or between calls and their results, are moved behind the results.
  *
- * Each step is taken once for each block, and nothing is copied for what came before: of short messages there may be a
- * hundred thousand.
+ * Each block is visited a constant number of times and earlier turns are never copied, because a conversation may have
+ * a hundred thousand short messages.
  */
 export function arrangeTurns(said: readonly Turn[]): Turn[] {
   const arrangement = new Arrangement(matchResults(said))
@@ -25,10 +25,10 @@ export function arrangeTurns(said: readonly Turn[]): Turn[] {
   return arrangement.finish()
 }
 
-/** Asked of a model that does not go on from words put into its mouth. */
+/** Sent as the user to a model that does not continue an assistant message at the end of the conversation. */
 export const goingOnWords = 'Go on.'
 
-/** Instructions in the middle as words of the user, for models that take them at the beginning alone. */
+/** Rewrites instructions in the middle as text of the user, for models that take instructions only at the beginning. */
 export function withoutInstructions(turns: readonly Turn[]): Turn[] {
   return arrangeTurns(
     turns.map((turn) => (turn.role === 'system' ? { role: 'user', blocks: asWords(turn.blocks) } : turn)),
@@ -40,14 +40,14 @@ export function asWords(instructions: readonly TextBlock[]): TextBlock[] {
 }
 
 type Answers = {
-  /** Each with its place among all results: of several of one id, the first belongs to the first call. */
+  /** Results keep their order among all results, so that of several with one id the first belongs to the first call. */
   readonly of: ReadonlyMap<ToolCallBlock, readonly Answer[]>
-  /** What answers no call is only something that was said. */
+  /** All results that answer a call. A result that answers none is treated as plain content. */
   readonly all: ReadonlySet<UserBlock>
 }
 type Answer = { readonly result: ToolResultBlock; readonly order: number }
 
-/** Ids may come again in every turn: a result answers the last call of its id that has none, or else the last of all. */
+/** Ids may repeat across turns: a result answers the latest unanswered call with its id, or else the latest with it. */
 function matchResults(said: readonly Turn[]): Answers {
   const of = new Map<ToolCallBlock, Answer[]>()
   const all = new Set<UserBlock>()
@@ -78,16 +78,16 @@ function append<Key, Value>(lists: Map<Key, Value[]>, key: Key, value: Value): v
 class Arrangement {
   readonly #turns: Turn[] = []
   readonly #answers: Answers
-  /** Calls whose results come later, none of which has come yet. */
+  /** Calls that have results later in the conversation, none of which has been reached yet. */
   #awaiting: ToolCallBlock[] = []
-  /** What others than the model said meanwhile. */
+  /** Turns of the user and of the system that came since those calls. */
   #held: Turn[] = []
 
   constructor(answers: Answers) {
     this.#answers = answers
   }
 
-  /** Calls behind such words are still of the same turn, side by side; a model that says something else has begun another. */
+  /** Calls that come after held turns still belong to the turn of the earlier calls; other content starts a new one. */
   addAssistant(blocks: readonly AssistantBlock[]): void {
     if (blocks.length === 0) return
     if (this.#held.length > 0 && !blocks.every(isCall)) this.#putResults()
@@ -128,7 +128,7 @@ class Arrangement {
       this.#turns.push({ role: turn.role, blocks: [...turn.blocks] } as Turn)
       return
     }
-    // Both have the same role, which the compiler cannot see; the list was made above.
+    // Both turns have the same role, which the compiler cannot see; the list was made above and is ours to change.
     const blocks = last.blocks as Turn['blocks'][number][]
     const from = blocks.length
     for (const block of turn.blocks) blocks.push(block)
