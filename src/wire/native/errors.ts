@@ -32,12 +32,12 @@ export const nativeProtocol = 'dashscope'
 export function writeError(error: GatewayError, requestId: RequestId): WireError {
   const { refusal } = error.details
   const status = refusal?.status ?? rows[error.kind][0]
-  // A vendor that speaks this form has said it in this form: tools match the wording.
+  // A vendor of the same protocol has answered in this form; its body passes unchanged because tools match the wording.
   const body = refusal?.protocol === nativeProtocol ? refusal.body : JSON.stringify(shape(error, requestId))
   return { status, headers: errorHeaders(error, requestId, status), body }
 }
 
-/** Before it is known which form a request has, an error has both shapes, so that both kinds of client can read it. */
+/** Before a request's form is known, an error has both shapes, so that both kinds of client can read it. */
 export function writeEitherError(error: GatewayError, requestId: RequestId): WireError {
   const [status] = rows[error.kind]
   const body = JSON.stringify({ ...shape(error, requestId), error: errorObject(error) })

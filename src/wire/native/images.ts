@@ -12,10 +12,10 @@ import { requireModel } from '../require-model.ts'
 import { nativeImagesRequest, type NativeImagesRequest } from './schema.ts'
 
 const contentPath = 'input.messages[0].content'
-/** Where the client names none: the specification's default. */
+/** The specification's default, for a request without a size. */
 const sizeDefault = '1024*1024'
 
-/** The multimodal form: one message of text and pictures, answered with one picture. */
+/** The multimodal form: one message of text and images, answered with one image. */
 export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits, isOwn: IsOwnLink): ImagesAsk {
   const traits = lookUp(requireModel(body))
   const parsed = nativeImagesRequest.safeParse(body)

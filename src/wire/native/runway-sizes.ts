@@ -1,4 +1,4 @@
-/** Runway's word for a shape is its pixels. As its official client lists them for gen4_turbo and gen4.5. */
+/** Runway names a ratio by its pixels. These are the ones its official client lists for gen4_turbo and gen4.5. */
 const pixels: Readonly<Record<string, string>> = {
   '16:9': '1280:720',
   '9:16': '720:1280',
@@ -14,7 +14,7 @@ export function runwaySize(ratio: string): string | undefined {
   return pixels[ratio]
 }
 
-/** The ratio that its pixels mean; anything else as it is. */
+/** The ratio that a pixel size of Runway's stands for; any other text is returned unchanged. */
 export function runwayRatio(word: string): string {
   return shapes.get(word) ?? word
 }

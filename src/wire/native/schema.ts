@@ -1,15 +1,11 @@
 import { z } from 'zod'
 
-/**
- * The multimodal image form of the specification. Strict where a field could change what is made or paid for: what the
- * gateway does not know, it could neither check nor price.
- */
 const about = (description: string) => ({ description })
 
 const block = z.strictObject({
   text: z.string().min(1).optional().meta(about('What to make. A block has either this or `image`.')),
   image: z.string().min(1).optional().meta(about('A publicly reachable https URL of a reference image.')),
-  /** Some clients name what a block is; what is in it says so already. */
+  /** Some clients name the type of a block, although its fields already show it. */
   type: z.enum(['text', 'image']).optional(),
 })
 
@@ -30,6 +26,10 @@ export const nativeSizes = [
   '720*1280',
 ] as const
 
+/**
+ * The multimodal image form of the specification. It is strict where a field could change what is made or charged,
+ * because the gateway can neither check nor price a field that it does not know.
+ */
 export const nativeImagesRequest = z.looseObject({
   model: z.string().min(1).meta(about('A model id from `GET /v1/models` with the capability `images`.')),
   input: z.strictObject({ messages: z.array(message).length(1).meta(about('Exactly one message, with role `user`.')) }),

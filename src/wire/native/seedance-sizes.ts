@@ -1,6 +1,6 @@
 type Side = readonly [width: number, height: number]
 
-// Width and height in pixels, by the vendor's table. Portrait is landscape turned, and counts the same.
+// Width and height in pixels, by the vendor's table. A portrait size has the pixels of its landscape size.
 const sizes: Readonly<Record<string, Readonly<Record<string, Side>>>> = {
   '480p': { '16:9': [864, 496], '4:3': [752, 560], '1:1': [640, 640], '21:9': [992, 432] },
   '720p': { '16:9': [1280, 720], '4:3': [1112, 834], '1:1': [960, 960], '21:9': [1470, 630] },
@@ -19,8 +19,8 @@ type Film = {
 }
 
 /**
- * The most tokens a film can take: width x height x frames / 1024. Where the model chooses the shape, the largest of its
- * resolution; a resolution that is not in the table counts as the largest of all.
+ * The most tokens a video can take: width x height x frames / 1024. Where the model chooses the ratio, the largest size
+ * of the resolution counts; a resolution that is not in the table counts as 4k.
  */
 export function seedanceTokensMax({ resolution, ratio, seconds, inputSeconds }: Film): number {
   const shapes = sizes[resolution] ?? sizes['4k'] ?? {}

@@ -4,15 +4,15 @@ import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import { missing } from '../issues.ts'
 import { isPublicLink } from '../public-link.ts'
 
-/** A value, and where the client wrote it: a field, or a flag in one (`input.prompt --fps`). */
+/** A value, and where the client wrote it: a field, or a flag inside a field (`input.prompt --fps`). */
 export type Given<T> = { readonly value: T; readonly at: string }
 
-/** An empty text or list shows nothing. */
+/** Whether a field says anything: an empty text or list does not. */
 export function bringsSomething(value: Json | undefined): boolean {
   return isGiven(value) && value !== '' && !(Array.isArray(value) && value.length === 0)
 }
 
-/** Every place in which a request says something under this name, with what it says there. */
+/** Finds every place where a request gives a value under this name. */
 export type Places = (name: string) => Given<Exclude<Json, null>>[]
 
 export function placesIn(
@@ -25,7 +25,7 @@ export function placesIn(
     })
 }
 
-/** A complaint about what stands at a place: a flag is named in the words, and the field that it stands in beside them. */
+/** An error about a value. The message names the flag, where the value came from one; `param` is the field around it. */
 export function refusal(message: string, at: string, code?: string): GatewayError {
   return badRequest(message, at.split(' --', 1)[0], code)
 }
@@ -43,7 +43,7 @@ export function notOneOf(at: string, value: Json, choices: readonly (string | nu
   return unsupported(at, `does not support '${shown}' with this model. Supported values are: ${choices.join(', ')}.`)
 }
 
-/** The one value that all places agree on: billing follows it, so two that differ are a mistake to be told. */
+/** The one value that all places agree on. Billing follows it, so two different values are an error. */
 export function agreed<T>(places: readonly Given<T>[]): Given<T> | undefined {
   const [first] = places
   if (first === undefined) return undefined
@@ -69,11 +69,11 @@ export function requiredText(fields: JsonObject, name: string, at: string): stri
 export function listOf(value: Json | undefined, at: string): readonly Json[] {
   if (!isGiven(value)) return []
   if (!Array.isArray(value)) throw wrongType(at, 'an array')
-  // `isArray` forgets what the elements are.
+  // `isArray` loses the type of the elements.
   return value as readonly Json[]
 }
 
-/** Vendors fetch links themselves. `inline`: which kinds of `data:` the vendor takes instead, if any. */
+/** Vendors fetch URLs themselves. `inline` lists the kinds of `data:` URL that the vendor takes as well. */
 export function readUrl(
   value: Json | undefined,
   at: string,

@@ -7,7 +7,7 @@ import { objectIn } from '../loose.ts'
 import { bringsSomething, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
 import { isRoleName, kindOf, type Placed, roleNames, type RoleName, scene, type Scene } from './video-scene.ts'
 
-/** `data:` is for pictures, and for sound that is only listened to. */
+/** `data:` URLs are taken for images and audio, not for videos. */
 const inline = { image: ['image'], audio: ['audio'], video: [] } as const
 
 function inlineFor(name: RoleName): readonly ('image' | 'audio')[] {
@@ -15,7 +15,7 @@ function inlineFor(name: RoleName): readonly ('image' | 'audio')[] {
   return name.endsWith('video') || name.endsWith('clip') ? inline.video : inline.image
 }
 
-/** `media: [{type, url}]`, as of version 2.7. */
+/** `media: [{type, url}]`, the list that Wan 2.7 introduced. */
 export function readMediaList(input: JsonObject, allowed: readonly RoleName[], isOwn: IsOwnLink): Placed[] {
   return listOf(input['media'], 'input.media').map((item, index) => {
     const at = `input.media[${index}]`
@@ -36,7 +36,7 @@ const names: readonly RoleName[] = [
   'reference_audio',
 ]
 
-/** Short ways to say what a list of one or two says. */
+/** Fields that each stand for one item of the list. */
 const shorthands = [
   ['img_url', 'first_frame'],
   ['image', 'first_frame'],
@@ -45,10 +45,10 @@ const shorthands = [
   ['last_frame_image', 'last_frame'],
 ] as const
 
-/** The fields of `input` that say the same as a list of contents. */
+/** The fields of `input` that the gateway reads as the content of a video. */
 const sceneFields: readonly string[] = ['prompt', 'media', 'subject_reference', ...shorthands.map(([field]) => field)]
 
-/** What other versions and vendors call that, in their own protocols. */
+/** What other versions and vendors call such content in their own protocols. */
 const otherNames: readonly string[] = [
   'content',
   'audio_url',
@@ -64,10 +64,13 @@ const otherNames: readonly string[] = [
   'input_reference',
 ]
 
-/** Whatever a film may be told to show, by any name. A name that is not read must not be passed over: see below. */
+/** Every field that can say what a video shows, under any name. Those that a model's form does not read are refused. */
 export const shownFields: readonly string[] = [...sceneFields, ...otherNames]
 
-/** Beside `input` nobody reads it: the film would be made, and paid for, without. At the top it may say the same again. */
+/**
+ * Refuses content outside `input`, where it is not read: the video would be made, and charged, without it. At the top
+ * level a field may repeat what `input` says.
+ */
 export function refuseMisplaced(body: JsonObject, input: JsonObject, own: readonly string[]): void {
   const parameters = objectIn(body['parameters'])
   for (const name of shownFields) {
@@ -77,7 +80,7 @@ export function refuseMisplaced(body: JsonObject, input: JsonObject, own: readon
   }
 }
 
-/** What else a client wrote into `input` or `parameters`: of the one nobody here knows more than of the other. */
+/** The fields of `input` or `parameters` that are not content; the gateway treats both places alike. */
 export function besideScene(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !shownFields.includes(name)))
 }
@@ -96,12 +99,12 @@ function readSubjects(input: JsonObject, isOwn: IsOwnLink): Placed[] {
   })
 }
 
-/** Families whose request shapes the specification does not show: a prompt, and media as of version 2.7. */
+/** For families whose request shapes the specification does not show: a prompt, and a list of media as in Wan 2.7. */
 export function readMediaScene(
   input: JsonObject,
   limits: VideoLimits,
   isOwn: IsOwnLink,
-  /** Rules of a family's own; throws. */
+  /** The family's own rules; throws. */
   check: (placed: readonly Placed[]) => void = () => {},
 ): Scene {
   const unread = otherNames.find((name) => bringsSomething(input[name]))

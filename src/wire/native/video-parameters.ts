@@ -45,7 +45,7 @@ const unlessEmpty =
     if (!Array.isArray(value) || value.length > 0) throw unsupported(at, why)
   }
 
-/** One film is made and paid for. */
+/** Each request makes, and is charged for, one video. */
 const one: Rule = (value, at) => {
   if (value !== 1) throw notOneOf(at, value, [1])
 }
@@ -54,8 +54,9 @@ const seedMax = 2_147_483_647
 const expirySecondsMin = 3_600
 
 /**
- * What is checked here, in whichever form it comes: what the vendor would find out only minutes later, what changes its
- * price, and what would make it call somebody. Anything else passes on as the client wrote it.
+ * The fields that are checked here, in whichever form they come: mistakes that the vendor would report only minutes
+ * later, options that change its price, and options that make it call a URL. All other fields pass on as the client
+ * wrote them.
  */
 const rules: Readonly<Record<string, Rule>> = {
   prompt_extend: boolean,
@@ -72,14 +73,14 @@ const rules: Readonly<Record<string, Rule>> = {
   sound: oneOf('on', 'off'),
   priority: integer(0, 9),
   seed: (value, at, limits) => integer(isOlderWan(limits.form) ? 0 : -1, seedMax)(value, at, limits),
-  // Beyond our own deadline nobody would be there to take it.
+  // A video finished after the task's own deadline would never be collected.
   execution_expires_after: (value, at, limits) =>
     integer(expirySecondsMin, Math.max(expirySecondsMin, limits.deadlineSeconds))(value, at, limits),
   service_tier: oneOf('default', 'auto'),
   off_peak: unlessOff('is not supported: off-peak generation has another price.'),
   is_rec: unlessOff('is not supported: it has a price of its own.'),
   tools: unlessEmpty('is not supported: hosted tools have no price.'),
-  // Kling's: a film in which somebody speaks with a voice of one's choice costs more than one with sound.
+  // Kling charges more for a video in which a chosen voice speaks than for one with sound.
   voice_list: unlessEmpty('is not supported: voices have no price.'),
   n: one,
   sampleCount: one,
@@ -93,7 +94,7 @@ function isOlderWan(form: VideoForm): boolean {
   return form === 'wan2.5' || form === 'wan2.6' || form === 'wan2.7'
 }
 
-/** `parameters` with what stands elsewhere, checked; sizes and lengths are left out, since adapters write those anew. */
+/** `parameters` and the same fields from other places, checked. Adapters write sizes and lengths, so these are left out. */
 export function readParameters(parameters: JsonObject, placesOf: Places, limits: VideoLimits): JsonObject {
   const read: Record<string, Json> = {}
   for (const [name, value] of Object.entries(parameters)) {
@@ -108,10 +109,10 @@ export function readParameters(parameters: JsonObject, placesOf: Places, limits:
   return read
 }
 
-/** The models of 2.5 and 2.6 that always sound take the field and ignore it; the specification has it on all of 2.6. */
+/** Wan 2.5 and 2.6 models that always have sound ignore the field; the specification lists it for all of 2.6. */
 const ignoringForms: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.6'])
 
-/** Whether it will be heard, which some models charge for. Each family has its own word for it. */
+/** Whether the video has sound, which some models charge for. Each family has its own name for the field. */
 export function readSound(parameters: JsonObject, { sound, form }: VideoLimits): boolean {
   const given = agreed(
     ['audio', 'generate_audio', 'sound'].flatMap((name) => {
@@ -119,7 +120,7 @@ export function readSound(parameters: JsonObject, { sound, form }: VideoLimits):
       return isGiven(value) ? [{ value: value === true || value === 'on', at: `parameters.${name}` }] : []
     }),
   )
-  // Kling is silent unless asked; all others that can choose sound unless asked not to.
+  // Kling is silent unless asked for sound; every other model with the option has sound unless asked not to.
   if (sound === 'optional') return given?.value ?? form !== 'kling'
   const isAlways = sound === 'always'
   if (given === undefined || given.value === isAlways || ignoringForms.has(form)) return isAlways

@@ -6,7 +6,7 @@ import { unsupported } from './video-fields.ts'
 import { readMediaScene } from './video-media.ts'
 import { countOf, type Placed, type Scene } from './video-scene.ts'
 
-/** Runway: a text, a picture to begin with, or a film to be changed. What it cannot do it would leave out or refuse. */
+/** Runway takes a text, a first frame, or a video to edit. Anything else the vendor would drop or refuse. */
 export function readRunwayScene(input: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Scene {
   const scene = readMediaScene(input, limits, isOwn, checkPlaced)
   if (scene.kind === 'r2v' && countOf(scene.media, 'reference-video') === 0) {
@@ -24,7 +24,7 @@ function checkPlaced(placed: readonly Placed[]): void {
 
 const textRatios: readonly string[] = ['16:9', '9:16']
 
-/** From a text it makes the two common shapes; from a picture all that the model has. */
+/** Runway makes only these two ratios from text; from an image it makes all that the model has. */
 export function checkRunwayShape({ form }: VideoLimits, { kind }: Scene, ratio: string): void {
   if (form !== 'runway' || kind !== 't2v' || textRatios.includes(ratio)) return
   throw unsupported('aspect_ratio', `is ${textRatios.join(' or ')} without a first frame on this model.`)

@@ -4,20 +4,20 @@ import type { VideoKind, VideoLimits } from '../../capabilities/limits.ts'
 import type { VideoMedia, VideoRole } from '../../capabilities/video.ts'
 import { unsupported } from './video-fields.ts'
 
-/** What a request shows the model, out of whichever fields its form has for that. */
+/** What a request shows the model, read from the fields that its form has for this. */
 export type Scene = {
   readonly kind: VideoKind
   readonly prompt: string
   readonly media: readonly VideoMedia[]
   readonly draftOf?: string
   readonly draftAt?: string
-  /** Out of the prompt: what the vendor would read there as if it stood in the body. */
+  /** Flags in the prompt, which the vendor would read as if they were fields of the body. */
   readonly flags: JsonObject
-  /** Where one of these stands, by the name of the field that it means. */
+  /** Where the flag for this field was written. */
   flagAt(field: string): string
 }
 
-/** A role, and the field that gave it, for the complaint about it. */
+/** A medium with its role, and the field to name in an error about it. */
 export type Placed = VideoMedia & { readonly at: string }
 
 export function scene(kind: VideoKind, prompt: string, placed: readonly Placed[]): Scene {
@@ -25,7 +25,7 @@ export function scene(kind: VideoKind, prompt: string, placed: readonly Placed[]
   return { kind, prompt, media, flags: {}, flagAt: () => 'input.prompt' }
 }
 
-/** The names of the roles in a list of media, as the specification and the vendor write them. */
+/** The names of roles in a list of media, as the specification and the vendor write them. */
 export const roleNames = {
   first_frame: 'first-frame',
   last_frame: 'last-frame',
@@ -49,8 +49,8 @@ const framing: ReadonlySet<VideoRole> = new Set(['first-frame', 'last-frame'])
 const referring: ReadonlySet<VideoRole> = new Set(['reference-image', 'reference-video', 'reference-audio'])
 
 /**
- * From text alone, from a first picture and perhaps a last one, or from references: a request is one of these, for the
- * models that do several.
+ * A request is one of three kinds: from text alone, from a first frame and perhaps a last one, or from references. Some
+ * models do several kinds.
  */
 export function kindOf(placed: readonly Placed[], limits: VideoLimits, at: string): VideoKind {
   const frame = placed.find(({ role }) => framing.has(role))

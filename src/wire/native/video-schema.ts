@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-// What these hold is the model's affair: see `video.ts`. Null means absent.
+// The rules for these fields depend on the model: see `video.ts`. Null means absent.
 const fields = z.looseObject({}).nullish()
 
 /** The body of `POST /v1/videos/generations`. */

@@ -7,7 +7,7 @@ import { bringsSomething, listOf, notOneOf, optionalText, readUrl, unsupported, 
 import { readMediaScene, shownFields } from './video-media.ts'
 import { isRoleName, kindOf, roleNames, scene, type Placed, type RoleName, type Scene } from './video-scene.ts'
 
-/** What each type of content can be to the film; the first is what a single one is that does not say. */
+/** The roles that each content type can have; the first is the default where an item names none. */
 const roles = {
   image_url: ['first_frame', 'last_frame', 'reference_image'],
   video_url: ['reference_video'],
@@ -19,8 +19,8 @@ type MediaType = keyof typeof roles
 const inline = { image_url: ['image'], video_url: [], audio_url: ['audio'] } as const
 
 /**
- * Seedance: the vendor's own list of contents, in `input` or beside it, or a prompt with media as of version 2.7. Its modes
- * exclude each other: text, first frame, first and last frame, references, the final of a draft.
+ * Seedance takes the vendor's own list of contents, in `input` or beside it, or a prompt with a list of media as in Wan
+ * 2.7. Its modes exclude each other: text, first frame, first and last frame, references, the final version of a draft.
  */
 export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Scene {
   const [given, at] = isGiven(input['content']) ? [input['content'], 'input.content'] : [body['content'], 'content']
@@ -38,7 +38,7 @@ export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: V
   return withoutFlags(scene(kind, prompt, placed), `${text[0]?.at ?? `${at}[0]`}.text`)
 }
 
-/** A film is told once: of two ways to say what it shows, one would be dropped unheard. */
+/** Refuses a second description of the video, because one of the two would be dropped silently. */
 function refuseSecondScene(body: JsonObject, input: JsonObject, at: string): void {
   const field = shownFields.find((name) => name !== 'content' && bringsSomething(input[name]))
   const second = field !== undefined ? `input.${field}` : isGiven(body['content']) ? 'content' : at
@@ -61,7 +61,7 @@ function isMediaType(type: string): type is MediaType {
   return Object.hasOwn(roles, type)
 }
 
-/** One picture need not say what it is; of several, each has to. */
+/** A single image need not name its role; each of several has to. */
 function readPlaced(items: readonly Item[], isOwn: IsOwnLink): Placed[] {
   const images = items.filter(({ type }) => type === 'image_url').length
   return items.flatMap(({ type, fields, at }): Placed[] => {
@@ -89,7 +89,7 @@ function readDraft(items: readonly Item[], limits: VideoLimits): { draftOf: stri
   return { draftOf, draftAt }
 }
 
-/** The vendor reads these out of the prompt wherever the body is silent, so nothing of them may get there unseen. */
+/** The vendor reads these flags from the prompt where the body lacks the field, so none may reach it unchecked. */
 const flagNames: ReadonlyMap<string, string> = new Map([
   ['rs', 'resolution'],
   ['resolution', 'resolution'],
@@ -109,7 +109,7 @@ const flagNames: ReadonlyMap<string, string> = new Map([
 
 const flagPattern = /--([a-z]+)[\s=]+(\S+)/gi
 
-/** Flags become fields, and the prompt is what remains. */
+/** Moves flags from the prompt into fields. */
 function withoutFlags(found: Scene, flagsAt: string): Scene {
   const flags: Record<string, Json> = {}
   const words: Record<string, string> = {}
@@ -124,7 +124,7 @@ function withoutFlags(found: Scene, flagsAt: string): Scene {
     words[field] = name
     return ''
   })
-  // What remains must hold none: taking one out may have made another of its neighbours, and the vendor would obey it.
+  // Removing a flag may have joined its neighbours into another one, which the vendor would obey.
   for (const [, name = ''] of prompt.matchAll(/--([a-z]+)/gi)) {
     if (flagNames.has(name.toLowerCase())) {
       throw badRequest(`The prompt says --${name} in a way that cannot be read.`, flagsAt)

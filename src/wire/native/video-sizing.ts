@@ -5,7 +5,7 @@ import { soraFrame, soraSizes } from './sora-sizes.ts'
 import { agreed, type Given, notOneOf, type Places, refusal, unsupported, wrongType } from './video-fields.ts'
 import { type Frame, wanFrame, wanSize, wanSizes } from './wan-sizes.ts'
 
-/** What billing follows. */
+/** The length and size of a video, which its price depends on. */
 export type Sizing = {
   readonly seconds: number
   readonly isFreeLength: boolean
@@ -13,7 +13,7 @@ export type Sizing = {
   readonly ratio: string
 }
 
-/** Where clients and vendors write the same thing. Adapters write it anew, so none of these passes on. */
+/** The names by which clients and vendors give each value. Adapters write the values anew, so no field here passes on. */
 const names = {
   duration: ['duration', 'durationSeconds', 'seconds'],
   resolution: ['resolution'],
@@ -24,13 +24,13 @@ const names = {
 export const sizingFields: ReadonlySet<string> = new Set(Object.values(names).flat())
 
 type Asked = {
-  /** Wherever the client may say it; see `placesOf`. */
+  /** Finds a field wherever the client may write it; see `placesIn`. */
   readonly places: Places
   readonly kind: VideoKind
   readonly isDraft: boolean
 }
 
-/** Wherever it was written, all that are given have to agree, and the default fills the rest. */
+/** All values that the client gave have to agree, wherever they were written; defaults fill the rest. */
 export function readSizing(asked: Asked, limits: VideoLimits): Sizing {
   const given = (fields: readonly string[]) => fields.flatMap((name) => asked.places(name))
   const frames = given(names.size).map(({ value, at }) => readSize(value, at, limits))
@@ -55,13 +55,13 @@ export function readSizing(asked: Asked, limits: VideoLimits): Sizing {
   return sizing
 }
 
-/** The models whose vendor wants width and height: there is a size for each ratio, or there is none. */
+/** Whether the vendor takes width and height, so that only the ratios in its table of sizes exist. */
 export function writesSize({ form, kinds }: Pick<VideoLimits, 'form' | 'kinds'>): boolean {
   return (form === 'wan2.5' || form === 'wan2.6') && !kinds.includes('i2v')
 }
 
 function readDuration({ value, at }: Given<Json>, form: VideoForm): Given<number> {
-  // Kling and Sora themselves spell seconds as a text.
+  // Kling and Sora write seconds as a string.
   const isText = (form === 'kling' || form === 'sora') && typeof value === 'string'
   const seconds = isText && /^\d{1,3}$/.test(value) ? Number(value) : value
   if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds)) throw wrongType(at, 'whole seconds')
@@ -73,13 +73,13 @@ function readWord({ value, at }: Given<Json>): Given<string> {
   return { value: value.trim().toLowerCase(), at }
 }
 
-/** Runway itself spells a shape as its pixels. */
+/** Runway writes a ratio as its pixels. */
 function readRatio(given: Given<Json>, form: VideoForm): Given<string> {
   const { value, at } = readWord(given)
   return { value: form === 'runway' ? runwayRatio(value) : value, at }
 }
 
-/** Kling's modes are its resolutions. */
+/** Kling's modes stand for resolutions. */
 const modes: Readonly<Record<string, string>> = { std: '720p', pro: '1080p' }
 
 function readMode({ value, at }: Given<Json>, { form, resolutions }: VideoLimits): Given<string>[] {
@@ -127,7 +127,7 @@ function checkResolution(given: Given<string> | undefined, limits: VideoLimits, 
 
 const ratioPattern = /^(?:[1-9]\d?:[1-9]\d?|adaptive)$/
 
-/** Without a list of ratios the picture decides: what the client says of it has no effect, as with its default. */
+/** Without a list of ratios the input image decides the ratio, so the client's value is checked but has no effect. */
 function checkRatio(given: Given<string> | undefined, { ratios }: VideoLimits, kind: VideoKind): string {
   if (given === undefined) return ratioDefault(ratios, kind)
   if (ratios.length === 0) {
@@ -138,7 +138,7 @@ function checkRatio(given: Given<string> | undefined, { ratios }: VideoLimits, k
   throw notOneOf(given.at, given.value, ratios)
 }
 
-/** The specification's 16:9; but a picture to start from is not cut where the model can follow it. */
+/** The specification's default of 16:9, unless the model can follow a first frame, which is then not cropped. */
 function ratioDefault(ratios: readonly string[], kind: VideoKind): string {
   if (kind === 'i2v' && ratios.includes('adaptive')) return 'adaptive'
   return ratios.length === 0 || ratios.includes('16:9') ? '16:9' : (ratios[0] ?? '16:9')

@@ -6,7 +6,7 @@ import { unsupported } from './video-fields.ts'
 import { readMediaScene } from './video-media.ts'
 import type { Placed, Scene } from './video-scene.ts'
 
-/** Sora: a text, and perhaps a picture to begin with. */
+/** Sora takes a text, and optionally a first frame. */
 export function readSoraScene(input: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Scene {
   const scene = readMediaScene(input, limits, isOwn, checkPlaced)
   if (scene.prompt.trim() === '') throw missing('input.prompt')

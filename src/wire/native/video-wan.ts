@@ -9,7 +9,7 @@ import { countOf, type Placed, type RoleName, scene, type Scene, tooMany } from 
 
 type Version = Extract<VideoForm, 'wan2.5' | 'wan2.6' | 'wan2.7'>
 
-/** The specification's `input` by model version; sound for a text is the vendor's own addition. */
+/** The specification's `input` fields by model version; audio for text-to-video is the vendor's own addition. */
 const taken = {
   'wan2.5': { t2v: ['audio_url'], i2v: ['img_url', 'audio_url'], r2v: [] },
   'wan2.6': { t2v: ['audio_url'], i2v: ['img_url', 'audio_url'], r2v: ['reference_urls', 'reference_video_urls'] },
@@ -20,11 +20,11 @@ export function isWanVersion(form: VideoForm): form is Version {
   return form in taken
 }
 
-/** Wan up to 2.7: the suffix of the model picks the fields, its version the protocol. */
+/** Wan up to 2.7: the model's suffix decides which fields it takes, its version in which protocol. */
 export function readWanScene(input: JsonObject, limits: VideoLimits, version: Version, isOwn: IsOwnLink): Scene {
   const [kind = 't2v'] = limits.kinds
   refuseForeign(input, taken[version][kind], kind)
-  // A picture says enough; a text or a reference does not.
+  // An image alone says enough; a reference does not, and text-to-video has nothing else.
   const prompt = kind === 'i2v' ? optionalText(input, 'prompt', 'input') : requiredText(input, 'prompt', 'input')
   optionalText(input, 'negative_prompt', 'input')
   return scene(kind, prompt, readPlaced({ input, limits, isOwn }, version, kind))
@@ -47,7 +47,7 @@ function readPlaced(given: Given, version: Version, kind: VideoKind): Placed[] {
   }
 }
 
-/** A version ignores the fields of the others, and would make something else. */
+/** A version ignores the fields of other versions and would make a different video than the client asked for. */
 function refuseForeign(input: JsonObject, own: readonly string[], kind: VideoKind): void {
   const read = new Set(['prompt', ...own])
   const foreign = shownFields.find((field) => !read.has(field) && bringsSomething(input[field]))
@@ -63,7 +63,7 @@ function readAudio({ input, isOwn }: Given): Placed[] {
 
 const frameTypes: readonly RoleName[] = ['first_frame', 'last_frame', 'driving_audio', 'first_clip']
 
-/** What 2.7 makes of pictures: no type comes twice, and sound goes with a first frame. */
+/** The combinations that 2.7 takes for image-to-video: each type once, and audio only with a first frame. */
 const frameSets: ReadonlySet<string> = new Set([
   'first-frame',
   'first-frame last-frame',
@@ -96,7 +96,7 @@ function readReferences({ input, limits, isOwn }: Given): Placed[] {
   return placed
 }
 
-/** Pictures and videos count together. */
+/** Images and videos count together. */
 function checkReferenceCount(references: readonly Placed[], { referencesMax }: VideoLimits, at: string): void {
   if (references.length === 0) throw missing(at)
   if (references[referencesMax] === undefined) return
@@ -114,8 +114,8 @@ function readReferenceUrls({ input, limits, isOwn }: Given): Placed[] {
   const placed = listOf(input[name], `input.${name}`).map((value, index): Placed => {
     const at = `input.${name}[${index}]`
     const url = readUrl(value, at, isOwn, ['image'])
-    // A link does not say what it leads to, whatever its ending: it is held to be a video, whose seconds are charged, and
-    // what the vendor does not charge is given back.
+    // A URL does not show what it leads to, whatever its extension. It counts as a video, whose seconds are charged;
+    // what the vendor does not charge is released at settlement.
     return { role: name === field && surelyPicture.test(url) ? 'reference-image' : 'reference-video', url, at }
   })
   checkReferenceCount(placed, limits, `input.${name}`)
@@ -124,7 +124,7 @@ function readReferenceUrls({ input, limits, isOwn }: Given): Placed[] {
 
 const secondsWithVideoMax = 10
 
-/** 2.7 makes shorter films with a reference video than from pictures. */
+/** Wan 2.7 makes at most 10 seconds with a reference video, and longer videos from images. */
 export function checkWanLength({ form }: VideoLimits, { media }: Scene, seconds: number): void {
   if (form !== 'wan2.7' || countOf(media, 'reference-video') === 0 || seconds <= secondsWithVideoMax) return
   throw unsupported('duration', `is at most ${secondsWithVideoMax} with a reference_video on this model.`)

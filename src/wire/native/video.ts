@@ -20,12 +20,12 @@ import { readSoraScene } from './video-sora.ts'
 import { checkWanLength, isWanVersion, readWanScene } from './video-wan.ts'
 import { webhookRefusal } from './webhook-refusal.ts'
 
-/** https to anywhere: what may be reached is decided where it is reached. */
+/** Any https address: whether it may be reached is checked when an event is sent. */
 const httpsOnly: GuardPolicy = { schemes: 'https', addresses: 'private', ports: 'any' }
 
 /**
- * `POST /v1/videos/generations`. What billing follows is read out of the request wherever it stands and is checked; the rest
- * of `input` and `parameters` is for the model's vendor.
+ * `POST /v1/videos/generations`. The values that billing follows are read from every place where the request may give
+ * them and are checked; the rest of `input` and `parameters` is for the model's vendor.
  */
 function readAsk(
   { body, ...asked }: Asked,
@@ -43,7 +43,8 @@ function readAsk(
   const scene = readScene(body, limits, isOwn)
   const written = besideScene(objectIn(body['parameters']))
   const input = objectIn(body['input'])
-  // Wan up to 2.7 is sent all of its `input`. Other vendors are sent parameters, and what else stands there is among them.
+  // Wan up to 2.7 is sent the whole `input`. Other vendors are sent parameters only, so the remaining fields of `input`
+  // are read as parameters.
   const beside = isWanVersion(limits.form) ? {} : besideScene(input)
   const places = placesIn([
     { fields: body, at: (name) => name },
@@ -70,7 +71,7 @@ function readAsk(
     prompt,
     media,
     ...(draftOf !== undefined && draftAt !== undefined && { draftOf, draftAt }),
-    // Below zero the model chooses.
+    // With a negative seed the model chooses one.
     ...(typeof seed === 'number' && seed >= 0 && { seed }),
     input,
     parameters,
@@ -107,7 +108,10 @@ function checkDraft(
 
 const veoSeconds = 8
 
-/** Rules in which the length or the shape depends on the rest. A final is as long and as wide as its draft, which is not known here. */
+/**
+ * Rules in which the length or the ratio depends on other fields. The final version of a draft takes both from its
+ * draft, which is not known here.
+ */
 function readLength(sizing: Sizing, scene: Scene, limits: VideoLimits): Sizing {
   const { seconds, resolution } = sizing
   if (scene.draftOf !== undefined) {
@@ -122,7 +126,7 @@ function readLength(sizing: Sizing, scene: Scene, limits: VideoLimits): Sizing {
   return sizing
 }
 
-/** Some vendors sell films as a whole, and not each length in each resolution. */
+/** Some vendors price whole videos, and do not sell every length in every resolution. */
 function checkSold({ seconds, resolution }: Sizing, traits: ModelTraits): void {
   if (traits.sellsVideo(resolution, seconds)) return
   const lengths = (traits.video?.durations ?? []).filter((length) => traits.sellsVideo(resolution, length))
@@ -131,7 +135,7 @@ function checkSold({ seconds, resolution }: Sizing, traits: ModelTraits): void {
 
 type Film = Sizing & { readonly sound: boolean; readonly hasInputVideo: boolean }
 
-/** The most it can cost: the longest where the model chooses, and what is brought where that is charged. */
+/** The most it can cost: the longest length where the model chooses, plus input videos where they are charged. */
 function boundOf({ seconds, resolution, ratio, sound, hasInputVideo }: Film, limits: VideoLimits): Bound {
   const inputSeconds = hasInputVideo && limits.inputSecondsBilled ? limits.inputSecondsMax : 0
   const video = { seconds: seconds + inputSeconds, resolution, sound, ...(hasInputVideo && { hasInputVideo }) }
@@ -144,7 +148,7 @@ function boundOf({ seconds, resolution, ratio, sound, hasInputVideo }: Film, lim
 const timeoutSecondsDefault = 60
 const timeoutSecondsMax = 300
 
-/** `wait` and its `timeout` stand in the address or in the body; the address counts where both say one. */
+/** `wait` and `timeout` come from the query string or the body; the query string wins where both give one. */
 function readWishes({ body, query }: Omit<Asked, 'files' | 'bodyBytes' | 'header'>, webhooks: GuardPolicy) {
   const url = body['webhook_url']
   const timeoutSeconds = readTimeout(query?.('timeout') ?? body['timeout'] ?? timeoutSecondsDefault)

@@ -14,7 +14,7 @@ const rules: Readonly<Record<Reach, string>> = {
     'but never to link-local addresses or cloud metadata services.',
 }
 
-// Where it may not lead. Anything else is wrong with the URL itself, under any rule.
+// Refusals for where the URL leads, which the policy decides. Any other reason makes the URL wrong under every policy.
 const ofPlace: ReadonlySet<RefusalReason> = new Set([
   'scheme',
   'port',
@@ -25,8 +25,9 @@ const ofPlace: ReadonlySet<RefusalReason> = new Set([
 ])
 
 /**
- * A `webhook_url` that no event would go to, with the rule that it breaks. The rule is the operator's, and the same for every
- * host: whether a name exists inside, and where it leads, it does not say.
+ * The error for a `webhook_url` to which no event would be sent, with the rule that it breaks. The rule depends only on
+ * the operator's settings, so the error does not reveal whether a name exists in the internal network or where it
+ * leads.
  */
 export function webhookRefusal(refusal: GuardRefusal, policy: GuardPolicy, param: string): GatewayError {
   const { kind, reason, message, details } = refusal
