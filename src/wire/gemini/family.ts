@@ -1,20 +1,20 @@
-/** What the name of one of Google's models tells about how it is spoken to. */
+/** What the name of a Google model tells about its request format. */
 export type Family = {
-  /** Levels of thinking in place of budgets, and signatures that are insisted on. */
+  /** Generation 3 or later: thinking is set by level instead of budget, and calls must carry their signatures. */
   readonly isThird: boolean
-  /** Tokens of thinking that the second generation takes. */
+  /** The bounds of a thinking budget in the second generation, in tokens. */
   readonly budget: { readonly least: number; readonly most: number }
-  /** Where nothing is known of its efforts: whether thinking can be switched off. */
+  /** Whether thinking can be switched off, for a model whose efforts are not listed. */
   readonly canRest: boolean
-  /** Whether it goes on from words put into its mouth; where not, it refuses contents that end with them. */
+  /** Whether it continues an assistant message that ends the conversation; otherwise it refuses such contents. */
   readonly goesOn: boolean
 }
 
-// By the vendor's page of its latest models: since 3.6, and 3.5 of the smallest, none goes on from its own words.
+// By the vendor's page on its latest models: from 3.6 on (flash-lite: from 3.5 on) no model continues its own words.
 const [lastToGoOn, lastLiteToGoOn] = [305, 304]
 const newest = ['', '3', '99']
 
-/** A name without a number is an alias of the newest (`gemini-flash-latest`). */
+/** A name without a number is an alias of the newest model (`gemini-flash-latest`). */
 export function familyOf(model: string): Family {
   const [, major = '', minor = '0'] = /gemini-(\d+)(?:\.(\d+))?/.exec(model) ?? newest
   const generation = Number(major)

@@ -10,7 +10,7 @@ import { parseExactly } from '../loose.ts'
 import { joinLogprobs } from './read-logprobs.ts'
 import { openResponses, responsesIn } from './read-response.ts'
 
-/** A whole answer. A vendor may say 200 and mean an error, or send a page of HTML: only one with an end is an answer. */
+/** Reads a whole answer. A vendor may send an error or an HTML page with status 200, so an answer needs a candidate. */
 export function readAnswer(body: Uint8Array): Reply {
   const json = parseExactly(decodeUtf8(body))
   const responses = responsesIn(json)
@@ -19,8 +19,9 @@ export function readAnswer(body: Uint8Array): Reply {
 }
 
 /**
- * Reads a stream of whole responses, each with what is new. It has no end of its own: once the candidate has said why it
- * stopped, the connection's end is the end, and before that it is a cut. So no `reply-end` is ever told.
+ * Reads a stream of whole responses, each of which holds what is new. The protocol has no end event: once the candidate
+ * has a finish reason the end of the connection is the end, and before that it is a cut. So `reply-end` is never
+ * emitted.
  */
 export function openReader(): ReplyReader {
   const read = openResponses()
@@ -36,7 +37,7 @@ export function openReader(): ReplyReader {
   }
 }
 
-/** One candidate as its events tell it. */
+/** One candidate, collected from its events. */
 type Draft = { blocks: AssistantBlock[]; finish: Finish | undefined; logprobs: Json[] }
 
 function collect(events: readonly ReplyEvent[]): Reply {
@@ -60,7 +61,7 @@ function collect(events: readonly ReplyEvent[]): Reply {
 
 function choiceOf({ blocks, finish, logprobs }: Draft): Choice {
   const joined = joinLogprobs(logprobs)
-  // What came in one piece is whole, also where the vendor gives no reason for its end.
+  // A whole answer is complete even where the vendor gives no finish reason.
   const reason = finish ?? (blocks.some(({ kind }) => kind === 'tool-call') ? 'tool-calls' : 'stop')
   return { blocks, finish: reason, ...(joined !== undefined && { logprobs: joined }) }
 }
@@ -87,7 +88,7 @@ function add(draft: Draft, event: Extract<ReplyEvent, { readonly choice: number 
       return
     }
     case 'tool-call-delta':
-      // A call is told in two events, one right behind the other.
+      // A call comes as two events, directly after one another.
       if (last?.kind === 'tool-call') blocks[blocks.length - 1] = { ...last, argumentsText: event.text }
       return
     case 'choice-finish':
@@ -97,6 +98,6 @@ function add(draft: Draft, event: Extract<ReplyEvent, { readonly choice: number 
     case 'refusal-delta':
     case 'thinking-sign':
     case 'thinking-redact':
-      return // nothing that this vendor tells
+      return // this vendor sends none of these
   }
 }

@@ -3,7 +3,7 @@ import { objectIn, objectsIn, textIn } from '../loose.ts'
 
 const encoder = new TextEncoder()
 
-/** `logprobsResult` as the common protocol shows it, the only one that asks for it. */
+/** `logprobsResult` in the common protocol's form, since only that protocol asks for it. */
 export function readLogprobs(result: Json | undefined): JsonObject | undefined {
   const { chosenCandidates, topCandidates } = objectIn(result)
   const tops = objectsIn(topCandidates)
@@ -14,7 +14,7 @@ export function readLogprobs(result: Json | undefined): JsonObject | undefined {
   return content.length === 0 ? undefined : { content, refusal: null }
 }
 
-/** Those of several pieces of a text, as those of the whole. */
+/** Joins the logprobs of several pieces of a text. */
 export function joinLogprobs(pieces: readonly Json[]): JsonObject | undefined {
   const content = pieces.flatMap((piece) => objectsIn(objectIn(piece)['content']))
   return content.length === 0 ? undefined : { content, refusal: null }

@@ -6,10 +6,10 @@ import { madeCallId } from '../made-call-id.ts'
 import { readLogprobs } from './read-logprobs.ts'
 import { readUsage } from './read-usage.ts'
 
-/** Reads the responses of one reply in their order; a plain answer is a stream of one. */
+/** Reads the responses of one reply in order; a plain answer is a stream of one. */
 export type ResponseReader = (response: JsonObject) => ReplyEvent[]
 
-/** What is known of a candidate so far. */
+/** The state of one candidate so far. */
 type Candidate = { calls: number; hasOutput: boolean; isFinished: boolean }
 
 export function openResponses(): ResponseReader {
@@ -39,19 +39,19 @@ export function openResponses(): ResponseReader {
       events.push(...output)
       if (!state.isFinished) ends.push(...readEnd(written, index, state))
     }
-    // A blocked prompt has no candidates: the refusal is all there is.
+    // A blocked prompt has no candidates, so the refusal is the whole reply.
     if (found.length === 0 && isBlocked(response) && !stateOf(0).isFinished) {
       stateOf(0).isFinished = true
       ends.push({ kind: 'choice-finish', choice: 0, finish: 'refusal' })
     }
     const usage = readUsage(response['usageMetadata'])
     if (usage !== undefined) events.push({ kind: 'usage-count', usage })
-    // Last: nothing is read after a failure, and what it cost should be known by then.
+    // Ends come last: reading stops at a failure, and the usage must be known by then.
     return [...events, ...ends]
   }
 }
 
-/** A response, or a list of them: errors come as a list of one where a stream was asked for. */
+/** A response, or a list of them: an error comes as a list of one where a stream was asked for. */
 export function responsesIn(json: Json | undefined): readonly JsonObject[] {
   return objectsIn(Array.isArray(json) ? json : [json ?? null])
 }
@@ -80,7 +80,7 @@ function readParts(candidate: JsonObject, place: Place): ReplyEvent[] {
   return events
 }
 
-/** A call arrives whole. */
+/** A call arrives whole in one part. */
 function readCall(call: JsonObject, signature: Json | undefined, { choice, state, replyId }: Place): ReplyEvent[] {
   const name = textIn(call['name'])
   const text = JSON.stringify(objectIn(call['args']))
@@ -98,10 +98,10 @@ function readCall(call: JsonObject, signature: Json | undefined, { choice, state
   ]
 }
 
-// What every protocol takes back as an id: OpenAI at most 40 characters, Anthropic none but these.
+// The ids that every protocol takes back: OpenAI at most 40 characters, Anthropic only these characters.
 const plainId = /^[\w-]{1,40}$/
 
-/** The vendor's own id, where it gives one; else one that is the same whenever the same reply is read. */
+/** The vendor's own id where it is usable, otherwise one that is the same whenever the same reply is read. */
 function callId(given: Json | undefined, seed: readonly (string | number)[]): string {
   if (typeof given === 'string' && plainId.test(given)) return given
   return madeCallId(typeof given === 'string' && given !== '' ? given : JSON.stringify(seed))
@@ -112,7 +112,7 @@ function readImage({ mimeType, data }: JsonObject, choice: number): ReplyEvent[]
   return [{ kind: 'image-add', choice, media: { kind: 'bytes', mediaType: mimeType, base64: data } }]
 }
 
-/** The reasons that are not what they look like, or not for the client. All others are an ordinary `stop`. */
+/** The reasons that do not mean an ordinary stop; all others do. */
 const finishes: ReadonlyMap<string, Finish | 'botched'> = new Map([
   ['MAX_TOKENS', 'length'],
   ['SAFETY', 'refusal'],
@@ -125,7 +125,7 @@ const finishes: ReadonlyMap<string, Finish | 'botched'> = new Map([
   ['IMAGE_PROHIBITED_CONTENT', 'refusal'],
   ['IMAGE_RECITATION', 'refusal'],
   ['IMAGE_OTHER', 'refusal'],
-  // The model's own blunders: it called a function as nobody can.
+  // The model's own mistakes: a call or an answer that cannot be used.
   ['MALFORMED_FUNCTION_CALL', 'botched'],
   ['UNEXPECTED_TOOL_CALL', 'botched'],
   ['TOO_MANY_TOOL_CALLS', 'botched'],
@@ -138,17 +138,17 @@ function readEnd(candidate: JsonObject, choice: number, state: Candidate): Reply
   if (typeof reason !== 'string' || reason === '' || reason === 'FINISH_REASON_UNSPECIFIED') return []
   state.isFinished = true
   const known = finishes.get(reason) ?? 'stop'
-  // With nothing to show for it, a blunder is a failure; behind words that have been said, it is their end.
+  // A botched answer without output is a failure; after output that was already delivered, it ends the reply.
   if (known === 'botched' && !state.hasOutput) {
     const error = new GatewayError('upstream-failed', `The model failed to form an answer (${reason}).`)
     return [{ kind: 'failure', error }]
   }
   const isStop = known === 'stop' || known === 'botched'
-  // The vendor says STOP after calls too.
+  // The vendor gives STOP after calls too.
   return [{ kind: 'choice-finish', choice, finish: isStop ? (state.calls > 0 ? 'tool-calls' : 'stop') : known }]
 }
 
-/** A vendor's error object where an answer should have been. It names the status that it has elsewhere. */
+/** An error object in place of an answer. Its `code` is the HTTP status that the error has outside of a stream. */
 function readFailure(error: JsonObject): GatewayError {
   const message = textIn(error['message']) || "The model's vendor reported an error."
   const { code } = error

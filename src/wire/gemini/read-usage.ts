@@ -3,8 +3,9 @@ import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectsIn } from '../loose.ts'
 
 /**
- * The vendor's numbers taken apart. Cached tokens are inside the prompt's; those of hosted tools are beside it; thoughts
- * are beside the candidates'. Sound has a price of its own, unless it was cached: then it is cached input like any other.
+ * Splits the vendor's counts. The prompt's count includes cached tokens but not those of hosted tools, and the
+ * candidates' count does not include thinking. Audio has its own price, except that cached audio is priced as any
+ * cached input.
  */
 export function readUsage(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined

@@ -16,17 +16,17 @@ import { writeThinking } from './write-thinking.ts'
 
 export type AskTarget = {
   readonly upstreamModel: string
-  /** Lowest first; empty where nothing is known of them. */
+  /** Lowest first; empty where the model's efforts are unknown. */
   readonly efforts: readonly string[]
   readonly outputTokensMax: number
-  /** The client's: an error names the field as the client wrote it. */
+  /** The client's protocol: an error names the field as the client wrote it. */
   readonly protocol: Protocol
 }
 
-/** The body of generateContent and streamGenerateContent. What the vendor cannot say is left out, by docs/translation.md. */
+/** The body of generateContent and streamGenerateContent. docs/translation.md lists what has to be left out. */
 export function writeAsk(conversation: Conversation, target: AskTarget): JsonObject {
   if (conversation.hostedTools.length > 0) {
-    // The vendor takes no bound on its searches, so no hold could be sure to cover them.
+    // The vendor takes no limit on its searches, so a hold could not be sure to cover them.
     throw badRequest('This model has no hosted web search.', 'tools', 'unsupported_value')
   }
   const family = familyOf(target.upstreamModel)
@@ -35,13 +35,13 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   const isSaid = contents.length > 0
   if (!isSaid && system.length === 0) throw badRequest('There is nothing to answer in the messages.', 'messages')
   const { tools, toolChoice, format } = conversation
-  // The second generation refuses a form beside functions; where a call is forced, there are no words to have one.
+  // The second generation refuses a reply format beside functions; where a call is forced, no text needs a format.
   const takesForm = family.isThird || tools.length === 0
   if (format !== undefined && !takesForm && !isCallForced(toolChoice)) system.push({ text: sayFormat(format) })
   const config = writeConfig(conversation, target, takesForm ? format : undefined)
   return {
     ...(isSaid && system.length > 0 && { systemInstruction: { parts: system } }),
-    // Contents must not be empty: instructions alone are what the user says.
+    // Contents must not be empty, so instructions alone are sent as the user's message.
     contents: isSaid ? contents : [{ role: 'user', parts: system }],
     ...(tools.length > 0 && { tools: [{ functionDeclarations: tools.map(writeTool) }], ...writeChoice(toolChoice) }),
     ...(Object.keys(config).length > 0 && { generationConfig: config }),
@@ -76,10 +76,10 @@ function writeConfig(conversation: Conversation, target: AskTarget, format: Repl
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { topP }),
     ...(topK !== undefined && { topK }),
-    // The vendor refuses more than the model can make.
+    // The vendor refuses a limit above the model's own.
     ...(outputTokensMax !== undefined && { maxOutputTokens: Math.min(outputTokensMax, target.outputTokensMax) }),
     ...(stop.length > 0 && { stopSequences: stop }),
-    // Of 64 bits elsewhere, of 32 here: a longer one is folded, and stays the same for the same seed.
+    // Seeds have 64 bits elsewhere and 32 here. A longer one is cut to its low bits, the same ones each time.
     ...(seed !== undefined && Number.isInteger(seed) && { seed: Number(BigInt.asIntN(32, BigInt(seed))) }),
     ...(presencePenalty !== undefined && { presencePenalty }),
     ...(frequencyPenalty !== undefined && { frequencyPenalty }),

@@ -18,19 +18,19 @@ import { goingOnWords } from '../turns.ts'
 import type { Family } from './family.ts'
 import { writeMedia } from './write-media.ts'
 
-/** What the vendor documents for a call whose signature is lost, or that another model made. */
+/** The value that the vendor documents for a call whose signature is lost or that another model made. */
 const skippedSignature = 'skip_thought_signature_validator'
 
-/** A content in the making: the answers to calls stand before everything else. */
+/** A content in the making: function responses are written before its other parts. */
 type Draft = { readonly role: 'user' | 'model'; readonly answers: Answer[]; readonly parts: JsonObject[] }
 type Answer = { readonly order: number; readonly part: JsonObject }
 
-/** A call that was made: results name it by its id, and the vendor wants its name. `order`: its place in its turn. */
+/** A call made earlier: results give its id, but the vendor also wants its name. `order` is its place in its turn. */
 type Made = { readonly name: string; readonly order: number }
 
 /**
- * `contents`: neighbours of one role are one, a content that says nothing is none. Instructions in the middle are not
- * here, since the vendor has no place for them: see `writeSystem`.
+ * Writes `contents`: neighbours of one role are merged, and empty ones left out. Instructions in the middle are not
+ * written here, because the vendor has no place for them in `contents`: see `writeSystem`.
  */
 export function writeContents(turns: readonly Turn[], { isThird, goesOn }: Family): JsonObject[] {
   const made = new Map<string, Made>()
@@ -53,7 +53,7 @@ export function writeContents(turns: readonly Turn[], { isThird, goesOn }: Famil
   })
 }
 
-/** Instructions from the beginning and from in between, in their order. */
+/** The instructions from the beginning and from the middle of the conversation, in order. */
 export function writeSystem(system: readonly TextBlock[], turns: readonly Turn[]): JsonObject[] {
   const between = turns.flatMap((turn) => (turn.role === 'system' ? turn.blocks : []))
   return [...system, ...between].flatMap(({ text }) => writeText(text))
@@ -82,7 +82,7 @@ function addUserBlock(draft: Draft, block: UserBlock, made: ReadonlyMap<string, 
   }
 }
 
-/** What a document is called and about is said before it: the vendor has no fields for that. */
+/** A document's title and context are written before it as text, because the vendor has no fields for them. */
 function writeDocument(document: DocumentBlock): JsonObject[] {
   const { media } = document
   return [
@@ -98,7 +98,7 @@ function addResult(draft: Draft, block: ToolResultBlock, made: ReadonlyMap<strin
   }
   const text = block.blocks.flatMap(writtenText).filter((said) => said !== '')
   const media = block.blocks.flatMap(writtenMedia)
-  // The third generation takes pictures inside of an answer; before it they stand behind the answers.
+  // The third generation takes images inside a function response; before it they follow the responses.
   const isInside = (part: JsonObject) => isThird && part['inlineData'] !== undefined
   const inside = media.filter(isInside)
   draft.answers.push({
@@ -113,7 +113,7 @@ function addResult(draft: Draft, block: ToolResultBlock, made: ReadonlyMap<strin
     },
   })
   const behind = media.filter((part) => !isInside(part))
-  // There nothing else says whose they are.
+  // Outside the response, only this text tells which result the media belong to.
   if (behind.length > 0)
     draft.parts.push({ text: `Attached to the result of ${call.name} (${block.callId}):` }, ...behind)
 }
@@ -130,10 +130,10 @@ function writtenMedia(block: ResultBlock): JsonObject[] {
   return block.kind === 'text' || block.media.kind === 'text' ? [] : [writeMedia(block.media, block)]
 }
 
-// A double holds 15 digits for sure; ids of more, which tools like to return as numbers, are kept by leaving the text be.
+// A double holds any 15 digits exactly. Tools often return longer ids as numbers, so a text with one is not parsed.
 const longNumber = /[\d.]{16}|\d[eE][+-]?\d{3}/
 
-/** The vendor wants an object: the tool's own, or else its words in one. */
+/** The vendor requires an object: the tool's own JSON object, or its text inside one. */
 function asResponse(text: string): JsonObject {
   if (!text.startsWith('{') || longNumber.test(text)) return { result: text }
   try {
@@ -144,7 +144,7 @@ function asResponse(text: string): JsonObject {
   }
 }
 
-/** Thoughts do not go back to the vendor, but for the signature of the call that they led to. */
+/** Thinking is not sent back to the vendor, except for the signature of the call that followed it. */
 function addModelBlocks(
   draft: Draft,
   blocks: readonly AssistantBlock[],
@@ -152,7 +152,7 @@ function addModelBlocks(
   isThird: boolean,
 ): void {
   let carried: string | undefined
-  // Of calls side by side the vendor signs the first alone.
+  // Of parallel calls the vendor signs only the first.
   let isFirst = !draft.parts.some((part) => part['functionCall'] !== undefined)
   for (const block of blocks) {
     switch (block.kind) {

@@ -3,8 +3,8 @@ import type { Media, Placed } from '../../capabilities/conversation.ts'
 import { notTaken } from '../not-taken.ts'
 
 /**
- * The addresses that the vendor itself reads from: films on YouTube. It reads its own files too, but those are the
- * operator's: no client can put one there, and the films that other customers had made are among them.
+ * The URLs that the vendor itself reads: videos on YouTube. It reads its own stored files too, but those belong to the
+ * operator: clients cannot upload any, and the videos made for other customers are among them.
  */
 const readByVendor = /^https:\/\/(?:(?:www\.|m\.)?youtube\.com\/|youtu\.be\/)/
 
@@ -13,8 +13,8 @@ export function isReadByVendor(url: string): boolean {
 }
 
 /**
- * A picture, sound, film or file as a part. The one place where an address that the vendor does not read is met: whoever
- * fetches such things turns them into bytes before they come here.
+ * Writes an image, audio, a video or a file as a part. URLs that the vendor does not read were replaced by their bytes
+ * before; one that is left is refused here.
  */
 export function writeMedia(media: Media, place: Placed): JsonObject {
   switch (media.kind) {

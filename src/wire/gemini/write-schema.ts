@@ -2,28 +2,28 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { follow } from '../schema-reference.ts'
 
 /**
- * A JSON Schema for `parametersJsonSchema` and `responseJsonSchema`. The older fields take a subset of OpenAPI's schemas,
- * and refuse the whole request for a keyword they do not know; translated into it, unions, bounds and references are lost.
- * The newer ones take JSON Schema and ignore what they do not know. What they are known to stumble over is put plainly:
- * references are replaced by what they refer to, `const` becomes an `enum`, and `$schema` goes.
+ * Writes a JSON Schema for `parametersJsonSchema` and `responseJsonSchema`. The vendor's older fields take a subset of
+ * OpenAPI schemas and refuse the whole request for an unknown keyword; translating into them loses unions, bounds and
+ * references. The newer fields take JSON Schema and ignore unknown keywords. Only what they are known to fail on is
+ * rewritten: references are replaced by their targets, `const` becomes an `enum`, and `$schema` is removed.
  */
 export function writeSchema(schema: JsonObject): JsonObject {
   const inlined = write(schema, { root: schema, trail: [], left: { nodes: nodesMax } })
-  // One that contains itself has no end, and a small one can unfold into gigabytes: those keep their references.
+  // A recursive schema unfolds without end, and a small one can unfold into gigabytes: these keep their references.
   return (inlined ?? writeReferring(schema)) as JsonObject
 }
 
-/** The vendor wants no parameters at all from a function without any. */
+/** The vendor wants a function without parameters to have no schema at all. */
 export function isEmptySchema(schema: JsonObject): boolean {
   const { properties, additionalProperties: more = false } = schema
   const hasNone = properties === undefined || (isObject(properties) && Object.keys(properties).length === 0)
   return hasNone && more === false && !['$ref', 'anyOf', 'oneOf', 'allOf'].some((keyword) => keyword in schema)
 }
 
-// The largest tool schemas in use hold a few hundred.
+// The largest tool schemas in use have a few hundred nodes.
 const nodesMax = 5_000
 
-/** Where schemas stand inside a schema: under names, in lists, or alone. Anything else is a plain value. */
+/** The keywords under which schemas are nested: by name, in lists, or alone. All others hold plain values. */
 const named: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
 const nested: ReadonlySet<string> = new Set([
   'items',
@@ -37,12 +37,12 @@ const nested: ReadonlySet<string> = new Set([
 
 type Unfolding = {
   readonly root: JsonObject
-  /** The references that led here. */
+  /** The references followed to get here. */
   readonly trail: readonly string[]
   readonly left: { nodes: number }
 }
 
-/** The schema with its references unfolded; undefined where that has no end. */
+/** The schema with its references unfolded; undefined where that would not end. */
 function write(schema: Json, unfolding: Unfolding): Json | undefined {
   if (!isObject(schema)) return schema
   if (--unfolding.left.nodes < 0) return undefined
@@ -57,7 +57,7 @@ function write(schema: Json, unfolding: Unfolding): Json | undefined {
   return isObject(unfolded) && isObject(beside) ? { ...unfolded, ...beside } : unfolded
 }
 
-/** The schema with its references, in the one form the vendor takes them: to `$defs`. */
+/** The schema with its references kept, in the only form that the vendor takes: to `$defs`. */
 function writeReferring(schema: Json): Json {
   if (!isObject(schema)) return schema
   const { definitions, ...rest } = schema
@@ -65,7 +65,7 @@ function writeReferring(schema: Json): Json {
   return writeReference(rewrite(renamed, writeReferring) ?? schema)
 }
 
-/** Beside a reference the vendor takes a description and a default, and refuses the rest. */
+/** Beside a reference the vendor takes a description and a default, and refuses all other keywords. */
 function writeReference(schema: JsonObject): JsonObject {
   const { $ref: ref, description, default: fallback, $defs: definitions } = schema
   if (typeof ref !== 'string') return schema
@@ -77,7 +77,7 @@ function writeReference(schema: JsonObject): JsonObject {
   }
 }
 
-/** One schema with those inside it rewritten; undefined where one of them is. */
+/** The schema with its nested schemas rewritten; undefined where one of them cannot be. */
 function rewrite(
   schema: JsonObject,
   inside: (inner: Json) => Json | undefined,
@@ -104,14 +104,14 @@ function rewriteKeyword(keyword: string, value: Json, inside: (inner: Json) => J
   return list.every((inner) => inner !== undefined) ? list : undefined
 }
 
-/** `const` is no keyword of the vendor's; an `enum` of one says the same. */
+/** The vendor does not know `const`; an `enum` with one value means the same. */
 function withoutConst(schema: JsonObject): JsonObject {
   const { const: only, ...rest } = schema
   if ((typeof only !== 'string' && typeof only !== 'number') || rest['enum'] !== undefined) return schema
   return { type: typeof only, ...rest, enum: [only] }
 }
 
-/** Neither is `allOf`; generators wrap a single reference in one, to write a description beside it. */
+/** Nor does it know `allOf`, in which generators wrap a single reference to put a description beside it. */
 function withoutLoneAllOf(schema: JsonObject): JsonObject {
   const { allOf, ...rest } = schema
   if (!Array.isArray(allOf) || allOf.length !== 1) return schema

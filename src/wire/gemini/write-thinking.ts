@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { type Effort, nearestEffort, type Thinking } from '../../capabilities/conversation.ts'
 import { type Family, familyOf } from './family.ts'
 
-/** How the vendor's own common-protocol endpoint turns efforts into budgets; what lies above its scale is the most. */
+/** How the vendor's own common-protocol endpoint maps efforts to budgets; higher efforts get the model's maximum. */
 const budgets = {
   none: 0,
   minimal: 1_024,
@@ -14,8 +14,8 @@ const budgets = {
 } as const satisfies Record<Effort, number>
 
 /**
- * `thinkingConfig`. A client of another protocol cannot know this model's scale, so what it asks for becomes the nearest
- * that there is; efforts of the common protocol were checked against the model's list before.
+ * Writes `thinkingConfig`. A client of another protocol cannot know this model's scale, so its value becomes the
+ * nearest one that the model has; efforts of the common protocol were already checked against the model's list.
  */
 export function writeThinking(
   thinking: Thinking | undefined,
@@ -24,7 +24,7 @@ export function writeThinking(
   if (thinking === undefined) return undefined
   const family = familyOf(model.upstreamModel)
   const amount = family.isThird ? levelOf(thinking, model.efforts) : budgetOf(thinking, family, model.efforts)
-  // The vendor refuses to show thoughts that there are not.
+  // The vendor refuses `includeThoughts` where thinking is off.
   const isShown = thinking.isShown && amount['thinkingBudget'] !== 0
   if (!isShown && Object.keys(amount).length === 0) return undefined
   return { ...amount, ...(isShown && { includeThoughts: true }) }
@@ -40,10 +40,10 @@ function budgetOf({ effort, budget }: Thinking, family: Family, listed: readonly
 }
 
 const levels: readonly Effort[] = ['minimal', 'low', 'medium', 'high']
-/** Some models refuse the lowest, the larger ones all: where nothing is known it is not asked for. */
+/** Some models, and all of the larger ones, refuse `minimal`, so it is not sent to a model whose levels are unknown. */
 const levelsOfUnknown: readonly Effort[] = ['low', 'medium', 'high']
 
-/** The third generation cannot be kept from thinking: its lowest level comes nearest to that. */
+/** Thinking cannot be switched off in the third generation; the lowest level comes nearest. */
 function levelOf(thinking: Thinking, listed: readonly string[]): JsonObject {
   if (thinking.effort === undefined && thinking.budget === undefined) return {}
   const offered = listed.length === 0 ? levelsOfUnknown : levels.filter((level) => listed.includes(level))

@@ -25,7 +25,7 @@ export function placesIn(
     })
 }
 
-/** An error about a value. The message names the flag, where the value came from one; `param` is the field around it. */
+/** An error about a value. The message names the flag where the value came from one; `param` is the field around it. */
 export function refusal(message: string, at: string, code?: string): GatewayError {
   return badRequest(message, at.split(' --', 1)[0], code)
 }

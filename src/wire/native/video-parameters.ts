@@ -94,7 +94,7 @@ function isOlderWan(form: VideoForm): boolean {
   return form === 'wan2.5' || form === 'wan2.6' || form === 'wan2.7'
 }
 
-/** `parameters` and the same fields from other places, checked. Adapters write sizes and lengths, so these are left out. */
+/** `parameters` and the same fields from other places, checked. Sizes and lengths are left out: adapters write them. */
 export function readParameters(parameters: JsonObject, placesOf: Places, limits: VideoLimits): JsonObject {
   const read: Record<string, Json> = {}
   for (const [name, value] of Object.entries(parameters)) {

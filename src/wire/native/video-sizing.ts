@@ -13,7 +13,7 @@ export type Sizing = {
   readonly ratio: string
 }
 
-/** The names by which clients and vendors give each value. Adapters write the values anew, so no field here passes on. */
+/** The names by which clients and vendors give each value. Adapters write the values anew, so none passes on. */
 const names = {
   duration: ['duration', 'durationSeconds', 'seconds'],
   resolution: ['resolution'],
