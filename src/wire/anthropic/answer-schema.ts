@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
-/** What the reference pages say of answers. Nothing is checked by it: a vendor's answer goes on as it came. */
+// These schemas only document answers on the reference pages. They check nothing: a vendor's answer passes as it came.
+
 const usage = z.looseObject({
   input_tokens: z.int(),
   cache_creation_input_tokens: z.int().nullable(),

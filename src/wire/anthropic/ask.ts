@@ -14,7 +14,7 @@ export const versionUsual = '2023-06-01'
 const checkMessages = checkBy(messagesRequest)
 const checkCount = checkBy(countRequest)
 
-/** A request for a message, checked as far as shapes and money go; the rest the vendor judges in its own words. */
+/** Reads a message request and checks its shape and what it may cost; the vendor judges the rest in its own words. */
 export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { body } = asked
   const { model, traits } = findModel(asked, lookUp)
@@ -27,14 +27,14 @@ export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): Ch
       ...promptFacts(asked, model, traits),
       stream: request.stream ?? false,
       outputTokensMax: Math.min(cap, traits.outputTokensMax),
-      // Where it has no price it is not searched: other vendors' models answer without, and a pass-through is refused.
+      // Without a price there is no search: a translated ask goes out without the tool, and a pass-through is refused.
       searchesMax: traits.sells('webSearch') ? searchesMax(body) : 0,
     },
     traits,
   )
 }
 
-/** A request to count a prompt: nothing will be made, so nothing has to be paid for. */
+/** Reads a request to count a prompt. It makes no output, so it needs no hold. */
 export function readCountAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { model, traits } = findModel(asked, lookUp)
   refuseThread(asked.body)
@@ -56,7 +56,7 @@ function promptFacts(asked: Asked, model: string, traits: ChatTraits) {
     choices: 1,
     inputTokensMax: inputTokensMax(asked.body, asked.bodyBytes, traits.contextTokens),
     native: asked.body,
-    // Only these two shape the answer. A workspace named by a client would be one of the operator's.
+    // Only these two headers affect the answer. A workspace header would name one of the operator's workspaces.
     headers: {
       'anthropic-version': asked.header('anthropic-version') ?? versionUsual,
       ...(betas !== '' && { 'anthropic-beta': betas }),
@@ -69,9 +69,9 @@ function betasOf(asked: Asked): string {
 }
 
 /**
- * A conversation that the vendor keeps, it keeps for the operator's account, at one vendor and one channel of it, and
- * whoever goes on from it sends only what is new: no hold could cover the rest. The official client's loop over tools
- * asks for one by itself. It is told so in the vendor's own code, and goes on with the whole conversation.
+ * The vendor keeps a thread under the operator's account, at one channel, and a client that continues it sends only the
+ * new part: no hold could cover the rest. The official client's tool loop asks for a thread by itself. The vendor's own
+ * error code makes it continue with the whole conversation.
  */
 function refuseThread(body: JsonObject): void {
   if (!isGiven(body['thread'])) return
@@ -85,11 +85,11 @@ const fractions = ['temperature', 'top_p'] as const
 const plainValues: Readonly<Record<string, readonly string[]>> = {
   service_tier: plainTiers,
   speed: ['standard'],
-  // Inference in one country costs a tenth more on newer models.
+  // Inference in a single country costs a tenth more on newer models.
   inference_geo: ['global'],
 }
 
-/** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
+/** Refuses a field that changes the vendor's price and has no price of ours; it is never sold at the plain price. */
 function checkPricedFields(body: JsonObject): void {
   for (const [field, plain] of Object.entries(plainValues)) {
     const value = body[field]

@@ -3,7 +3,7 @@ import { gap } from '../../capabilities/conversation.ts'
 import { isWholeObject } from '../loose.ts'
 import { writeCallHead } from './write-answer.ts'
 
-/** An event of this protocol: its name is its type, and without one the vendor's own clients do not see it. */
+/** An event of this protocol, named by its type: the vendor's own clients ignore an event without a name. */
 export function writeEvent(type: string, fields: JsonObject): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 }
@@ -11,21 +11,21 @@ export function writeEvent(type: string, fields: JsonObject): string {
 type CallHead = { readonly id: string; readonly name: string; readonly signature?: string }
 type BlockKind = 'text' | 'thinking' | 'call' | 'whole'
 type Call = { readonly head: CallHead; text: string; isOver: boolean }
-/** Says what stands between two calls, once it is its turn. */
+/** Writes a block between two calls, when its turn comes. */
 type Words = () => string
 
 const emptyText = { type: 'text', text: '' }
 const emptyThought = { type: 'thinking', thinking: '', signature: '' }
 
 /**
- * The blocks of one message, opened when there is something to put in and never overlapping, as this protocol wants
- * them. What comes side by side takes turns: a call goes out as it grows, and further calls and words wait in their order
- * until it is whole.
+ * The blocks of one message. A block is opened when it has content, and blocks never overlap, as the protocol requires.
+ * Parallel calls take turns: one call is streamed as it grows, and later calls and text wait in order until it is
+ * complete.
  */
 export class BlockStream {
   #index = -1
   #open: BlockKind | undefined
-  /** Whether what came last is a text, and something behind it that is not shown. */
+  /** Whether the last block is a text that was followed by something not shown. */
   #isParted = false
   #growing: Call | undefined
   readonly #calls = new Map<number, Call>()
@@ -43,7 +43,7 @@ export class BlockStream {
     })
   }
 
-  /** Something came that is not shown: what is said behind it is a text of its own, and must not run into the first. */
+  /** Records that something not shown came: text after it is a separate text and must not run into the text before. */
   part(): string {
     return this.#inTurn(() => {
       if (this.#open !== 'text') return ''
@@ -52,7 +52,7 @@ export class BlockStream {
     })
   }
 
-  /** A citation belongs to the words just said; without any it would stand alone, and is left out. */
+  /** A citation belongs to the text just before it; without such a text it is left out. */
   cite(citation: JsonObject): string {
     return this.#inTurn(() => (this.#open === 'text' ? this.#delta({ type: 'citations_delta', citation }) : ''))
   }
@@ -64,12 +64,12 @@ export class BlockStream {
     })
   }
 
-  /** Ends the thought it signs; one that is not shown is nothing but its signature. */
+  /** Ends the thinking block with its signature; thinking that is not shown consists of its signature alone. */
   sign(signature: string): string {
     return this.#inTurn(() => this.#opened('thinking', emptyThought) + this.#signed(signature))
   }
 
-  /** A block that comes complete. */
+  /** A block that arrives complete. */
   whole(block: JsonObject): string {
     return this.#inTurn(() => this.#stop() + this.#start('whole', block) + this.#stop())
   }
@@ -88,7 +88,7 @@ export class BlockStream {
     return (call === this.#growing ? this.#grow(text) : '') + this.#advance()
   }
 
-  /** Nothing more comes: lets out what waits, and ends whatever is open. */
+  /** Writes everything that waits and ends the open block, because nothing more will come. */
   close(): string {
     let text = ''
     for (const next of this.#waiting.splice(0)) text += this.#letOut(next)
@@ -102,7 +102,7 @@ export class BlockStream {
     return this.#advance()
   }
 
-  /** What waits goes out when the call before it is whole: a complete object takes no more text. */
+  /** Writes what waits once the growing call is complete: a complete object takes no more text. */
   #advance(): string {
     let text = ''
     while (this.#waiting.length > 0 && (this.#growing === undefined || isWholeObject(this.#growing.text))) {

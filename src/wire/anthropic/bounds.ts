@@ -4,17 +4,17 @@ import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { imageTokensMax } from '../openai/chat-ask.ts'
 import { familyOf, kindOf, toolsIn, typeOf } from './tools.ts'
 
-// The vendor tells the model how to call tools in up to 530 tokens of its own.
+// The vendor adds up to 530 tokens of its own that tell the model how to call tools.
 const toolsTokensMax = 1_000
-// A dated tool is described by the vendor, not by the body: bash takes 245 tokens, an editor 700, a whole toolset more.
+// The vendor describes dated tools itself, not the body: bash takes 245 tokens, an editor 700, a whole toolset more.
 const datedToolTokensMax = 10_000
-// A turn pauses after ten rounds of the vendor's own tools; this leaves room for two searches in each.
+// For a search tool without `max_uses`: a turn pauses after ten rounds of hosted tools, with two searches in each.
 const searchesMaxUnsaid = 20
-// What the betas `context-1m-…` and `output-128k-…` open on models that have less without them.
+// The betas `context-1m-…` and `output-128k-…` raise these limits on models that have less without them.
 const longContextTokens = 1_000_000
 const longOutput = /\boutput-(\d+)k-/
 
-/** The model as these betas open it: a hold has to cover what the vendor will then take and make. */
+/** The model's limits with these betas: the hold has to cover what the vendor will then take and produce. */
 export function opened(traits: ChatTraits, betas: string): ChatTraits {
   const context = betas.includes('context-1m-') ? longContextTokens : 0
   const output = Number(longOutput.exec(betas)?.[1] ?? 0) * 1_000
@@ -28,8 +28,8 @@ export function opened(traits: ChatTraits, betas: string): ChatTraits {
 }
 
 /**
- * An upper bound of the input. A byte-level tokenizer never makes more tokens than there are bytes; to that comes what
- * the body only points to: pictures, files, pages that the vendor will fetch, tools that the vendor describes itself.
+ * An upper bound of the input tokens. A byte-level tokenizer makes at most one token per byte; added to that is what
+ * the body only refers to: images, files, pages that the vendor will fetch, and tools that the vendor describes itself.
  */
 export function inputTokensMax(body: JsonObject, bodyBytes: number, context: number): number {
   return Math.min(context, bodyBytes + toolTokensMax(body, context) + mediaTokensMax(body, context))
@@ -41,7 +41,7 @@ function toolTokensMax(body: JsonObject, context: number): number {
   let tokens = tools.length > 0 ? toolsTokensMax : 0
   for (const { tool } of tools) {
     const type = typeOf(tool)
-    if (kindOf(type) !== 'client') return context // what the vendor finds and reads is bounded by nothing else
+    if (kindOf(type) !== 'client') return context // only the context bounds what the vendor finds and reads
     if (familyOf(type) !== undefined) tokens += datedToolTokensMax
   }
   return tokens
@@ -69,7 +69,7 @@ function blocksTokensMax(blocks: readonly JsonObject[], context: number): number
       case 'container_upload':
         tokens += context
         break
-      default: // words, which the bytes bound already
+      default: // text, which the bytes bound already
     }
   }
   return tokens
@@ -78,11 +78,11 @@ function blocksTokensMax(blocks: readonly JsonObject[], context: number): number
 function documentTokensMax(source: JsonObject, context: number): number {
   if (source['type'] === 'text') return 0
   if (source['type'] === 'content') return blocksTokensMax(objectsIn(source['content']), context)
-  // Every page of a PDF is read as text and as a picture: there is no bound but the context.
+  // Every page of a PDF is read both as text and as an image: only the context bounds it.
   return context
 }
 
-/** How often the vendor may search and charge for it. */
+/** How many searches the vendor may run and charge for. */
 export function searchesMax(body: JsonObject): number {
   let searches = 0
   for (const { tool } of toolsIn(body)) {

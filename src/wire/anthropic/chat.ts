@@ -23,10 +23,10 @@ export const anthropicChat: ChatCodec = {
   openWriter,
 }
 
-/** The count of a prompt, which is asked like a message without its answer. */
+/** Counting a prompt: the request is a message request without its output fields. */
 export const anthropicCount: CountCodec = {
   readAsk: readCountAsk,
   estimateInput,
-  // A count has no cap on the output, and one of 0 is refused.
+  // A count has no output limit, but reading a conversation refuses a limit of 0.
   checkTranslated: (ask) => void readConversation({ ...ask, outputTokensMax: 1 }),
 }

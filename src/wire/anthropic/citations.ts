@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import type { Citation } from '../../capabilities/conversation.ts'
 import { objectsIn, textIn } from '../loose.ts'
 
-/** Where statements come from: pages have an address, documents of the prompt a title. */
+/** The sources of statements: web pages have a URL, documents of the prompt a title. */
 export function readCitations(citations: Json | undefined): readonly Citation[] {
   return objectsIn(citations).map(readCitation)
 }
@@ -14,7 +14,7 @@ export function readCitation(citation: JsonObject): Citation {
   return { ...(url !== '' && { url }), ...(title !== '' && { title }), ...(citedText !== '' && { citedText }) }
 }
 
-/** Positions inside a document are not known here: its beginning stands for them. */
+/** Positions inside a document are not known here, so the citation points to its beginning. */
 export function writeCitation({ url, title, citedText = '' }: Citation): JsonObject {
   if (url !== undefined) {
     return {

@@ -31,22 +31,22 @@ const rows = {
 
 export function writeError(error: GatewayError, requestId: RequestId): WireError {
   const { refusal } = error.details
-  // A vendor that speaks this protocol has said it in this protocol: its command-line tool matches the wording.
+  // A body that a vendor wrote in this protocol passes unchanged: its command-line tool matches the wording.
   const status = refusal?.status ?? rows[error.kind][0]
   const body =
     refusal?.protocol === 'anthropic' ? refusal.body : JSON.stringify({ ...shape(error), request_id: requestId })
   return { status, headers: { ...errorHeaders(error, requestId, status), 'request-id': requestId }, body }
 }
 
-/** An error after the first byte ends the stream: no `message_stop` follows it. */
+/** An error after the first byte ends the stream: no `message_stop` follows. */
 export function writeStreamError(error: GatewayError): Uint8Array {
   return new TextEncoder().encode(`event: error\ndata: ${JSON.stringify(shape(error))}\n\n`)
 }
 
-/** The vendor's codes that its official clients act upon, and look for beside the message. */
+/** Codes of the vendor that its official clients act on and look for in `error.details`. */
 const codesActedUpon: ReadonlySet<string> = new Set(['thread_unsupported_request'])
 
-/** By these the vendor's command-line tool knows that a conversation has to be shortened. */
+/** By these words the vendor's command-line tool recognises that a conversation has to be shortened. */
 const wordsOfLength = 'prompt is too long'
 
 function shape(error: GatewayError) {
@@ -60,14 +60,14 @@ function shape(error: GatewayError) {
   return { type: 'error', error: { type, message: words, ...told } }
 }
 
-/** A vendor of the common protocol names fields as it was sent them, which is not how this client wrote them. */
+/** A vendor of the common protocol names the fields it was sent; this client wrote them differently. */
 function inOwnFields(message: string): string {
   return message.replaceAll(/(tools\[\d+\])\.function\.(\w+)/g, (_, tool: string, field: string) => {
     return `${tool}.${field === 'parameters' ? 'input_schema' : field}`
   })
 }
 
-/** The status that each of the vendor's errors has where it is no part of a stream. */
+/** The HTTP status that each error type of the vendor has outside of a stream. */
 const statuses: ReadonlyMap<string, number> = new Map([
   ['invalid_request_error', 400],
   ['authentication_error', 401],
@@ -81,7 +81,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ['overloaded_error', 529],
 ])
 
-/** A vendor's error object where an answer should have been. */
+/** Reads a vendor's error object that came in place of an answer. */
 export function readFailure(error: JsonObject): GatewayError {
   const message = textIn(error['message']) || "The model's vendor did not answer as it should."
   const status = statuses.get(textIn(error['type']))

@@ -2,23 +2,23 @@ import { isObject, type Json } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { countJson, countText as countAllText, imageTokens } from '../estimate.ts'
 
-// What stands under these names is priced by what it shows or not at all: base64 of files, and what only vendors read.
+// Values under these names are not counted as text: base64 of files, and data that only vendors read.
 const unread: ReadonlySet<string> = new Set(['data', 'signature', 'encrypted_content', 'encrypted_index', 'type'])
 
-/** Tokens of all that a model reads inside of a value, or has said in it. */
+/** Tokens of everything in a value that a model reads or has written. */
 export function countText(value: Json | undefined): number {
   if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + countText(item), 0)
   if (!isObject(value)) return countAllText(value)
   let tokens = 0
   for (const [name, item] of Object.entries(value)) {
-    const isText = name === 'data' && value['type'] === 'text' // a document in plain words
+    const isText = name === 'data' && value['type'] === 'text' // a document in plain text
     if (name === 'input') tokens += countJson(item)
     else if (isText || !unread.has(name)) tokens += countText(item)
   }
   return tokens
 }
 
-/** Tokens of what the model would read: for vendors that do not count, and for streams that came without a number. */
+/** Tokens that the model would read, for vendors that do not count and for streams that ended without a count. */
 export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
   const words = countText(native['system']) + countText(native['messages']) + countJson(native['tools'])
   return Math.min(Math.max(1, words + imageTokens * countImages(native['messages'])), inputTokensMax)

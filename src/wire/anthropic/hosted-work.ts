@@ -3,8 +3,8 @@ import type { HostedWork } from '../../capabilities/chat.ts'
 import { textIn } from '../loose.ts'
 
 /**
- * What a block that begins says of the vendor's own tools. The vendor counts them at the end of its stream: this is for a
- * stream that does not come to its end, since the searches were made and are charged. `bytes`: what the block takes.
+ * What the start of a block shows of hosted tools. The vendor counts them at the end of its stream; this count serves a
+ * stream that is cut before, since its searches were made and are charged. `bytes` is the size of the block.
  */
 export function hostedWorkOf(block: JsonObject, bytes: number): HostedWork {
   const type = textIn(block['type'])

@@ -3,8 +3,8 @@ import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import { objectIn, placedObjectsIn } from '../loose.ts'
 
 /**
- * What the vendor keeps, it keeps for the account whose key we show: the operator's. No client can put a file or a
- * container there through this gateway, so one that names an id names somebody else's.
+ * The vendor keeps files and containers under the operator's account. Clients cannot create any through this gateway,
+ * so an id in a request would name a file or container of someone else.
  */
 export function refuseKeptFiles(body: JsonObject): void {
   if (isGiven(body['container'])) throw refusal('container')
@@ -13,7 +13,7 @@ export function refuseKeptFiles(body: JsonObject): void {
   }
 }
 
-/** Blocks stand in blocks: in the result of a tool, and in a document that is made of them. */
+/** Blocks can be nested: in a tool result, and in a document made of blocks. */
 function refuseIn(content: Json | undefined, at: string): void {
   for (const [index, block] of placedObjectsIn(content)) {
     const place = `${at}[${index}]`

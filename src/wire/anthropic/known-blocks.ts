@@ -4,7 +4,7 @@ import { objectIn, placedObjectsIn, textIn } from '../loose.ts'
 
 type Place = 'user' | 'assistant' | 'system' | 'result' | 'document' | 'search'
 
-/** What each place may hold for a vendor of another protocol. */
+/** The block types that each place may hold when a vendor of another protocol is called. */
 const understood: Readonly<Record<Place, readonly string[]>> = {
   user: ['text', 'image', 'document', 'search_result', 'tool_result'],
   assistant: ['text', 'thinking', 'redacted_thinking', 'tool_use', 'compaction'],
@@ -15,8 +15,8 @@ const understood: Readonly<Record<Place, readonly string[]>> = {
 }
 
 /**
- * What it may hold beside that: read elsewhere, refused elsewhere in better words, or left out knowingly, since it only
- * tells the vendor what its own tools and servers did.
+ * Further types that each place may hold: they are read elsewhere, refused elsewhere with a better message, or left out
+ * on purpose because they only tell the vendor what its own tools and servers did.
  */
 const tolerated: Readonly<Record<Place, ReadonlySet<string>>> = {
   user: new Set(['tool_reference', 'container_upload', 'tool_addition', 'tool_removal']),
@@ -27,10 +27,10 @@ const tolerated: Readonly<Record<Place, ReadonlySet<string>>> = {
   search: new Set(),
 }
 
-/** The vendor adds a kind of result for each tool of its own, and they all end so. */
+/** The vendor adds a result type for each of its hosted tools, all with this ending. */
 const hostedResult = /_tool_result$/
 
-/** A block that nobody knows would be missing from the prompt, and the answer would be another: it is refused. */
+/** Refuses unknown block types: such a block would be missing from the prompt and change the answer unnoticed. */
 export function refuseUnknownBlocks(body: JsonObject): void {
   for (const [index, { role, content }] of placedObjectsIn(body['messages'])) {
     const place = role === 'assistant' || role === 'system' ? role : 'user'

@@ -4,7 +4,7 @@ import type { ListedModel } from '../../capabilities/listing.ts'
 const pageDefault = 20
 const pageMax = 1_000
 
-/** A page of the list, in the order of the models; `after_id` and `before_id` name the model beside it. */
+/** A page of the model list, in the order of the list; `after_id` and `before_id` name the model next to the page. */
 export function listMessagesModels(models: readonly ListedModel[], query: URLSearchParams) {
   const limit = readLimit(query.get('limit'))
   const after = query.get('after_id')
@@ -35,7 +35,7 @@ export function showMessagesModel({ id, created, contextTokens, outputTokensMax 
     display_name: id,
     created_at: new Date(created * 1000).toISOString(),
     capabilities: null,
-    // Whatever is listed is sold.
+    // Every listed model is sold.
     lifecycle: 'active',
     line: null,
     deprecated_at: null,

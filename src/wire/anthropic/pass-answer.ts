@@ -8,7 +8,7 @@ import { readFailure } from './errors.ts'
 import { countText } from './estimate.ts'
 import { readUsage } from './usage.ts'
 
-/** A whole answer of a vendor that speaks this protocol too, with `model` as the client knows it. */
+/** A whole answer of a vendor that speaks this protocol too, with `model` replaced by our id. */
 export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   const message = readMessage(body, parseLoosely)
   return {
@@ -18,7 +18,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   }
 }
 
-/** A vendor may say 200 and mean an error, or send a page of HTML: only an answer with content is one. */
+/** A vendor may send an error or an HTML page with status 200: an answer needs `content`. */
 export function readMessage(body: Uint8Array, parse: typeof parseLoosely): JsonObject {
   const json = answerIn(body, parse)
   if (isObject(json['error'])) throw readFailure(json['error'])

@@ -6,13 +6,13 @@ import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
 
 export type PassTarget = {
   readonly upstreamModel: string
-  /** User labels of different accounts must not meet at the vendor. */
+  /** Keeps the user labels of different accounts distinct at the vendor. */
   namespaced(label: string): string
 }
 
-/** The vendor's body: the client's own, but for the values the decisions name. Unknown fields stay. */
+/** The vendor's body: the client's own, with only the documented changes. Unknown fields stay. */
 export function passAsk({ native, searchesMax, outputTokensMax }: ChatAsk, target: PassTarget): string {
-  // A prompt that is only counted, or put into a cache, makes no search.
+  // A prompt that is only counted or written to the cache runs no search.
   if (outputTokensMax > 0) refuseUnpricedSearch(native, searchesMax)
   const body: Record<string, Json | undefined> = { ...native, model: target.upstreamModel }
   const metadata = objectIn(native['metadata'])
@@ -24,8 +24,8 @@ export function passAsk({ native, searchesMax, outputTokensMax }: ChatAsk, targe
 }
 
 /**
- * A conversation that began with another vendor's model carries thoughts that we showed in this protocol's form, with no
- * signature or with one marked as another's. This vendor never made such a block and refuses it, so it stays here.
+ * A conversation that began with another vendor's model contains thinking that we wrote in this protocol's form, with
+ * no signature or with one marked as another vendor's. This vendor refuses such blocks, so they are not sent.
  */
 function withoutForeignThoughts(messages: readonly Json[]): readonly Json[] {
   if (!messages.some((message) => itemsIn(objectIn(message)['content']).some(isForeignThought))) return messages
@@ -43,7 +43,7 @@ function isForeignThought(value: Json): boolean {
   return block['type'] === 'thinking' && anthropicSignature(textIn(block['signature'])) === undefined
 }
 
-/** The vendor would search, and charge for it: what has no price of ours is refused. */
+/** The vendor would search and charge for it, so a search without a price of ours is refused. */
 function refuseUnpricedSearch(body: JsonObject, searchesMax: number): void {
   if (searchesMax > 0) return
   for (const { tool, at } of toolsIn(body)) {

@@ -17,15 +17,15 @@ const typeKey = Buffer.from('type')
 const messageKey = Buffer.from('"message"')
 const nameMark = Buffer.from('event:')
 /**
- * Under which a block or a delta has words: said, thought, handed to a tool, the name of that, and thoughts that are sealed,
- * of which nobody else says how long they were.
+ * The keys under which a block or a delta holds output: text, thinking, tool input, tool names, and sealed thinking,
+ * whose length is not visible anywhere else.
  */
 const wordKeys = ['text', 'thinking', 'partial_json', 'name', 'signature', 'data'].map((key) => Buffer.from(`"${key}"`))
 const openBrace = 123
 
 /**
- * The relay rules of the messages protocol, one event at a time. An event tells its type near its start: a delta, and
- * nearly all are deltas, goes on without a parse.
+ * The relay rules of the messages protocol, event by event. An event names its type near its start, so a delta, as
+ * nearly all events are, passes on without being parsed.
  */
 export function passStream(ask: ChatAsk): ChatStream {
   const model = encoder.encode(ask.model)
@@ -61,7 +61,7 @@ export function passStream(ask: ChatAsk): ChatStream {
     },
   }
 
-  /** Some servers begin twice, which official clients throw on; the first beginning stands. */
+  /** Some servers send `message_start` twice, which makes the official clients throw; only the first passes on. */
   function takeStart(event: Uint8Array): Uint8Array | undefined {
     const { usage } = objectIn(objectIn(parseLoosely(dataOf(event)))['message'])
     counts = mergeUsage(counts, promptCounts(usage))
@@ -72,14 +72,14 @@ export function passStream(ask: ChatAsk): ChatStream {
     return withModel(event, message, model)
   }
 
-  /** A block that begins with nothing in it is no output yet. */
+  /** A block that starts empty is no output yet. */
   function takeBlock(event: Uint8Array): void {
     const block = objectIn(objectIn(parseLoosely(dataOf(event)))['content_block'])
     const type = textIn(block['type'])
     const { searches, foundBytes } = hostedWorkOf(block, event.length)
     hosted = { searches: hosted.searches + searches, foundBytes: hosted.foundBytes + foundBytes }
     const isEmpty = (type === 'text' || type === 'thinking') && textIn(block[type]) === ''
-    // What a search found is not what the model said.
+    // What a search found was not written by the model.
     if (!isEmpty && !type.endsWith('_tool_result')) said.add(wordBytesIn(event, wordKeys))
   }
 
@@ -118,7 +118,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       case 'message_stop':
         end = event
         return undefined
-      default: // a ping, or something only the client understands
+      default: // a ping, or an event that only the client understands
         return event
     }
   }
@@ -137,7 +137,7 @@ export function passStream(ask: ChatAsk): ChatStream {
 
 const { latin1Slice } = Buffer.prototype
 
-/** An event's own word for what it is; where its data has none, the name of the event. */
+/** The type in the event's data or, where the data has none, the event's name. */
 function typeOf(event: Uint8Array, json: number): string {
   const span = findTopLevelString(event, json, typeKey)
   if (span !== undefined) return latin1Slice.call(event, span.start, span.end)
@@ -150,7 +150,7 @@ function hasName(event: Uint8Array, json: number): boolean {
   return at === 0 || event[at - 1] === 10 || event[at - 1] === 13
 }
 
-/** The vendor's own clients do not see an event without a name; some servers of this protocol send none. */
+/** The vendor's own clients ignore an event without a name, and some servers of this protocol send none. */
 function withName(event: Uint8Array, type: string): Uint8Array {
   return type === '' ? event : Buffer.concat([encoder.encode(`event: ${type}\n`), event])
 }

@@ -5,14 +5,14 @@ import { readMessage } from './pass-answer.ts'
 import { blocksOf, readAssistantBlocks } from './read-blocks.ts'
 import { readUsage } from './usage.ts'
 
-/** A whole answer of this vendor, for clients that speak another protocol. */
+/** Reads a whole answer of this vendor, for clients that speak another protocol. */
 export function readAnswer(body: Uint8Array): Reply {
   const message = readMessage(body, parseExactly)
   const stopSequence = message['stop_sequence']
   const finish = readFinish(message['stop_reason'])
   const blocks = readAssistantBlocks(message['content']).map(withGap)
   const last = blocks.at(-1)
-  // The vendor shows an empty input where it was cut off inside of one: in its last block, shown here or not.
+  // Where a reply is cut off inside a call's input, always in its last block, the vendor shows an empty input.
   const isLast = blocksOf(message['content']).at(-1)?.['type'] === 'tool_use'
   if (isCutOff(finish) && isLast && last?.kind === 'tool-call' && last.argumentsText === '{}') {
     blocks[blocks.length - 1] = { ...last, argumentsText: '' }
@@ -31,7 +31,7 @@ export function readAnswer(body: Uint8Array): Reply {
   }
 }
 
-/** What is said before a search of the vendor's own and behind it is elsewhere one text. */
+/** Other protocols join the text before and after a hosted search into one, so a gap is written between. */
 function withGap(block: AssistantBlock): AssistantBlock {
   if (block.kind !== 'text' || block.isApart !== true) return block
   const { isApart: _, ...text } = block
@@ -52,7 +52,7 @@ export function readFinish(reason: Json | undefined): Finish {
   return finishes.get(textIn(reason)) ?? 'stop'
 }
 
-/** Why the model refused, where it says so. */
+/** The model's reason for a refusal, where it gives one. */
 export function readRefusal(details: Json | undefined): string {
   return textIn(objectIn(details)['explanation'])
 }

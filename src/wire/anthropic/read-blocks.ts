@@ -17,7 +17,7 @@ import { shortName } from '../short-name.ts'
 import { readCitations } from './citations.ts'
 import { readCallId } from './tool-ids.ts'
 
-// Everything here has passed the schema: what is not of the right shape is of a type that we do not know.
+// All blocks here have passed the schema: a block with another shape is of a type that the gateway does not know.
 
 export function cacheOf(carrier: JsonObject): { readonly cache?: CacheHint } {
   const control = carrier['cache_control']
@@ -25,7 +25,7 @@ export function cacheOf(carrier: JsonObject): { readonly cache?: CacheHint } {
   return { cache: objectIn(control)['ttl'] === '1h' ? '1h' : '5m' }
 }
 
-/** Content may be one text; text that says nothing is no block. */
+/** Content may be a single text; an empty text gives no block. */
 export function blocksOf(content: Json | undefined): readonly JsonObject[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }]
   return objectsIn(content)
@@ -48,7 +48,7 @@ export function readUserBlock(block: JsonObject, at: string): UserBlock[] {
   }
 }
 
-/** What both a user and a tool can show. */
+/** Blocks that both a user message and a tool result can hold. */
 function readShown(block: JsonObject, at: string): (TextBlock | ImageBlock | DocumentBlock)[] {
   switch (textIn(block['type'])) {
     case 'text':
@@ -77,7 +77,7 @@ function mediaOf(source: JsonObject): Media {
   return { kind: 'bytes', mediaType: textIn(source['media_type']), base64: textIn(source['data']) }
 }
 
-/** Pictures inside a document that is made of blocks come after its text. */
+/** Images inside a document made of blocks are placed after its text. */
 function readDocument(block: JsonObject, at: string): (DocumentBlock | ImageBlock)[] {
   const source = objectIn(block['source'])
   const facts = { at, ...titlesOf(block), ...citedOf(block), ...cacheOf(block) }
@@ -126,8 +126,8 @@ function readResult(block: JsonObject, at: string): ToolResultBlock {
 }
 
 /**
- * What a model said: in a request of a client, or in the answer of the vendor. The vendor's own tools are left out. Texts
- * with anything between them are not one, shown or not, and a summary is one of its own.
+ * What the model said, in a client's request or in the vendor's answer. Blocks of hosted tools are left out. Texts with
+ * any block between them, shown or not, are separate, and so is a compaction summary.
  */
 export function readAssistantBlocks(content: Json | undefined): AssistantBlock[] {
   const blocks: AssistantBlock[] = []
@@ -146,7 +146,7 @@ export function readAssistantBlocks(content: Json | undefined): AssistantBlock[]
   return blocks
 }
 
-/** Google signs the call itself. A tool call has no place for that here, so an empty thought before it carries it. */
+/** Google signs the call itself. This protocol has no field for that, so an empty thinking block carries it. */
 function isCarrier(text: string, signature: string | undefined): boolean {
   return text === '' && googleSignature(signature) !== undefined
 }
@@ -166,7 +166,7 @@ function readAssistantBlock(block: JsonObject): AssistantBlock | undefined {
     case 'tool_use':
       return readCall(block)
     case 'compaction':
-      // It stands for all that was said before it, and clients leave that out.
+      // The summary stands for everything before it, which clients then no longer send.
       return readText({ ...block, text: block['content'] })[0]
     default:
       return undefined

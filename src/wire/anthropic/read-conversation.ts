@@ -19,7 +19,7 @@ import { refuseUnknownBlocks } from './known-blocks.ts'
 import { blocksOf, cacheOf, readAssistantBlocks, readText, readUserBlock } from './read-blocks.ts'
 import { readToolChoice, readTools } from './read-tools.ts'
 
-/** What a messages request means, for vendors that speak another protocol. What they cannot say is left out. */
+/** A messages request as a neutral conversation, for vendors of other protocols: see docs/translation.md. */
 export function readConversation({ native, outputTokensMax, searchesMax }: ChatAsk): Conversation {
   if (outputTokensMax === 0) {
     const message = "'max_tokens' must be at least 1: this model's vendor has no cache that a request could warm."
@@ -37,7 +37,7 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
     system,
     turns,
     tools,
-    // A model that cannot search answers without: the tools that ask for it take that for an answer.
+    // A model that cannot search answers without searching; the clients that send the tool accept such an answer.
     hostedTools: searchesMax > 0 ? hostedTools : [],
     ...readToolChoice(native),
     outputTokensMax,
@@ -51,20 +51,20 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
   }
 }
 
-/** Tools that the vendor would call in the turn: without them the answer would be another. */
+/** The vendor would call these servers' tools itself; another vendor cannot, and its answer would differ unnoticed. */
 function refuseOwnServers(body: JsonObject): void {
   const servers = body['mcp_servers'] ?? []
   if (Array.isArray(servers) && servers.length === 0) return
   throw badRequest("'mcp_servers' is not supported: this model's vendor has none.", 'mcp_servers', 'unsupported_value')
 }
 
-/** Asked for a summary, another vendor's model would go on with the conversation. */
+/** Asked for a summary, another vendor's model would continue the conversation instead. */
 function refuseSummary({ compaction }: JsonObject): void {
   if (!isGiven(compaction)) return
   throw badRequest("'compaction' is not supported: this model's vendor has none.", 'compaction', 'unsupported_value')
 }
 
-/** What the vendor's command-line tool tells the vendor about itself, in the first line of the instructions. */
+/** The first line of the instructions, in which the vendor's command-line tool tells the vendor about itself. */
 const billingLine = /^x-anthropic-billing-header:[^\n]*(?:\n|$)/
 
 function readMessages(body: JsonObject): Pick<Conversation, 'system' | 'turns'> {
@@ -99,7 +99,7 @@ function readTurn(message: JsonObject, at: string): Turn {
   }
 }
 
-/** A hint on the whole request is one on its last block. */
+/** A cache hint on the whole request applies to its last block. */
 function markLast(turns: Turn[], body: JsonObject): void {
   const { cache } = cacheOf(body)
   const last = turns.at(-1)
@@ -111,7 +111,7 @@ function markLast(turns: Turn[], body: JsonObject): void {
 }
 
 function readFormat(body: JsonObject): ReplyFormat | undefined {
-  // `output_format` is where the beta had it.
+  // The beta used `output_format`.
   const { format } = objectIn(body['output_config'])
   const given = format ?? body['output_format']
   if (!isGiven(given)) return undefined
@@ -140,7 +140,7 @@ function readEffort(body: JsonObject): Effort | undefined {
   return effort
 }
 
-/** A word that nobody knows would have no effect, and the client would not learn of it. */
+/** An unknown value would have no effect, and the client would not notice. */
 function notOneOf(at: string, received: Json | undefined, values: readonly string[]): GatewayError {
   const expected = values.map((value) => `'${value}'`).join(', ')
   return badRequest(`Invalid '${at}': expected ${expected}, received '${excerpt(textIn(received))}'.`, at)

@@ -9,7 +9,7 @@ import { familyOf, toolsIn, typeOf } from './tools.ts'
 const text = { type: 'string' }
 const command = (values: readonly string[]) => ({ type: 'string', enum: values })
 
-/** The vendor's own client-side tools in words that every model understands; clients run them by the same input. */
+/** The vendor's own client-side tools, described for any model; clients run them with the same input. */
 const emulated: ReadonlyMap<string, Pick<Tool, 'description' | 'schema'>> = new Map([
   [
     'bash',
@@ -42,7 +42,7 @@ const emulated: ReadonlyMap<string, Pick<Tool, 'description' | 'schema'>> = new 
 
 type Tools = { readonly tools: readonly Tool[]; readonly hostedTools: readonly HostedTool[] }
 
-/** Tools for any vendor. One that only Anthropic's models know is refused: without it the answer would be another. */
+/** Tools for any vendor. A tool that only Anthropic's models know is refused: without it the answer would differ. */
 export function readTools(body: JsonObject): Tools {
   const tools: Tool[] = []
   const hostedTools: HostedTool[] = []
@@ -59,7 +59,7 @@ export function readTools(body: JsonObject): Tools {
       const uses = tool['max_uses']
       hostedTools.push({ kind: 'web-search', ...(typeof uses === 'number' && { usesMax: uses }) })
     } else if (!family.startsWith('tool_search_tool_')) {
-      // All tools are sent, so that none has to be searched for; whatever else it is, this model does not have it.
+      // All tools are sent, so tool search is not needed. Any other hosted tool is one that this model does not have.
       throw badRequest(
         `The tool '${excerpt(type)}' is not available with this model.`,
         `${at}.type`,
@@ -70,7 +70,7 @@ export function readTools(body: JsonObject): Tools {
   return { tools, hostedTools }
 }
 
-// The vendor's own rule; others have it with fewer characters.
+// The vendor's own rule; other vendors allow the same characters but shorter names.
 const namePattern = /^[a-zA-Z0-9_-]{1,128}$/
 
 function checkName({ name }: JsonObject, at: string): void {
@@ -79,8 +79,8 @@ function checkName({ name }: JsonObject, at: string): void {
 }
 
 /**
- * A tool that waits to be searched for is not shown to the model before it was found: the vendor's command-line tool
- * always sends one that is never to be called. Where the vendor was to search, nobody can, and all are offered.
+ * A tool with deferred loading is shown to the model only once it was found: the vendor's command-line tool always sends
+ * one that is never to be called. Where the vendor would search for tools, no other can, so all of them are offered.
  */
 function offering(body: JsonObject): (tool: JsonObject) => boolean {
   const placed = toolsIn(body)
@@ -144,7 +144,7 @@ function anyOf({ tools, hostedTools }: Tools): ToolChoice {
   throw badRequest("Invalid 'tool_choice': there is no tool that could be called.", 'tool_choice')
 }
 
-/** A tool that the vendor runs is offered, and cannot be forced elsewhere. */
+/** A hosted tool is offered to other vendors, which cannot be forced to use it. */
 function forced(name: string, body: JsonObject): ToolChoice | undefined {
   const neutral = shortName(name)
   if (readTools(body).tools.some((tool) => tool.name === neutral)) return { name: neutral }

@@ -11,7 +11,7 @@ import { readFinish, readRefusal } from './read-answer.ts'
 import { readCallId } from './tool-ids.ts'
 import { mergeUsage, promptCounts, readUsage } from './usage.ts'
 
-/** What of the block that is being made has come. `text`: a call's input or a thought. */
+/** The state of an open block. `text` is a call's input or the thinking so far. */
 type OpenBlock = {
   readonly type: string
   readonly call: number
@@ -27,9 +27,9 @@ export function openReader(): ReplyReader {
   let started = false
   let counts: JsonObject | undefined
   let calls = 0
-  /** A call whose input never came: an empty one, unless the reply was cut off there. */
+  /** A call whose input never came. The input is `{}`, unless the reply was cut off there. */
   let emptyCall: number | undefined
-  /** Whether a text came last, and then something that is not shown. */
+  /** What came last: a text, or a text and then something that is not shown. */
   let last: 'text' | 'left out' | 'other' = 'other'
   const open = new Map<Json | undefined, OpenBlock>()
 
@@ -74,7 +74,7 @@ export function openReader(): ReplyReader {
       case 'thinking':
         last = 'other'
         return thought(block['thinking'])
-      default: // the vendor's own tools: their results are in the words that follow, and on its bill now
+      default: // hosted tools: their results show in the text that follows, and are on the bill now
         if (last === 'text') last = 'left out'
         if (!/tool_use$|_tool_result$/.test(type)) return []
         return [{ kind: 'hosted-tool-run', ...hostedWorkOf(block, bytes) }]
@@ -113,7 +113,7 @@ export function openReader(): ReplyReader {
     }
   }
 
-  /** A signature is whole at the end of its block; an input that never came is the one the block began with. */
+  /** A signature is complete at the end of its block; an input without deltas is the one the block started with. */
   function readStop(index: Json | undefined): ReplyEvent[] {
     const block = open.get(index)
     open.delete(index)

@@ -9,13 +9,13 @@ import { namesIn } from './tool-names.ts'
 import { writeUsage } from './usage.ts'
 import { writeHead } from './write-answer.ts'
 
-// A model may think for minutes unseen: a sign of life now and then keeps its client's connection.
+// A model may think for minutes while nothing is shown: a ping now and then keeps the client's connection open.
 const hiddenDeltasPerPing = 50
 
 const encoder = new TextEncoder()
 const ping = writeEvent('ping', {})
 
-/** A reply as it is made, as events of the messages protocol. */
+/** Writes a reply, as it is made, as events of the messages protocol. */
 export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   const thoughts = thoughtsFor(ask.native)
   const nameOf = namesIn(ask.native)
@@ -52,7 +52,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return blocks.close()
   }
 
-  /** Of a thought that is left out, what seals it is shown all the same. */
+  /** Omitted thinking still shows its signature or its sealed data, which the client sends back. */
   function hides({ kind }: ReplyEvent): boolean {
     if (kind === 'thinking-delta') return thoughts !== 'shown'
     return thoughts === 'none' && (kind === 'thinking-sign' || kind === 'thinking-redact')
@@ -94,7 +94,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
         return started ? ping : ''
       case 'reply-start':
       case 'reply-end':
-      case 'failure': // whoever follows the stream says it, as an error
+      case 'failure': // the code that follows the stream writes the error
         return ''
     }
   }

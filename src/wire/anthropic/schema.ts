@@ -1,10 +1,9 @@
 import { z } from 'zod'
 
-/**
- * The messages request. Objects are loose, and blocks and tools of unknown types pass: the vendor adds to them with
- * every release. An explicit null means the field is absent. The order of turns and results is the vendor's to judge,
- * in its own words, which its command-line tool matches.
- */
+// The messages request. Objects are loose, and blocks and tools of unknown types pass, because the vendor adds new ones
+// with every release. An explicit null means that the field is absent. The order of turns and results is left to the
+// vendor, whose error wording its command-line tool matches.
+
 const cache = z.looseObject({ type: z.string(), ttl: z.string().nullish() }).nullish()
 
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string(), cache_control: cache })
@@ -33,17 +32,17 @@ const documentBlock = z.looseObject({
   cache_control: cache,
 })
 
-/** The known blocks are checked, an unknown one only has to have a type. */
+/** Known blocks are checked; an unknown block only needs a type. */
 function openUnion<const Known extends readonly [KnownBlock, ...KnownBlock[]]>(known: Known) {
   const types = new Set<string>(known.map((block) => block.shape.type.value))
-  // `abort`: else a union takes this for the branch that came nearest, and its complaint hides the one that matters.
+  // Without `abort` a union takes this for the nearest branch, and its issue hides the relevant one.
   const isUnknown = z.string().refine((type) => !types.has(type), { error: 'not valid for its type', abort: true })
   const unknownBlock = z.looseObject({ type: isUnknown })
   return z.union([z.discriminatedUnion('type', known), unknownBlock])
 }
 type KnownBlock = z.ZodObject<{ type: z.ZodLiteral<string> }, z.core.$loose>
 
-/** A tool of the client's own has a schema; the vendor's carry a dated type and their own fields. */
+/** The client's own tools have a schema; the vendor's have a dated type and fields of their own. */
 const tool = z.looseObject({
   type: z.string().nullish(),
   name: z.string().min(1).nullish(),
@@ -96,7 +95,7 @@ const toolChoice = z.discriminatedUnion('type', [
 
 const jsonFormat = z.looseObject({ type: z.string(), schema: z.looseObject({}).nullish() })
 
-/** What makes up the prompt: all that `count_tokens` takes. */
+/** The fields of a prompt, which are all that `count_tokens` takes. */
 const prompt = {
   model: z.string().min(1),
   messages: z.array(message).min(1),
@@ -116,7 +115,7 @@ export const countRequest = z.looseObject(prompt)
 
 export const messagesRequest = z.looseObject({
   ...prompt,
-  // 0 makes no answer: it only warms the cache.
+  // With 0 the vendor makes no answer and only warms the cache.
   max_tokens: z.int().min(0),
   stream: z.boolean().nullish(),
   stop_sequences: z.array(z.string()).nullish(),

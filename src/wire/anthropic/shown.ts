@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts'
 import type { Finish, Media } from '../../capabilities/conversation.ts'
 import { objectIn } from '../loose.ts'
 
-/** What the client is to see of thoughts. One that asked for none reads its answer from the first block. */
+/** What the client sees of the thinking. A client that asked for none expects its answer in the first block. */
 export type Thoughts = 'shown' | 'omitted' | 'none'
 
 export function thoughtsFor(body: JsonObject): Thoughts {
@@ -11,7 +11,7 @@ export function thoughtsFor(body: JsonObject): Thoughts {
   return display === 'omitted' ? 'omitted' : 'shown'
 }
 
-/** `calls`: whether any was made, which clients act on whatever the vendor said. */
+/** `calls` is whether the reply has a call, which clients act on even where the vendor gave an ordinary stop. */
 export function writeStopReason(finish: Finish | undefined, calls: boolean): string {
   switch (finish) {
     case 'length':
@@ -33,13 +33,13 @@ export function writeStopDetails(stopReason: string): JsonObject | null {
   return stopReason === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null
 }
 
-/** This protocol's models show no pictures: one is a link in the text. */
+/** This protocol's models produce no images, so an image is written as a link in the text. */
 export function writeImageText(media: Media): string {
   if (media.kind === 'bytes') return `![image](data:${media.mediaType};base64,${media.base64})`
   return media.kind === 'url' ? `![image](${media.url})` : `[image ${media.id}]`
 }
 
-/** Ours, whatever the vendor called it. */
+/** Our own message id, whatever the vendor's was. */
 export function writeMessageId(requestId: string): string {
   return `msg_${requestId.replace(/^req_/, '')}`
 }

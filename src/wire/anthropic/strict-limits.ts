@@ -3,7 +3,7 @@ import type { Tool } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn } from '../loose.ts'
 import { follow } from '../schema-reference.ts'
 
-// The vendor's published limits on what one request may hold a model to; it refuses a request that goes beyond.
+// The vendor's published limits on strict schemas in one request; it refuses a request that exceeds them.
 const toolsMax = 20
 const optionalMax = 24
 const unionsMax = 16
@@ -12,8 +12,8 @@ const groups = ['properties', '$defs', 'definitions'] as const
 const lists = ['anyOf', 'oneOf', 'allOf'] as const
 
 /**
- * Whether the vendor takes all the schemas of a request as strict ones: those of tools, and the answer's. Clients mark every
- * tool so, however many there are.
+ * Whether the vendor takes all schemas of a request as strict ones: those of strict tools, and the answer's. Some
+ * clients mark every tool as strict, however many there are.
  */
 export function isHeldTo(tools: readonly Tool[], answer: JsonObject | undefined): boolean {
   const strict = tools.filter(({ isStrict }) => isStrict === true)
@@ -34,13 +34,13 @@ function count(schema: JsonObject, counts: { optional: number; unions: number })
 
 type Following = {
   readonly root: JsonObject
-  /** The references that led here. */
+  /** The references followed to get here. */
   readonly trail: readonly string[]
-  /** Those that are known to lead to an end. */
+  /** References already known not to be recursive. */
   readonly ended: Set<string>
 }
 
-/** The vendor compiles no schema that has no end. */
+/** The vendor does not compile a recursive schema. */
 function containsItself(schema: Json | undefined, following: Following): boolean {
   if (!isObject(schema)) return false
   const ref = schema['$ref']

@@ -2,8 +2,8 @@ const allowed = /^[A-Za-z0-9_-]+$/
 const mark = 'tpk_'
 
 /**
- * On this protocol's wire an id of a call has no other characters than these. Ids of other vendors (`functions.f:0`) are
- * spelled in them, wherever they are written, and spelled back wherever they are read.
+ * In this protocol the id of a call may only have these characters. Ids of other vendors (`functions.f:0`) are encoded
+ * in them wherever they are written, and decoded wherever they are read.
  */
 export function writeCallId(id: string): string {
   if (allowed.test(id) && !id.startsWith(mark)) return id

@@ -3,7 +3,7 @@ import { textIn } from '../loose.ts'
 import { shortName } from '../short-name.ts'
 import { toolsIn } from './tools.ts'
 
-/** The client's name of a tool, by the one under which the vendor knows it. */
+/** Gives the client's name for a tool, by the shortened name that was sent to the vendor. */
 export function namesIn(body: JsonObject): (called: string) => string {
   const names = new Map(toolsIn(body).map(({ tool }) => [shortName(textIn(tool['name'])), textIn(tool['name'])]))
   return (called) => names.get(called) ?? called

@@ -3,14 +3,15 @@ import { isObject, type JsonObject } from '../../base/json.ts'
 import { objectIn, placedObjectsIn, textIn } from '../loose.ts'
 
 /**
- * Who runs a tool, and what it costs. `client`: the client, for nothing but tokens. `search`: the vendor, at a price a
- * call. `hosted`: the vendor, for the tokens of what it finds. `unpriced`: the vendor, at a price we do not have.
+ * Who runs a tool, and what it costs. `client`: the client, for tokens only. `search`: the vendor, at a price per call.
+ * `hosted`: the vendor, for the tokens of what it finds. `unpriced`: the vendor, at a price that is not in the
+ * catalogue.
  */
 export type ToolKind = 'client' | 'search' | 'hosted' | 'unpriced'
 
 /**
- * Dated tools by family; a new date of a known family is still that family. A map, since clients name the families: an
- * object has a `constructor` that nobody put there.
+ * Dated tools by family; a new date of a known family keeps its kind. A map, because the names come from clients and a
+ * plain object would find inherited ones such as `constructor`.
  */
 const families: ReadonlyMap<string, ToolKind> = new Map([
   ['bash', 'client'],
@@ -28,7 +29,7 @@ const families: ReadonlyMap<string, ToolKind> = new Map([
 
 const dated = /^(.+)_\d{8}$/
 
-/** A dated family that nobody has heard of may cost anything: the vendor's code runner and its advisor do. */
+/** An unknown dated family may cost anything, as the vendor's code execution and its advisor do. */
 export function kindOf(type: string): ToolKind {
   if (type === '' || type === 'custom') return 'client'
   if (type === 'mcp_toolset') return 'hosted'
@@ -36,7 +37,7 @@ export function kindOf(type: string): ToolKind {
   return family === undefined ? 'client' : (families.get(family) ?? 'unpriced')
 }
 
-/** `bash` of `bash_20250124`; undefined for what carries no date. */
+/** `bash` for `bash_20250124`; undefined for a type without a date. */
 export function familyOf(type: string): string | undefined {
   return dated.exec(type)?.[1]
 }
@@ -44,7 +45,7 @@ export function familyOf(type: string): string | undefined {
 /** A tool and where the client wrote it. */
 export type PlacedTool = { readonly tool: JsonObject; readonly at: string }
 
-/** The tools of a request: those offered from the start, and those that a turn in the middle brings in by value. */
+/** The tools of a request: those in `tools`, and those that a message in the middle defines. */
 export function toolsIn(body: JsonObject): readonly PlacedTool[] {
   const placed = placedObjectsIn(body['tools']).map(([index, tool]) => ({ tool, at: `tools[${index}]` }))
   for (const [turn, message] of placedObjectsIn(body['messages'])) {

@@ -3,12 +3,13 @@ import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, objectsIn } from '../loose.ts'
 
 /**
- * The vendor's counts. Its three kinds of input do not overlap; what was written to the cache is told apart by how long
- * it is kept. A count of the output is there only where the vendor gave one: at its start a stream knows the input alone.
+ * Reads the vendor's counts. Its three input counts do not overlap, and tokens written to the cache are split by how
+ * long they are kept. The output count is present only where the vendor gave one: at its start a stream knows only the
+ * input.
  */
 export function readUsage(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined
-  // Summing up an overlong conversation is charged beside the answer, and not inside the numbers at the top.
+  // Compacting an overlong conversation is charged in addition to the top-level counts.
   const parts = [usage, ...objectsIn(usage['iterations']).filter(({ type }) => type === 'compaction')]
   const sum = (count: (part: JsonObject) => number) => parts.reduce((total, part) => total + count(part), 0)
   const isCounted = typeof usage['output_tokens'] === 'number'
@@ -23,7 +24,7 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   }
 }
 
-/** The end of a stream repeats the total without its parts; the longer life is known from the start. */
+/** The end of a stream repeats the total without its parts; the one-hour part is known from the start. */
 function written(usage: JsonObject): { minutes: number; hour: number } {
   const kept = objectIn(usage['cache_creation'])
   const hour = countIn(kept['ephemeral_1h_input_tokens'])
@@ -34,21 +35,21 @@ function written(usage: JsonObject): { minutes: number; hour: number } {
   return { minutes: total - hour, hour }
 }
 
-/** Counts so far, put together with later ones: each is a total, and one that is not repeated stays. */
+/** Merges earlier counts with later ones: each count is a total, and one that is not repeated stays. */
 export function mergeUsage(known: JsonObject | undefined, later: Json | undefined): JsonObject | undefined {
   if (!isObject(later)) return known
   const given = Object.entries(later).filter(([, value]) => isGiven(value))
   return { ...known, ...Object.fromEntries(given) }
 }
 
-/** What a stream knows at its start is the prompt; the one token of output it names there is no count of it. */
+/** At its start a stream knows only the prompt's counts; the one output token it names there is no real count. */
 export function promptCounts(usage: Json | undefined): JsonObject | undefined {
   if (!isObject(usage)) return undefined
   const { output_tokens: _, output_tokens_details: __, ...prompt } = usage
   return prompt
 }
 
-/** The same as a client of this protocol reads it. Sounds and pictures have no counters of their own here. */
+/** Usage in this protocol's form, which has no counters of its own for audio and images. */
 export function writeUsage(usage: Usage): JsonObject {
   const { input = 0, imageInput = 0, audioInput = 0, cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0 } = usage
   const { output = 0, imageOutput = 0, audioOutput = 0, reasoning = 0, webSearch = 0 } = usage

@@ -23,7 +23,7 @@ import { writeCallId } from './tool-ids.ts'
 import { namesIn } from './tool-names.ts'
 import { writeUsage } from './usage.ts'
 
-/** A reply of any vendor as a message. The protocol has one choice only. */
+/** A reply of any vendor as a message. The protocol has only one choice. */
 export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array {
   const choice: Choice = reply.choices[0] ?? { blocks: [], finish: 'stop' }
   const nameOf = namesIn(ask.native)
@@ -40,7 +40,7 @@ export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8A
     stop_reason: stopReason,
     stop_sequence: choice.stopSequence ?? null,
     stop_details: writeStopDetails(stopReason),
-    // Clients reckon with these numbers: where the vendor gave none, what is charged is better than nothing.
+    // Clients calculate with these numbers: where the vendor gave none, they get the estimate that is charged.
     usage: writeUsage(reply.usage ?? { input: estimateInput(ask), output: estimateReply(reply, ask) }),
   }
   return new TextEncoder().encode(JSON.stringify(message))
@@ -50,7 +50,7 @@ export function writeHead(ask: ChatAsk, { requestId }: ReplyName): JsonObject {
   return { id: writeMessageId(requestId), type: 'message', role: 'assistant', model: ask.model, container: null }
 }
 
-/** Words around a thought that is not shown must not run into each other, here and where they are sent back to. */
+/** Texts around thinking that is not shown must not run into each other, here and when the client sends them back. */
 function writeContent(blocks: readonly AssistantBlock[], thoughts: Thoughts): JsonObject[] {
   const content: JsonObject[] = []
   let isParted = false
@@ -86,13 +86,13 @@ function writeBlock(block: AssistantBlock, thoughts: Thoughts): JsonObject[] {
   }
 }
 
-/** A thought that is not to be read is worth showing only if it has a signature to send back. */
+/** Thinking that the client does not read is written only where it has a signature to send back. */
 function writeThought(text: string, signature: string | undefined, thoughts: Thoughts): JsonObject[] {
   if (thoughts === 'none' || (thoughts === 'omitted' && signature === undefined)) return []
   return [{ type: 'thinking', thinking: thoughts === 'omitted' ? '' : text, signature: signature ?? '' }]
 }
 
-/** The vendor of the call wants its signature back; see `isCarrier` where it is read. */
+/** The call's vendor wants its signature back; `isCarrier` recognises this block when it is read. */
 function writeCarrier({ signature }: ToolCallBlock): JsonObject[] {
   return signature === undefined ? [] : [{ type: 'thinking', thinking: '', signature }]
 }

@@ -13,14 +13,14 @@ export type AskTarget = {
   readonly upstreamModel: string
   readonly stream: boolean
   readonly efforts: readonly string[]
-  /** The model's most, where the client said nothing: the vendor insists on a number. */
+  /** The model's maximum, for a client that gave no limit: the vendor requires one. */
   readonly outputTokensMax: number
-  /** What the hold pays for. */
+  /** How many searches the hold covers. */
   readonly searchesMax: number
   namespaced(label: string): string
 }
 
-/** What a client of another protocol means, as this vendor takes it. What it cannot say is left out. */
+/** Writes a conversation of another protocol for this vendor. What it has no field for is left out. */
 export function writeAsk(conversation: Conversation, target: AskTarget): JsonObject {
   const isNew = isAdaptive(target.efforts)
   const maxTokens = Math.min(conversation.outputTokensMax ?? target.outputTokensMax, target.outputTokensMax)
@@ -44,7 +44,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
     ...(tools.length > 0 && { tools }),
     ...writeToolChoice(conversation, tools),
     ...(stop.length > 0 && { stop_sequences: stop }),
-    // The newest models take no sampling at all, and none does while it thinks.
+    // The newest models take no sampling fields at all, and no model takes them while it thinks.
     ...(!isNew && thinking.thinking?.['type'] !== 'enabled' && writeSampling(conversation)),
     ...(thinking.thinking !== undefined && { thinking: thinking.thinking }),
     ...(outputConfig !== undefined && { output_config: outputConfig }),
@@ -52,14 +52,14 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   }
 }
 
-/** The vendor takes none of nothing but space; without it the answer would not stop, and nobody would know. */
+/** The vendor refuses a stop sequence of only whitespace; without it the answer would silently not stop there. */
 function writeStop(sequences: readonly string[]): readonly string[] {
   const given = sequences.filter((sequence) => sequence !== '')
   if (given.every((sequence) => sequence.trim() !== '')) return given
   throw badRequest("Invalid 'stop': this model takes no stop sequence that is only whitespace.", 'stop')
 }
 
-/** Instructions before anybody spoke belong to those at the top. */
+/** Instructions before the first message belong to the system prompt. */
 function splitLeading(turns: readonly Turn[]): { leading: readonly TextBlock[]; turns: readonly Turn[] } {
   const first = turns.findIndex(({ role }) => role !== 'system')
   const count = first === -1 ? turns.length : first
@@ -68,7 +68,7 @@ function splitLeading(turns: readonly Turn[]): { leading: readonly TextBlock[]; 
 }
 
 type ToolsTarget = Pick<AskTarget, 'searchesMax'> & {
-  /** The schema that the answer is held to. */
+  /** The schema that the answer must follow. */
   readonly held: JsonObject | undefined
 }
 
@@ -96,7 +96,7 @@ function writeTool(tool: Tool, isStrict: boolean, cache: WriteCache): JsonObject
   }
 }
 
-/** A conversation with calls in it must offer the tools, also when the client no longer does. */
+/** A conversation with calls must offer tools, even where the client no longer does. */
 function writeCalled(turns: readonly Turn[]): JsonObject[] {
   const names = new Set<string>()
   for (const { role, blocks } of turns) {
@@ -119,7 +119,7 @@ function writeToolChoice(conversation: Conversation, tools: readonly JsonObject[
   return { tool_choice: { type: choices[toolChoice ?? 'auto'], ...alone } }
 }
 
-/** The vendor takes a temperature up to 1, and not beside a `top_p`. */
+/** The vendor takes a temperature up to 1, and none beside `top_p`. */
 function writeSampling({ temperature, topP, topK }: Conversation): JsonObject {
   const sampling: Record<string, Json> = {}
   if (temperature !== undefined) sampling['temperature'] = Math.min(1, Math.max(0, temperature))

@@ -16,7 +16,7 @@ import { notTaken } from '../not-taken.ts'
 import { writeImageText } from './shown.ts'
 import type { WriteCache } from './write-cache.ts'
 
-/** The vendor refuses text that says nothing. */
+/** The vendor refuses text of only whitespace. */
 export function writeText(block: TextBlock, cache: WriteCache): JsonObject[] {
   return block.text.trim() === '' ? [] : [{ type: 'text', text: block.text, ...cache(block) }]
 }
@@ -96,7 +96,7 @@ export function writeResultContent(
   return blocks.flatMap((block) => writeUserBlock(block, cache))
 }
 
-/** `idOf` gives the written id of a call, which no other call of the conversation has. */
+/** `idOf` gives the id to write for a call, which is unique in the conversation. */
 export function writeAssistantBlock(
   block: AssistantBlock,
   idOf: (id: string) => string,
@@ -108,10 +108,10 @@ export function writeAssistantBlock(
     case 'refusal':
       return writeText({ kind: 'text', text: block.text }, cache)
     case 'image':
-      // The vendor's assistants show no pictures; one that has an address keeps it.
+      // The vendor takes no images in assistant messages; an image with a URL keeps it as text.
       return [{ type: 'text', text: block.media.kind === 'url' ? writeImageText(block.media) : '[image]' }]
     case 'thinking': {
-      // Without the vendor's own signature it is refused.
+      // Thinking without the vendor's own signature is refused.
       const signature = anthropicSignature(block.signature)
       return signature === undefined ? [] : [{ type: 'thinking', thinking: block.text, signature }]
     }

@@ -1,15 +1,15 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { CacheHint, Conversation } from '../../capabilities/conversation.ts'
 
-// The vendor refuses a request with more.
+// The vendor refuses a request with more breakpoints.
 const breakpointsMax = 4
 
-/** Writes a block's hint, where it has one and it may stand. Asked in the vendor's order: tools, system, messages. */
+/** Writes a block's cache hint where it may be kept. Must be called in the vendor's order: tools, system, messages. */
 export type WriteCache = (block: { readonly cache?: CacheHint }) => JsonObject
 
 /**
- * Of too many hints the last are kept, which reach furthest. After one of five minutes none of an hour may follow: it
- * lasts five minutes too.
+ * Of too many hints the last ones are kept, because they cover the longest prefixes. The vendor allows no one-hour hint
+ * after a five-minute one, so such a hint becomes five minutes.
  */
 export function openCacheHints({ tools, system, turns }: Conversation): WriteCache {
   let surplus =

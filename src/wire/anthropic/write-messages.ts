@@ -9,18 +9,18 @@ import type { WriteCache } from './write-cache.ts'
 export type Message = { readonly role: 'user' | 'assistant' | 'system'; readonly content: JsonObject[] }
 
 export type MessageStyle = {
-  /** Newer models take instructions in the middle, and refuse to go on from words put into their mouth. */
+  /** Newer models take instructions in the middle, and refuse to continue an assistant message at the end. */
   readonly isNew: boolean
   readonly cache: WriteCache
 }
 
-// Said in the place of what a conversation lacks and the vendor insists on.
+// Written in place of parts that the vendor requires and a conversation lacks.
 const openingWords = '(The conversation begins with your own words.)'
 const lostResult = 'There is no result of this call.'
 
 /**
- * A conversation in the order that the vendor enforces: a user speaks first; every call is answered in the very next
- * message, all results of a turn in one, before any word; neighbours of one role are one message.
+ * Writes a conversation in the order that the vendor enforces: the user comes first; every call is answered in the very
+ * next message, with all results of a turn in one message and before any text; neighbours of one role are one message.
  */
 export function writeMessages(turns: readonly Turn[], style: MessageStyle): Message[] {
   const draft = new Draft(style)
@@ -32,10 +32,10 @@ export function writeMessages(turns: readonly Turn[], style: MessageStyle): Mess
   return draft.finish()
 }
 
-/** The results that come before the assistant speaks again, wherever they stand. */
+/** The results that come before the next assistant turn, wherever they stand. */
 function resultsAfter(turns: readonly Turn[], index: number): ToolResultBlock[] {
   const found: ToolResultBlock[] = []
-  // By number: a copy of the rest for each of ten thousand turns would take seconds.
+  // By index: copying the remaining turns for each of ten thousand turns would take seconds.
   for (let next = index + 1; next < turns.length; next++) {
     const turn = turns[next]
     if (turn?.role === 'assistant') break
@@ -50,9 +50,9 @@ class Draft {
   readonly #style: MessageStyle
   readonly #messages: Message[] = []
   readonly #ids = new Set<string>()
-  /** The number that an id had last. Counted from one again each time, ten thousand calls of one id would take minutes. */
+  /** The last suffix of each id. Counting from 1 every time would take minutes for ten thousand calls with one id. */
   readonly #timesOf = new Map<string, number>()
-  /** Results that stand with their calls already; one that answers no call is only something that was said. */
+  /** Results written with their calls already; a result that answers no call is written as plain content. */
   readonly #placed = new Set<ToolResultBlock>()
 
   constructor(style: MessageStyle) {
@@ -63,7 +63,7 @@ class Draft {
     const { cache } = this.#style
     const answers: JsonObject[] = []
     const content: JsonObject[] = []
-    // Of several results of one id the first is taken first.
+    // Reversed, so that `pop` takes the results of one id in their order.
     const pending = Map.groupBy(results.toReversed(), ({ callId }) => callId)
     for (const block of blocks) {
       let written = ''
@@ -109,7 +109,7 @@ class Draft {
     const last = messages.at(-1)
     if (last?.role !== 'assistant') return messages
     if (this.#style.isNew) return [...messages, { role: 'user', content: [said(goingOnWords)] }]
-    // Words to go on from must not end with a space.
+    // An assistant message to continue must not end with whitespace.
     const ending = last.content.at(-1)
     if (ending?.['type'] === 'text') last.content.splice(-1, 1, { ...ending, text: textIn(ending['text']).trimEnd() })
     return messages
@@ -122,7 +122,7 @@ class Draft {
     else this.#messages.push({ role, content })
   }
 
-  /** Some vendors number their calls anew in every turn; here no two may have the same id. */
+  /** Some vendors number their calls from the start in every turn; here every id must be unique. */
   #newId(id: string): string {
     const written = writeCallId(id)
     let times = (this.#timesOf.get(written) ?? 0) + 1

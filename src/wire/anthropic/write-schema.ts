@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { objectIn } from '../loose.ts'
 
-/** A tool's schema as the vendor takes it: an object at the top, without alternatives there. */
+/** A tool's schema as the vendor takes it: an object at the top level, without unions there. */
 export function writeToolSchema(schema: JsonObject): JsonObject {
   const { oneOf: _, anyOf: __, allOf: ___, ...rest } = schema
   return { ...rest, type: 'object' }
@@ -25,8 +25,8 @@ const groups = ['properties', '$defs', 'definitions'] as const
 const lists = ['anyOf', 'allOf'] as const
 
 /**
- * A schema that the vendor holds the model to: no object has properties that are not listed, and rules that it cannot
- * enforce are said in the description. The vendor's own SDK does the same (lib/transform-json-schema).
+ * A schema that the vendor enforces: objects have no unlisted properties, and rules that it cannot enforce are written
+ * into the description. The vendor's own SDK does the same (lib/transform-json-schema).
  */
 export function writeStrictSchema(schema: JsonObject): JsonObject {
   const written: Record<string, Json | undefined> = {}

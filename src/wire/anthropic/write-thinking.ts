@@ -8,7 +8,7 @@ import {
 } from '../../capabilities/conversation.ts'
 import type { Message } from './write-messages.ts'
 
-/** Tokens to think with, where the model is told a number: doubled from step to step, from the vendor's least. */
+/** Thinking budgets in tokens: from the vendor's minimum, doubled at each step. */
 const budgets = {
   none: 0,
   minimal: 1_024,
@@ -20,9 +20,9 @@ const budgets = {
 } as const satisfies Record<Effort, number>
 
 const budgetMin = 1_024
-// Without a word about it, the vendor's effort is high.
+// The vendor's default effort is high.
 const effortUsual = 'high'
-// At most this part of an answer is thought: an answer that is all thought says nothing.
+// Thinking gets at most this share of the output limit, so that room is left for an answer.
 const thoughtShare = 0.8
 
 export type ThinkingAsk = {
@@ -35,7 +35,7 @@ export type ThinkingAsk = {
 
 export type WrittenThinking = { readonly thinking?: JsonObject; readonly effort?: string }
 
-/** Models with the highest efforts decide themselves how long they think, and are told how hard to try. */
+/** Models with the highest efforts decide how long they think and take an effort instead of a budget. */
 export function isAdaptive(listed: readonly string[]): boolean {
   return listed.includes('xhigh') || listed.includes('max')
 }
@@ -48,12 +48,12 @@ export function writeThinking(ask: ThinkingAsk): WrittenThinking {
   const isForced = isCallForced(conversation.toolChoice)
   if (isAdaptive(listed)) {
     const isSaid = thinking.effort !== undefined || thinking.budget !== undefined
-    // Minimal is a word of clients: the vendor's own begin with low.
+    // The clients' `minimal` does not exist at the vendor, whose scale begins with `low`.
     const own = listed.filter((known) => known !== 'minimal')
     const effort = isSaid ? nearestEffort(thinking, own) : undefined
     const display = thinking.isShown ? 'summarized' : 'omitted'
     return {
-      // The vendor refuses to think and to be forced to call at once.
+      // The vendor refuses thinking beside a forced call.
       ...(!isForced && { thinking: { type: 'adaptive', display } }),
       ...(effort !== undefined && { effort }),
     }
@@ -65,8 +65,8 @@ export function writeThinking(ask: ThinkingAsk): WrittenThinking {
 }
 
 /**
- * Always below the client's own cap, which is never raised: its hold pays for no more. Undefined where the cap leaves no
- * room for the least that the vendor takes.
+ * The budget is always below the client's own limit, which is never raised because the hold covers no more. Undefined
+ * where the limit leaves no room for the vendor's minimum.
  */
 function budgetFor({ effort = effortUsual, budget }: Thinking, maxTokens: number): number | undefined {
   if (maxTokens <= budgetMin) return undefined
@@ -74,7 +74,7 @@ function budgetFor({ effort = effortUsual, budget }: Thinking, maxTokens: number
   return Math.max(budgetMin, Math.min(wanted, Math.floor(maxTokens * thoughtShare)))
 }
 
-/** With a budget, a turn that is gone on with must begin with its thought; a client may have lost it. */
+/** With a budget, the turn being continued must begin with its thinking, which a client may have lost. */
 function startsFromThought(messages: readonly Message[]): boolean {
   const index = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = messages[index]?.content ?? []
