@@ -79,8 +79,8 @@ function checkName({ name }: JsonObject, at: string): void {
 }
 
 /**
- * A tool with deferred loading is shown to the model only once it was found: the vendor's command-line tool always sends
- * one that is never to be called. Where the vendor would search for tools, no other can, so all of them are offered.
+ * A tool with deferred loading is shown to the model only once it was found: the vendor's command-line tool always
+ * sends one that is never to be called. Where the vendor would search for tools, no other can, so all are offered.
  */
 function offering(body: JsonObject): (tool: JsonObject) => boolean {
   const placed = toolsIn(body)

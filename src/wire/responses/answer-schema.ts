@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
-/** What the reference pages say of answers, and what tests hold answers against. */
+// These schemas document answers on the reference pages, and tests check answers against them.
+
 const text = (description: string) => z.string().meta({ description })
 const count = (description: string) => z.int().min(0).meta({ description })
 

@@ -12,13 +12,13 @@ import { offeredTools, placedTools, webSearches } from './tools.ts'
 
 const checkRequest = checkBy(responsesRequest)
 
-/** On a reasoning model these have no effect and raise no error, as in chat. */
+/** On a reasoning model these fields have no effect and cause no error, as in chat. */
 const ignoredWhenReasoning: ReadonlySet<string> = new Set(['top_p', 'top_logprobs'])
 
 export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
   const model = requireModel(body)
   const traits = lookUp(model)
-  // Before the schema: whoever goes on from a kept answer may send no input at all.
+  // Before the schema, because a client that continues a stored answer may send no input at all.
   refuseFields(body)
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
   const request = checkRequest(withDoubles(native, fractions))
@@ -34,7 +34,7 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
       usageShown: true,
       choices: 1,
       outputTokensMax: Math.min(request.max_output_tokens ?? traits.outputTokensMax, traits.outputTokensMax),
-      // What a search finds is read as input, and nothing but the context bounds it.
+      // What a search finds is read as input, and only the context bounds it.
       inputTokensMax: searches > 0 ? traits.contextTokens : inputTokensMax(request, bodyBytes, traits.contextTokens),
       searchesMax: searches,
       native,
@@ -46,7 +46,7 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
 
 const fractions = ['temperature', 'top_p'] as const
 
-/** `tool_choice: auto` and `parallel_tool_calls` are sent by command-line tools whether there are tools or not. */
+/** Command-line tools send `tool_choice: auto` and `parallel_tool_calls` whether there are tools or not. */
 function checkFieldsTogether(request: ResponsesRequest): void {
   const { stream, stream_options: options, tool_choice: choice } = request
   if (isGiven(options) && stream !== true) {
@@ -56,7 +56,7 @@ function checkFieldsTogether(request: ResponsesRequest): void {
   if (placedTools(request).length === 0) {
     throw badRequest("'tool_choice' is only allowed when 'tools' are given.", 'tool_choice')
   }
-  // To read what is offered refuses a list that names anything else.
+  // `offeredTools` also refuses a list of allowed tools that names an unknown one.
   const isAnyOffered = offeredTools(request).size > 0 || webSearches(request).length > 0
   const isFree = typeof choice === 'object' && choice.type === 'allowed_tools' && choice.mode === 'auto'
   if (isAnyOffered || isFree) return
@@ -83,7 +83,7 @@ function checkModelRules({ temperature, reasoning }: ResponsesRequest, traits: C
   }
 }
 
-/** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
+/** Refuses a field that changes the vendor's price and has no price of ours; it is never sold at the plain price. */
 function checkPrices(request: ResponsesRequest, traits: ChatTraits): void {
   const { service_tier: tier } = request
   if (isGiven(tier) && !plainTiers.includes(tier)) {
@@ -106,7 +106,7 @@ function checkPrices(request: ResponsesRequest, traits: ChatTraits): void {
   }
 }
 
-/** The protocol's own bound on the vendor's tools, where the client gives one. */
+/** The client's own limit on hosted tool calls, where it gives one, up to ours. */
 function searchesOf(request: ResponsesRequest): number {
   if (request.tool_choice === 'none' || webSearches(request).length === 0) return 0
   return Math.min(searchesMax, request.max_tool_calls ?? searchesMax)

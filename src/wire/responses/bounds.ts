@@ -5,12 +5,12 @@ import { imageTokensMax } from '../openai/chat-ask.ts'
 import type { Item, ResponsesRequest } from './schema.ts'
 import { placedTools } from './tools.ts'
 
-// What we say of a tool that takes plain text, beside what the client says of it: some sixty tokens.
+// What we add to the description of a tool that takes plain text: about sixty tokens.
 const plainToolTokensMax = 200
 
 /**
- * An upper bound of the input. A byte-level tokenizer never makes more tokens than there are bytes; to that comes what the
- * body only points to, and what we add.
+ * An upper bound of the input tokens. A byte-level tokenizer makes at most one token per byte; added to that is what
+ * the body only refers to, and what we add.
  */
 export function inputTokensMax(request: ResponsesRequest, bodyBytes: number, contextTokens: number): number {
   const items = typeof request.input === 'string' ? [] : request.input
@@ -27,13 +27,13 @@ function mediaTokensMax(item: Item, contextTokens: number): number {
   let tokens = 0
   for (const { type } of parts as readonly { readonly type?: unknown }[]) {
     if (type === 'input_image') tokens += imageTokensMax
-    // Sound and files have no published bound but the context itself.
+    // Audio and files have no published bound except the context.
     else if (type === 'input_file' || type === 'input_audio') tokens += contextTokens
   }
   return tokens
 }
 
-/** What stands under these names is no text that a model reads: files, names, and what only vendors read. */
+/** Values under these names are not text that a model reads: files, names, and data that only vendors read. */
 export const unread: ReadonlySet<string> = new Set([
   'type',
   'id',
@@ -46,7 +46,7 @@ export const unread: ReadonlySet<string> = new Set([
   'result',
 ])
 
-/** Tokens of what the model would read, for when the vendor counted none. */
+/** Tokens that the model would read, for when the vendor counted none. */
 export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
   const words = countText(native['instructions']) + countText(native['input'], unread) + countJson(native['tools'])
   const pictures = objectsIn(native['input']).flatMap(({ content, output }) => [

@@ -6,7 +6,7 @@ import { objectIn, parseLoosely, textIn } from '../loose.ts'
 import { readFailure as readCommonFailure } from '../openai/chat-answer.ts'
 import { errorObject, writeError as writeCommonError } from '../openai/errors.ts'
 
-/** What vendors and translations call a field, and what a client of this protocol does. */
+/** The field names of vendors and translations, with the names that clients of this protocol use. */
 const fields: readonly (readonly [RegExp, string])[] = [
   [/^messages(?:$|[.[].*)/, 'input'],
   [/^reasoning_effort$/, 'reasoning.effort'],
@@ -22,10 +22,10 @@ function fieldOf(param: string): string {
   return param
 }
 
-/** Errors in the shape of the common protocol, with fields by the names that they have in this one. */
+/** Errors in the shape of the common protocol, with this protocol's field names. */
 export function writeError(error: GatewayError, requestId: RequestId): WireError {
   const written = writeCommonError(error, requestId)
-  // Of our own checks only those of the request as it was written say this, and by the name that the client wrote.
+  // Only checks of the request as written use this code, and they already name the field as the client wrote it.
   const isAsWritten = error.kind === 'bad-request' && error.details.code === 'unsupported_parameter'
   const body = isAsWritten ? undefined : parseLoosely(written.body)
   if (!isObject(body)) return written
@@ -35,29 +35,29 @@ export function writeError(error: GatewayError, requestId: RequestId): WireError
   return { ...written, body: JSON.stringify({ ...body, error: { ...said, param: fieldOf(param) } }) }
 }
 
-// By these a vendor refuses a request in a response that failed, where no status says whose fault it is.
+// Codes by which a vendor refuses a request inside a failed response, where no status tells whose fault it is.
 const ofRequest = /context_length_exceeded|invalid_prompt|_policy|image/
 
-/** Why a vendor's response failed. Clients shorten a conversation that is too long, and do not send it again as it is. */
+/** Why a vendor's response failed. A refusal stays one, so that clients shorten the conversation and do not retry. */
 export function readFailure(error: JsonObject): GatewayError {
   const failure = readCommonFailure(error)
   const code = textIn(error['code'])
   return ofRequest.test(code) ? new GatewayError('upstream-rejected', failure.message, { code }) : failure
 }
 
-/** The error of a response that failed, in the few words that the protocol has for it. */
+/** The error of a failed response, in the few codes that the protocol has for it. */
 export function responseError({ kind, message, details }: GatewayError): JsonObject {
   if (kind === 'upstream-rejected' && details.code !== undefined) return { code: details.code, message }
   return { code: kind === 'too-many' ? 'rate_limit_exceeded' : 'server_error', message }
 }
 
-/** The same as an error of its own, with its field by the name that it has in this protocol. */
+/** The same error in the common protocol's shape, with this protocol's field name. */
 export function commonError(error: GatewayError): JsonObject {
   const said = errorObject(error)
   return { ...said, param: said.param === null ? null : fieldOf(said.param) }
 }
 
-/** An error in a stream of which nothing is known, not even that a response has begun. */
+/** An error in a stream whose response has not begun, as far as is known. */
 export function writeStreamError(error: GatewayError): Uint8Array {
   const said = commonError(error)
   const { code, message, param } = said

@@ -5,7 +5,7 @@ import { seal, type Sealed } from './sealed.ts'
 import type { Shown } from './shown.ts'
 import type { Called } from './tools.ts'
 
-/** Something that happens to the output: its name in this protocol, and what is said with it. */
+/** A change of the output: the event's type in this protocol, and its fields. */
 export type OutputEvent = { readonly type: string; readonly fields: JsonObject }
 
 export type ItemStatus = 'completed' | 'incomplete'
@@ -25,16 +25,17 @@ type Thought = Open & { readonly kind: 'thought'; text: string; isSummed: boolea
 type Call = Open & { readonly head: CallHead; readonly called: Called; text: string; isOver: boolean }
 
 export type OutputParts = {
-  /** What the ids of its items end with: ours, since the vendor's own may be missing or of another form. */
+  /** The suffix of the item ids. It is ours, because the vendor's ids may be missing or of another form. */
   readonly name: string
   readonly shown: Shown
-  /** A tool as the client knows it, by the name under which the vendor does. */
+  /** A tool as the client knows it, by the name that the vendor calls. */
   calledOf(name: string): Called
 }
 
 /**
- * The output of a response as it grows: what every step changes is told as events, and what it comes to stands in `items`.
- * A message or a thought is closed when something else begins. Calls grow side by side, told apart by their place.
+ * The output of a response as it grows: every change is returned as events, and `items` holds the result so far. A
+ * message or a reasoning item is closed when another item begins. Calls may grow in parallel and are told apart by
+ * their key.
  */
 export class Output {
   readonly items: JsonObject[] = []
@@ -71,13 +72,13 @@ export class Output {
     return events
   }
 
-  /** The protocol cites pages; one stands for the words since the last. Without any words it would stand alone. */
+  /** The protocol cites web pages only, for the text since the last citation. Without text there is nothing to cite. */
   cite({ url, title }: Citation): OutputEvent[] {
     const message = this.#open?.kind === 'message' ? this.#open : undefined
     const part = message?.parts.at(-1)
     if (message === undefined || part?.type !== 'output_text' || url === undefined) return []
     const last = part.annotations.at(-1)
-    // Several sources of the same words stand for the same words.
+    // Several sources for the same text get the same range.
     const isSame = last !== undefined && last['end_index'] === part.text.length
     const from = isSame ? Number(last['start_index']) : part.citedTo
     part.citedTo = part.text.length
@@ -108,7 +109,7 @@ export class Output {
     return events
   }
 
-  /** Ends the thought that it signs; of one that is not shown there is only its signature. */
+  /** Ends the reasoning item with its signature; reasoning that is not shown consists of the signature alone. */
   sign(text: string, signature: string): OutputEvent[] {
     const { thought, events } = this.#inThought()
     return [...events, ...this.#closeThought(thought, { kind: 'thought', text, signature })]
@@ -118,7 +119,7 @@ export class Output {
     return this.#sealed({ kind: 'redacted', data })
   }
 
-  /** A picture that the model made in its answer, as the protocol shows those of its own tool. */
+  /** An image in the model's answer, in the form that the protocol has for its own image tool. */
   show(media: Media): OutputEvent[] {
     if (media.kind !== 'bytes') return []
     const events = this.#close('completed')
@@ -147,12 +148,12 @@ export class Output {
     const call = this.#calls.get(key)
     if (call === undefined || call.isOver || text === '') return []
     call.text += text
-    // Plain text stands inside an object, and a search is one: both can be read when they are whole.
+    // Plain text is wrapped in an object, and tool search arguments are one: only a complete object can be read.
     if (call.called.kind !== 'function') return []
     return [{ type: 'response.function_call_arguments.delta', fields: { ...placeOf(call), delta: text } }]
   }
 
-  /** Nothing more comes. What is still open ends as the answer does; a call before something else only has no arguments. */
+  /** Ends what is open with the answer's status. An empty call before other items is complete: it has no arguments. */
   finish(status: ItemStatus): OutputEvent[] {
     const events = this.#close(status)
     for (const call of this.#calls.values()) {
@@ -163,13 +164,13 @@ export class Output {
     return events
   }
 
-  /** It failed. A thought that was neither over nor shown is not handed out with the failure: nobody pays for it. */
+  /** Ends a failed answer. Reasoning that was neither complete nor shown is left out, because nobody pays for it. */
   breakOff(): void {
     if (this.#open?.kind === 'thought' && !this.#open.isSummed) this.#open = undefined
     this.finish('incomplete')
   }
 
-  /** Whether the client is shown nothing of an event. Of a thought that is left out, what seals it may be shown. */
+  /** Whether the client sees nothing of an event. Reasoning that is not shown may still show its sealed content. */
   hides({ kind }: ReplyEvent): boolean {
     const { thoughts, seals } = this.#parts.shown
     if (kind === 'thinking-delta') return !thoughts
@@ -268,7 +269,7 @@ export class Output {
     return [...events, this.#done(at, item)]
   }
 
-  /** An item that is nothing but what it carries. */
+  /** A reasoning item that consists of its sealed content alone. */
   #sealed(sealed: Sealed): OutputEvent[] {
     const before = this.#close('completed')
     const { thought, events } = this.#inThought()
@@ -303,7 +304,7 @@ export class Output {
     }
   }
 
-  /** A call without arguments has an empty object of them. */
+  /** A call without arguments gets an empty object. */
   #emptied(call: Call): OutputEvent[] {
     call.text = '{}'
     return [{ type: 'response.function_call_arguments.delta', fields: { ...placeOf(call), delta: call.text } }]
@@ -347,7 +348,7 @@ function writeCall({ id, head, called, text }: Call, status: ItemStatus | undefi
   }
 }
 
-/** The plain text of a call, as far as it came. What is no text in an object is kept as it is. */
+/** The plain text of a call, as far as it came. Arguments of any other form are kept as they are. */
 function readPlainInput(argumentsText: string): string {
   if ('{"input":"'.startsWith(argumentsText.replaceAll(/\s/g, ''))) return ''
   for (let cut = 0; cut <= brokenCharactersMax; cut++) {
@@ -358,5 +359,5 @@ function readPlainInput(argumentsText: string): string {
   return argumentsText
 }
 
-// `\u123`: a character that was cut off inside of its own spelling.
+// `\u123`: an escape that was cut off in its middle.
 const brokenCharactersMax = 5

@@ -16,7 +16,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   }
 }
 
-/** A response repeats its request: in the client's words, where the vendor was told others. */
+/** A response repeats its request. Values that we changed for the vendor are replaced by the client's own. */
 export function asAsked(response: JsonObject, { native, model }: ChatAsk): JsonObject {
   const told = labels.filter((label) => response[label] !== undefined)
   return { ...response, model, ...Object.fromEntries(told.map((label) => [label, native[label] ?? null])) }

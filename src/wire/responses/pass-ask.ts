@@ -10,15 +10,15 @@ import { unseal } from './sealed.ts'
 import { isSearchType, isWebSearch, placedTools, webSearches } from './tools.ts'
 import { label, type ResponsesTarget } from './write-ask.ts'
 
-/** What only newer models take as it is written: for others it is understood here, and said in plainer words. */
+/** Tools and items that only newer models take as written; for other models the request is translated. */
 const newerTools: ReadonlySet<WrittenTool['type']> = new Set(['namespace', 'tool_search'])
 const newerItems: ReadonlySet<Item['type']> = new Set(['additional_tools', 'tool_search_call', 'tool_search_output'])
 
-/** Whether the vendor reads a request as its client wrote it. `findsTools`: its model looks for tools by itself. */
+/** Whether the vendor can read the request as the client wrote it. `findsTools`: the model knows tool search. */
 export function isNative(ask: ChatAsk, findsTools: boolean): boolean {
   const request = requestOf(ask)
   const items = itemsOf(request)
-  // A picture that another vendor's model made stands nowhere else in this one's words.
+  // An image that another vendor's model made cannot be written for this one; translation leaves it out.
   if (items.some(({ type }) => type === 'image_generation_call')) return false
   if (findsTools) return true
   if (placedTools(request).some(({ tool }) => newerTools.has(tool.type))) return false
@@ -31,14 +31,14 @@ function itemsOf({ input }: ResponsesRequest): readonly Item[] {
 
 const likelihoods = 'message.output_text.logprobs'
 
-/** The vendor's body: the client's own, but for the values that are not the client's to choose. Unknown fields stay. */
+/** The vendor's body: the client's own, except for values that are not the client's to choose. Unknown fields stay. */
 export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {
   const request = requestOf(ask)
   const { native, searchesMax } = ask
   const unoffered = unofferedTools(request)
   const offered = withoutTools(native, unoffered)
   const body: Record<string, Json | undefined> = { ...offered, model: target.upstreamModel, store: false }
-  // Models that think refuse both: the one is the default where it is taken, the other has nothing to show.
+  // Reasoning models refuse a temperature, which can only be the default here, and logprobs, of which they have none.
   delete body['temperature']
   if (target.hidesThoughts === true) {
     const { summary: _shown, generate_summary: _older, ...reasoning } = objectIn(native['reasoning'])
@@ -61,21 +61,21 @@ export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {
 }
 
 /**
- * The vendor can say what of an earlier answer its cache had, and would look for that among the answers of all our clients. Some
- * clients name one with every request (Pydantic AI); nothing else of the answer hangs on it.
+ * The vendor can report which part of an earlier answer its cache had, and would look that answer up among those of all
+ * our customers. Some clients name one with every request (Pydantic AI); nothing else in the answer depends on it.
  */
 function uncompared({ comparison_response_id: _answer, ...options }: JsonObject): JsonObject | undefined {
   return Object.keys(options).length > 0 ? options : undefined
 }
 
-/** A search that is not to go outside finds what the vendor has kept, and is charged for all the same. */
+/** A search without external access uses the vendor's own index and is charged like any other, so it is not offered. */
 function unofferedTools(request: ResponsesRequest): ReadonlySet<unknown> {
   const searches = new Set(webSearches(request).map(({ tool }): WrittenTool => tool))
   const tools = placedTools(request).map(({ tool }) => tool)
   return new Set(tools.filter((tool) => isWebSearch(tool) && !searches.has(tool)))
 }
 
-/** A vendor refuses a list of allowed tools that names one which is not offered. Where no other is named, there is no choice. */
+/** The vendor refuses a list of allowed tools that names one not offered; where it names no other, none is allowed. */
 function withoutSearches(choice: Json | undefined, request: ResponsesRequest): Json | undefined {
   const { type, tools: named } = objectIn(choice)
   if (type !== 'allowed_tools' || webSearches(request).length > 0) return choice
@@ -83,15 +83,15 @@ function withoutSearches(choice: Json | undefined, request: ResponsesRequest): J
   return tools.length === 0 ? 'none' : { ...objectIn(choice), tools }
 }
 
-/** Tools are offered by the request, and by items of its input. */
+/** Tools are offered by the request and by items of its input. */
 function withoutTools(offering: JsonObject, unoffered: ReadonlySet<unknown>): JsonObject {
   const { tools } = offering
   return Array.isArray(tools) ? { ...offering, tools: tools.filter((tool: Json) => !unoffered.has(tool)) } : offering
 }
 
 /**
- * Items are sent back as they came, and the vendor keeps none of them: by their ids it would look for them in vain. It refuses
- * what another vendor signed, and what its own client read out of them.
+ * Clients send items back as they came. The vendor stores none of them, so it could not find them by their ids, and it
+ * refuses another vendor's signature and the fields that its own client library adds when it parses.
  */
 function passItem({ id, extra_content: _signed, parsed_arguments: _read, ...written }: JsonObject): JsonObject[] {
   const item = Array.isArray(written['content']) ? { ...written, content: written['content'].map(passPart) } : written
@@ -106,7 +106,7 @@ function passPart(written: Json): Json {
   return part
 }
 
-/** As the vendor encrypted it. One that only another vendor can read, or nobody, stays here. */
+/** Passes reasoning as the vendor encrypted it. Reasoning that this vendor cannot decrypt is left out. */
 function passThought(item: JsonObject): JsonObject[] {
   const { encrypted_content: seal } = item
   if (typeof seal !== 'string' || seal === '') return []

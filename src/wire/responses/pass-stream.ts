@@ -18,8 +18,8 @@ const openBrace = 123
 const { latin1Slice } = Buffer.prototype
 
 /**
- * The relay rules of this protocol, one event at a time. Nearly all events are deltas, which tell their type at their start
- * and go on without a parse; those that repeat the request are written anew, in the client's words.
+ * The relay rules of this protocol, event by event. Nearly all events are deltas, which name their type at their start
+ * and pass on without being parsed; events that repeat the request are rewritten with the client's values.
  */
 export function passStream(ask: ChatAsk): ChatStream {
   let usage: Usage | undefined
@@ -54,7 +54,7 @@ export function passStream(ask: ChatAsk): ChatStream {
     },
   }
 
-  /** An event that holds the response: undefined where it cannot be read, and must not pass for what it seems. */
+  /** An event that holds the response. An unreadable one gives undefined and a failure, because it must not pass on. */
   function readResponse(event: Uint8Array): JsonObject | undefined {
     const json = parseLoosely(dataOf(event))
     if (isObject(json) && isObject(json['response'])) return json
@@ -84,7 +84,7 @@ export function passStream(ask: ChatAsk): ChatStream {
     failure = readFailure([response['error'], json['error']].find(isObject) ?? json)
   }
 
-  /** What the vendor's own tools did is on its bill, whatever becomes of the rest. */
+  /** Hosted tool calls are on the vendor's bill, whatever happens to the rest of the stream. */
   function takeItem(event: Uint8Array): void {
     const item = objectIn(objectIn(parseLoosely(dataOf(event)))['item'])
     if (isSearch(item)) hosted = { ...hosted, searches: hosted.searches + 1 }

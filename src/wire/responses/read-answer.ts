@@ -14,7 +14,7 @@ import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { readFailure } from './errors.ts'
 import { readUsage } from './usage.ts'
 
-/** A vendor's whole response, as no protocol in particular says it. */
+/** A vendor's whole response as a neutral reply. */
 export function readAnswer(body: Uint8Array): Reply {
   const response = readResponse(body)
   const items = objectsIn(response['output'])
@@ -35,7 +35,7 @@ export function readAnswer(body: Uint8Array): Reply {
   }
 }
 
-/** A vendor may say 200 and mean an error, or send a page of HTML: only a response with output is an answer. */
+/** A vendor may send an error or an HTML page with status 200: an answer needs `output`. */
 export function readResponse(body: Uint8Array): JsonObject {
   const response = answerIn(body)
   if (isObject(response['error'])) throw readFailure(response['error'])
@@ -54,7 +54,7 @@ export function readFinish({ status, incomplete_details: details }: JsonObject, 
   return hasCalls ? 'tool-calls' : 'stop'
 }
 
-/** Messages of their own are one text elsewhere. A call without arguments has an empty object, unless it was cut off. */
+/** Other protocols join messages into one text. A call without arguments gets an empty object, unless it is cut off. */
 function whole(block: AssistantBlock, at: { isCut: boolean; isFirstText: boolean }): AssistantBlock {
   if (block.kind === 'text' && !at.isFirstText) return { ...block, text: gap + block.text }
   if (block.kind === 'tool-call' && block.argumentsText === '' && !at.isCut) return { ...block, argumentsText: '{}' }
@@ -71,7 +71,7 @@ function readItem(item: JsonObject): AssistantBlock[] {
       const { call_id: id, name, arguments: text } = item
       return [{ kind: 'tool-call', id: textIn(id), name: textIn(name), argumentsText: textIn(text).trim() }]
     }
-    default: // the vendor's own tools: what came of them is in the words
+    default: // hosted tools: their results are in the text
       return []
   }
 }
@@ -83,7 +83,7 @@ function readThought(item: JsonObject): AssistantBlock[] {
   return [{ kind: 'thinking', text, ...(signature !== undefined && { signature }) }]
 }
 
-/** The thought in short, in as many parts as the vendor made of it; open models show all of it. */
+/** The summary of the reasoning, in however many parts the vendor made it; open models show all of their reasoning. */
 export function thoughtIn({ summary, content }: JsonObject): string {
   return [...itemsIn(summary), ...itemsIn(content)].map((part) => textIn(objectIn(part)['text'])).join(gap)
 }

@@ -16,12 +16,12 @@ import type { ResponsesRequest } from './schema.ts'
 import { shownOf } from './shown.ts'
 import { hostedTools, offeredTools, readToolChoice } from './tools.ts'
 
-/** The request as it was checked when it was read; numbers that kept their own text are turned into doubles below. */
+/** The request, which was checked when it was read; numbers that kept their own text become doubles below. */
 export function requestOf({ native }: Pick<ChatAsk, 'native'>): ResponsesRequest {
   return native as unknown as ResponsesRequest
 }
 
-/** What a request means, for any vendor. What they cannot say is left out. */
+/** A request as a neutral conversation for any vendor. What a vendor has no field for is left out. */
 export function readConversation(ask: ChatAsk): Conversation {
   const request = requestOf(ask)
   const offered = offeredTools(request)
@@ -52,7 +52,7 @@ export function readConversation(ask: ChatAsk): Conversation {
   }
 }
 
-/** Instructions at the beginning stand apart; those in between keep their place. */
+/** Instructions at the beginning become the system prompt; those in the middle keep their place. */
 function readInput({ instructions, input }: ResponsesRequest): Pick<Conversation, 'system' | 'turns'> {
   const system: TextBlock[] = isGiven(instructions) && instructions !== '' ? [{ kind: 'text', text: instructions }] : []
   const said: Turn[] = []
@@ -83,7 +83,7 @@ function readFormat({ text }: ResponsesRequest): ReplyFormat | undefined {
   }
 }
 
-/** Without an effort a model thinks as it does by itself, whatever is to be shown of it. */
+/** Without an effort the model's default applies, whether the reasoning is to be shown or not. */
 function readThinking(request: ResponsesRequest): Thinking | undefined {
   const effort = request.reasoning?.effort
   if (!isEffort(effort)) return undefined

@@ -22,7 +22,7 @@ type Part = Exclude<Message['content'], string>[number]
 type Reasoning = Extract<Item, { type: 'reasoning' }>
 type Output = Extract<Item, { output: unknown }>['output']
 
-/** What an item says, and who says it; undefined where it says nothing. `signature`: of the call, where one came before it. */
+/** An item as a turn; undefined where it says nothing. `signature` is the call's, if the item before carried it. */
 export function readItem(item: Item, at: string, signature: string | undefined): Turn | undefined {
   switch (item.type) {
     case 'function_call':
@@ -73,7 +73,7 @@ export function readItem(item: Item, at: string, signature: string | undefined):
         media: { kind: 'bytes', mediaType: `image/${format ?? 'png'}`, base64: result },
       })
     }
-    case 'additional_tools': // they stand among the tools
+    case 'additional_tools': // read by `placedTools`
     case 'web_search_call':
       return undefined
     case 'message':
@@ -91,14 +91,14 @@ function signed(signature: string | undefined): { readonly signature?: string } 
   return signature === undefined ? {} : { signature }
 }
 
-/** The signature of the call behind it, where the item is nothing but its carrier. */
+/** The signature of the following call, where the item only carries one. */
 export function carriedSignature(item: Item): string | undefined {
   if (item.type !== 'reasoning' || !isGiven(item.encrypted_content)) return undefined
   const sealed = unseal(item.encrypted_content)
   return sealed?.kind === 'call' ? sealed.signature : undefined
 }
 
-/** As we sealed it; else the words of it, which some vendors want back too. */
+/** The reasoning as we sealed it, otherwise its text, which some vendors want back too. */
 function readThought({ summary, content, encrypted_content: seal }: Reasoning): AssistantBlock | undefined {
   const sealed = isGiven(seal) ? unseal(seal) : undefined
   if (sealed?.kind === 'call') return undefined
@@ -122,7 +122,7 @@ function readMessage(message: Message, at: string): Turn {
   }
 }
 
-/** Text that says nothing is no block: vendors refuse an empty one. */
+/** Vendors refuse an empty text, so it gives no block. */
 function textBlock(text: string): TextBlock[] {
   return text === '' ? [] : [{ kind: 'text', text }]
 }
@@ -151,7 +151,7 @@ function misplaced(type: string, role: string, at: string) {
 
 type Shown = Extract<Part, { type: 'input_text' | 'input_image' | 'input_file' }>
 
-/** What both a user and a tool can show. */
+/** Parts that both a user message and a tool result can hold. */
 function readShown(part: Shown, at: string): (TextBlock | ImageBlock | DocumentBlock)[] {
   switch (part.type) {
     case 'input_text':
@@ -179,7 +179,7 @@ function resultOf(callId: string, output: Output, at: string): ToolResultBlock {
   return { kind: 'tool-result', callId, blocks, isError: false, at }
 }
 
-/** The bytes of a file are a data URL, or bare base64, which is taken for a PDF: what the protocol's own vendor reads. */
+/** File bytes come as a data URL or as bare base64, which counts as a PDF: the protocol's own vendor reads those. */
 function fileOf(data: string, param: string): Media {
   if (/^data:/i.test(data)) return mediaOf(data, param)
   return { kind: 'bytes', mediaType: 'application/pdf', base64: data }

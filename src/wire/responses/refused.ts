@@ -3,12 +3,12 @@ import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.t
 import { itemsIn, objectIn } from '../loose.ts'
 
 const nothingKept = 'nothing is kept here. Send the whole conversation in `input`.'
-// Vercel's AI SDK names what it was given by its id, unless it is told that nobody stored it.
+// Vercel's AI SDK refers to earlier items by id, unless `store: false` tells it that they were not stored.
 const nothingReferred = `${nothingKept} Clients that refer to it send it with \`store: false\`.`
 
 /**
- * Fields without which the answer would be another one than was asked for, and what to do instead. `plain`: the values
- * that ask for nothing.
+ * Fields without which the answer would differ from what was asked for, and what to do instead. `plain` lists the
+ * values that ask for nothing.
  */
 const refused: Readonly<Record<string, { readonly why: string; readonly plain?: readonly unknown[] }>> = {
   previous_response_id: { why: nothingKept },
@@ -20,10 +20,10 @@ const refused: Readonly<Record<string, { readonly why: string; readonly plain?: 
   image: { why: 'images go to the vendor as they are.' },
 }
 
-/** The same inside of `reasoning`. */
+/** The same for fields of `reasoning`. */
 const refusedThinking: typeof refused = {
   mode: { why: 'it has no price here. `reasoning.effort` says how long to think.', plain: ['standard'] },
-  // The command-line tool of the protocol's own vendor sends the second, and all that is sent is what is passed on.
+  // The vendor's own command-line tool sends `all_turns`, which holds here: everything that is sent is passed on.
   context: { why: 'reasoning of earlier turns is passed on as it is sent.', plain: ['auto', 'all_turns'] },
 }
 
@@ -44,7 +44,7 @@ const fieldsOfChat: Readonly<Record<string, string>> = {
   n: onlyInChat,
 }
 
-/** What cannot be done here is said, and never left out in silence. */
+/** Refuses unsupported fields with a reason; none is dropped silently. */
 export function refuseFields(body: JsonObject): void {
   refuseAmong(refused, body, '')
   refuseAmong(refusedThinking, objectIn(body['reasoning']), 'reasoning.')
@@ -54,7 +54,7 @@ export function refuseFields(body: JsonObject): void {
     const message = `'${field}' is a field of \`/v1/chat/completions\` and ${instead}.`
     throw badRequest(message, field, 'unsupported_parameter')
   }
-  // What a vendor keeps, it keeps for the operator: whoever names a file of it names somebody else's.
+  // The vendor keeps files under the operator's account, so a file id in a request would name the file of someone else.
   for (const [at, item] of itemsIn(body['input']).entries()) if (isObject(item)) refuseItem(item, at)
 }
 
@@ -65,14 +65,14 @@ function refuseAmong(fields: typeof refused, body: JsonObject, at: string): void
   }
 }
 
-/** What may name a file. */
+/** The fields of an item whose parts may name a file. */
 const lists = ['content', 'output'] as const
 
-/** There may be a hundred thousand of them: where one stands is put into words only where it is refused. */
+/** There may be a hundred thousand items, so the path of one is built only for an error. */
 function refuseItem(item: JsonObject, at: number): void {
   const { type, role, id } = item
   if (type === 'item_reference') throw refusal(`input[${at}].type`, nothingReferred)
-  // A reference may leave out what it is.
+  // A reference may leave out its `type`.
   if (!isGiven(type) && !isGiven(role) && isGiven(id)) throw refusal(`input[${at}].id`, nothingReferred)
   for (const list of lists) {
     const parts = item[list]

@@ -9,17 +9,17 @@ import { readCitation, readFinish, sealIn, thoughtIn } from './read-answer.ts'
 import { isSearch, readUsage } from './usage.ts'
 
 const choice = 0
-/** Until something else comes, the vendor may refuse the request still: only then has a reply begun. */
+/** After these events the vendor may still refuse the request, so they do not start the reply. */
 const beginnings: ReadonlySet<string> = new Set(['response.queued', 'response.created', 'response.in_progress'])
 
 /** Reads a stream of this protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
   let isStarted = false
-  /** Calls in the order in which they began, by the ids of their items; each with what came of its arguments. */
+  /** Calls in the order in which they began, by item id, each with the arguments so far. */
   const calls = new Map<string, { readonly call: number; text: string }>()
-  /** What came of the thought that is being made. */
+  /** The current reasoning so far. */
   let thought = ''
-  /** The message that spoke last: the next one is a text of its own. */
+  /** The message item that spoke last: text of another item is a separate text. */
   let speaker: string | undefined
 
   function start(): ReplyEvent[] {
@@ -47,7 +47,7 @@ export function openReader(): ReplyReader {
     return [{ kind: 'tool-call-delta', choice, call: call.call, text }]
   }
 
-  /** Some servers send arguments whole, and no piece of them before. */
+  /** Some servers send the arguments whole, without any delta before. */
   function complete(item: string, text: string): ReplyEvent[] {
     return calls.get(item)?.text === '' ? grow(item, text) : []
   }
@@ -74,7 +74,7 @@ export function openReader(): ReplyReader {
   function finish(response: JsonObject): ReplyEvent[] {
     const finished = readFinish(response, calls.size > 0)
     const usage = readUsage(response)
-    // A call without arguments has an empty object of them; of one that was cut off nothing is known.
+    // A call without arguments gets an empty object; one that was cut off does not.
     const isWhole = !isCutOff(finished)
     const filled = isWhole ? [...calls.keys()].flatMap((item) => complete(item, '{}')) : []
     return [
@@ -117,7 +117,7 @@ export function openReader(): ReplyReader {
         return finish(objectIn(event['response']))
       case 'response.failed':
         return [failure(objectIn(objectIn(event['response'])['error']))]
-      case 'error': // its words stand in the event itself, and at some servers in an object
+      case 'error': // the error is the event itself, or at some servers an object inside it
         return [failure(isObject(event['error']) ? event['error'] : event)]
       default:
         return []

@@ -8,12 +8,12 @@ import { openResponse, statusOf } from './response.ts'
 import { openOutput } from './write-answer.ts'
 
 const encoder = new TextEncoder()
-// A comment, which every reader of events skips: official clients throw at an event that they do not know.
+// A comment, which every SSE reader skips; the official clients throw at an unknown event.
 const heartbeat = ': waiting\n\n'
-// A model may think for minutes unseen: a sign of life now and then keeps its client's connection.
+// A model may think for minutes while nothing is shown: a heartbeat now and then keeps the client's connection open.
 const hiddenDeltasPerHeartbeat = 50
 
-/** A reply as it is made, as events of this protocol: each has its name and its number. */
+/** Writes a reply, as it is made, as events of this protocol, each with its type and its sequence number. */
 export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   const output = openOutput(ask, name)
   const writeResponse = openResponse(ask, name)
@@ -65,12 +65,12 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       const status = statusOf(finish)
       const ending = start() + write(output.finish(status))
       const { items } = output
-      // Without any, nothing was said.
+      // Without usage there was no output.
       const counted = usage ?? { input: estimateInput(ask), output: 0 }
       const response = writeResponse({ status, finish, output: items, usage: counted })
       return encoder.encode(ending + eventOf(`response.${status}`, `"response":${response}`))
     },
-    /** Official clients throw where an event has an `error` of its own; others read the response that failed. */
+    /** Official clients throw where the event itself has an `error`; other clients read the failed response. */
     failing(error) {
       output.breakOff()
       const response = writeResponse({ status: 'failed', output: output.items, error: responseError(error) })
@@ -81,7 +81,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   }
 }
 
-/** Usage waits for the end, and a failure is written by whoever ends the stream. */
+/** Usage is written at the end, and a failure by `failing`. */
 function isSilent({ kind }: ReplyEvent): boolean {
   return kind === 'usage-count' || kind === 'failure'
 }

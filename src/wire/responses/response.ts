@@ -14,21 +14,21 @@ export type ResponseState = {
   readonly error?: JsonObject
 }
 
-/** How an answer that ended so is called, and why where it is not whole. */
+/** Why an answer with this finish is incomplete; an answer with any other finish is complete. */
 const reasons: { readonly [F in Finish]?: string } = { length: 'max_output_tokens', refusal: 'content_filter' }
 
 export function statusOf(finish: Finish | undefined): 'completed' | 'incomplete' {
   return finish !== undefined && reasons[finish] !== undefined ? 'incomplete' : 'completed'
 }
 
-/** The id by which the answer and its items are called. */
+/** The part that the ids of the answer and its items share. */
 export function nameOf({ requestId }: ReplyName): string {
   return requestId.replace(/^req_/, '')
 }
 
 /**
- * Writes the response at any moment of its life. It repeats the request, as it was asked: a stream does so three times, so
- * that this part, which may be long, is put into text once.
+ * Writes the response at any point of its life. It repeats the request as the client wrote it; a stream does so three
+ * times, so this part, which may be long, is serialised once.
  */
 export function openResponse(ask: ChatAsk, name: ReplyName): (state: ResponseState) => string {
   const repeated = JSON.stringify(repeat(ask, name)).slice(0, -1)
@@ -81,7 +81,7 @@ function repeat({ native, model }: ChatAsk, name: ReplyName): JsonObject {
   }
 }
 
-/** With the fields that clients count on. A search that was not offered is not there. */
+/** Adds the fields that clients rely on. A search that was not offered is left out. */
 function repeatTool(tool: JsonObject): Json[] {
   if (tool['external_web_access'] === false) return []
   if (tool['type'] !== 'function') return [tool]

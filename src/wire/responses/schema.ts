@@ -1,11 +1,10 @@
 import { z } from 'zod'
 import { toolName } from '../openai/schema.ts'
 
-/**
- * The responses request of the common protocol. Objects are loose: what we do not know goes on to vendors of this protocol.
- * An explicit null means the field is absent. What an item, a part or a tool is, its `type` says; one that cannot be carried
- * to every vendor is not among these, and is refused by that name.
- */
+// The responses request of the common protocol. Objects are loose: unknown fields pass on to vendors of this protocol.
+// An explicit null means that the field is absent. Items, parts and tools are told apart by `type`; a type that cannot
+// be carried to every vendor is not listed, so it is refused by its name.
+
 const input = {
   text: z.looseObject({ type: z.literal('input_text'), text: z.string() }),
   image: z.looseObject({
@@ -27,7 +26,7 @@ const input = {
   }),
 } as const
 
-/** Who may say which of these is judged when the item is read: it depends on the role. */
+/** Which role may use which part is checked when the item is read. */
 const messagePart = z.discriminatedUnion('type', [
   input.text,
   input.image,
@@ -75,7 +74,7 @@ const searchTool = z.looseObject({
   search_context_size: z.enum(['low', 'medium', 'high']).nullish(),
 })
 
-/** By it a model finds tools that it was not shown. The client looks for them; no vendor is asked to. */
+/** Lets a model find tools that it was not shown. The client does the searching, not the vendor. */
 const toolSearch = z.looseObject({
   type: z.literal('tool_search'),
   execution: z.literal('client'),
@@ -121,7 +120,7 @@ const item = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('additional_tools'), tools: z.array(tool) }),
   z.looseObject({ type: z.literal('tool_search_call'), call_id: callId, arguments: z.looseObject({}) }),
   z.looseObject({ type: z.literal('tool_search_output'), call_id: callId, tools: z.array(tool) }),
-  // A search that a vendor made itself: what it found stands in the words behind it.
+  // A search that a vendor ran: what it found is in the text that follows.
   z.looseObject({ type: z.literal('web_search_call') }),
 ])
 
@@ -152,7 +151,7 @@ const format = z.discriminatedUnion('type', [
   }),
 ])
 
-/** What an answer may show beside its words. What is not made here has nothing to show, and is no error. */
+/** What an answer may include beside its text. Content that is never produced here adds nothing, and is no error. */
 const include = z.enum([
   'reasoning.encrypted_content',
   'message.output_text.logprobs',

@@ -2,23 +2,23 @@ import type { AssistantBlock } from '../../capabilities/conversation.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
 
 /**
- * What only its vendor takes back: a thought with its signature, a thought that nobody may read, or the signature of a call.
- * The protocol has one place for such things, `encrypted_content`, which clients keep and send back unread. It is spelled
- * here, not encrypted: what it says, the client may know.
+ * What only its vendor takes back: thinking with its signature, redacted thinking, or the signature of a call. The
+ * protocol has one field for this, `encrypted_content`, which clients store and send back unread. It is encoded here,
+ * not encrypted, because the client may know what it holds.
  */
 export type Sealed =
   | { readonly kind: 'thought'; readonly text: string; readonly signature?: string }
   | { readonly kind: 'redacted'; readonly data: string }
   | { readonly kind: 'call'; readonly signature: string }
 
-// Tells what we spelled from what another gateway, or the vendor of this protocol, did.
+// Tells our encoding from that of another gateway or of the protocol's own vendor.
 const mark = 'tpk_'
 
 export function seal(sealed: Sealed): string {
   return mark + Buffer.from(JSON.stringify(sealed)).toString('base64url')
 }
 
-/** Undefined for what is not ours: nobody but its maker could take it back. */
+/** Undefined for content that is not ours: only its maker can read it. */
 export function unseal(content: string): Sealed | undefined {
   if (!content.startsWith(mark)) return undefined
   const written = objectIn(parseLoosely(Buffer.from(content.slice(mark.length), 'base64url').toString()))
@@ -35,7 +35,7 @@ export function unseal(content: string): Sealed | undefined {
   }
 }
 
-/** What a sealed thought is in a conversation. */
+/** The conversation's block for sealed thinking. */
 export function thoughtOf(sealed: Exclude<Sealed, { kind: 'call' }>): AssistantBlock {
   if (sealed.kind === 'redacted') return { kind: 'thinking-redacted', data: sealed.data }
   const { text, signature } = sealed

@@ -1,13 +1,13 @@
 import { isGiven } from '../../base/json.ts'
 import type { ResponsesRequest } from './schema.ts'
 
-/** What a client wants to see beside the words of the answer. */
+/** What a client wants to see beside the text of the answer. */
 export type Shown = {
-  /** What the model thought, in `summary`. */
+  /** The reasoning, in `summary`. */
   readonly thoughts: boolean
-  /** What has to be sent back to the vendor as it came, in `encrypted_content`. */
+  /** What has to be sent back to the vendor unchanged, in `encrypted_content`. */
   readonly seals: boolean
-  /** How many alternatives of each token; 0 for the chosen one alone. */
+  /** How many alternatives of each token; 0 for only the chosen one. */
   readonly logprobs: number | undefined
 }
 

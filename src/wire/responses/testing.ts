@@ -10,7 +10,7 @@ export function askOf(body: JsonObject, more: Partial<ChatTraits> = {}, bodyByte
   return responsesChat.readAsk(asked, () => ({ ...plainModel, ...more }))
 }
 
-/** A model that thinks, as clients and as its vendor know it. */
+/** A reasoning model, as clients and as its vendor know it. */
 export const thinker = { reasoning: true, efforts: ['none', 'low', 'medium', 'high'] }
 
 export const target = {

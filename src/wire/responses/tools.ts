@@ -9,22 +9,22 @@ type OwnTool = Extract<WrittenTool, { type: 'function' | 'custom' }>
 type ToolSearch = Extract<WrittenTool, { type: 'tool_search' }>
 type WebSearch = Exclude<WrittenTool, OwnTool | ToolSearch | { type: 'namespace' }>
 
-/** A tool of the client's: as any vendor knows it, and as the client does. */
+/** A tool that the client runs: as any vendor knows it, and as the client knows it. */
 export type Offered = { readonly tool: Tool; readonly called: Called }
 
-/** What a call of it is called in this protocol. A `custom` one takes plain text. */
+/** How this protocol names a call of the tool. A `custom` tool takes plain text. */
 export type Called = {
   readonly kind: 'function' | 'custom' | 'tool-search'
   readonly name: string
   readonly namespace?: string
 }
 
-/** Vendors know the search for tools as a tool like any other, by this name. */
+/** Vendors know tool search as an ordinary tool with this name. */
 export const toolSearchName = 'tool_search'
 
 type Placed = { readonly tool: WrittenTool; readonly at: string; readonly isLater: boolean }
 
-/** The tools of a request: those offered from the start, and those that came in the middle of the conversation. */
+/** The tools of a request: those in `tools`, and those added in the middle of the conversation. */
 export function placedTools({ tools, input }: ResponsesRequest): Placed[] {
   const placed: Placed[] = (tools ?? []).map((tool, index) => ({ tool, at: `tools[${index}]`, isLater: false }))
   if (typeof input === 'string') return placed
@@ -46,9 +46,9 @@ export function isSearchType(type: string): boolean {
 }
 
 /**
- * The searches of the web that a request asks for, and where. One that may not leave the vendor's own index is none: no
- * vendor here has such an index, so that the tool is not offered, and the answer does not name it. The command-line tool of
- * the protocol's own vendor asks for that by itself.
+ * The web searches that a request asks for, and where. A search restricted to the vendor's own index is not one: no
+ * vendor here has such an index, so the tool is not offered and the answer does not repeat it. The command-line tool of
+ * the protocol's own vendor asks for it by default.
  */
 export function webSearches(request: ResponsesRequest): { readonly tool: WebSearch; readonly at: string }[] {
   const few = allowedTools(request)
@@ -58,17 +58,17 @@ export function webSearches(request: ResponsesRequest): { readonly tool: WebSear
   })
 }
 
-/** The only tools that may be called, where a request says which. */
+/** The only tools that may be called, where the request restricts them. */
 function allowedTools({ tool_choice: choice }: ResponsesRequest) {
   return isGiven(choice) && typeof choice === 'object' && choice.type === 'allowed_tools' ? choice.tools : undefined
 }
 
-/** No vendor but one knows namespaces: there the name of a tool has its namespace before it. */
+/** Only one vendor knows namespaces; for the others the namespace is put before the tool's name. */
 export function neutralName({ name, namespace }: { name: string; namespace?: string | null | undefined }): string {
   return shortName(isGiven(namespace) && namespace !== '' ? `${namespace}__${name}` : name)
 }
 
-/** The tools that the client runs, by the names under which vendors know them; those that are not allowed are not there. */
+/** The tools that the client runs, by the names under which vendors know them, without those that are not allowed. */
 export function offeredTools(request: ResponsesRequest): ReadonlyMap<string, Offered> {
   const offered = new Map<string, Offered>()
   for (const { tool, at, isLater } of placedTools(request)) {
@@ -80,7 +80,7 @@ export function offeredTools(request: ResponsesRequest): ReadonlyMap<string, Off
     }
     for (const { own, namespace, param } of ownTools(tool, at)) {
       const name = neutralName({ name: own.name, namespace })
-      // What was found once may be found again.
+      // Tool search may find the same tool again.
       if (offered.has(name) && !isLater) throw badRequest(`Invalid '${param}': there are two tools '${name}'.`, param)
       const called = { kind: own.type, name: own.name, ...(namespace !== undefined && { namespace }) }
       offered.set(name, { tool: readTool(own, name), called })
@@ -132,8 +132,8 @@ const kinds: Readonly<Record<string, Called['kind']>> = {
 }
 
 /**
- * Finds what a choice names. A bare name means the tool outside of all namespaces, or else the only one that is called so.
- * Of tools and names there may be a hundred thousand each: no name is looked for among all of the tools.
+ * Finds the tool that a choice names. A bare name means the tool outside of all namespaces, or the only one with that
+ * name. There may be a hundred thousand tools and names, so no name is compared with every tool.
  */
 function finderIn(offered: ReadonlyMap<string, Offered>): (named: Named, at: string) => Offered {
   const alike = Map.groupBy(offered.values(), ({ called }) => `${called.kind} ${called.name}`)
@@ -161,7 +161,7 @@ function finderIn(offered: ReadonlyMap<string, Offered>): (named: Named, at: str
   }
 }
 
-/** `a__b` may be `b` of the namespace `a`, and may be called so itself. */
+/** The neutral name `a__b` may be tool `b` of namespace `a`, or a tool that is itself called `a__b`. */
 function isCalled(called: Called, kind: Called['kind'] | undefined, namespace: string | undefined): boolean {
   return called.kind === kind && called.namespace === namespace
 }
@@ -177,7 +177,7 @@ function readTool(tool: OwnTool | ToolSearch, name: string): Tool {
   }
 }
 
-/** A tool that takes plain text, as vendors take it whose tools take objects. */
+/** The schema of a tool that takes plain text, for vendors whose tools take objects. */
 const plainInput = {
   type: 'object',
   properties: { input: { type: 'string', description: 'All of the input, as plain text.' } },
@@ -185,7 +185,7 @@ const plainInput = {
   additionalProperties: false,
 }
 
-/** A grammar is told to the model; nobody holds it to one. */
+/** The grammar is described to the model; no vendor enforces it. */
 function describe({ description, format }: Extract<OwnTool, { type: 'custom' }>): string {
   const said = isGiven(description) ? [description] : []
   if (format?.type === 'grammar')

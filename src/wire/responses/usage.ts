@@ -2,9 +2,9 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, objectsIn } from '../loose.ts'
 
-/** What a response used. Searches of the vendor's own are charged by the piece, and counted by their items. */
+/** What a response used. The vendor's searches are charged by the call, and counted by their items. */
 export function readUsage({ usage, output }: JsonObject): Usage | undefined {
-  // An object without numbers counts nothing, not zero.
+  // A usage object without numbers means no count, not zero.
   if (!isObject(usage) || ![usage['input_tokens'], usage['output_tokens']].some(isNumber)) return undefined
   const { cached_tokens: cached, cache_write_tokens: written } = objectIn(usage['input_tokens_details'])
   const cachedInput = countIn(cached)
@@ -24,13 +24,13 @@ function isNumber(value: Json | undefined): boolean {
   return typeof value === 'number'
 }
 
-/** Pages that it opened, and words that it looked for in them, are free. */
+/** Only searches are charged; opening a page and searching within one are free. */
 export function isSearch({ type, action }: JsonObject): boolean {
   const kind = objectIn(action)['type']
   return type === 'web_search_call' && (kind === undefined || kind === 'search')
 }
 
-/** Cached and written input are inside `input_tokens` here, reasoning inside `output_tokens`. */
+/** In this protocol `input_tokens` includes cached and cache-written tokens, and `output_tokens` includes reasoning. */
 export function writeUsage(usage: Usage): JsonObject {
   const { input = 0, cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, imageInput = 0, audioInput = 0 } = usage
   const { output = 0, audioOutput = 0, imageOutput = 0, reasoning = 0 } = usage

@@ -8,12 +8,12 @@ import { nameOf, openResponse, statusOf } from './response.ts'
 import { shownOf } from './shown.ts'
 import { offeredTools } from './tools.ts'
 
-/** A reply of any vendor as a response. The protocol has one choice only. */
+/** A reply of any vendor as a response. The protocol has only one choice. */
 export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array {
   const choice: Choice = reply.choices[0] ?? { blocks: [], finish: 'stop' }
   const { finish } = choice
   const output = openOutput(ask, name)
-  // Likelihoods come for the whole of the words, and stand with the first of them.
+  // Logprobs come for the whole text, and are written with its first block.
   const first = choice.blocks.find(({ kind }) => kind === 'text')
   for (const [index, block] of choice.blocks.entries()) {
     if (block === first && block.kind === 'text') output.say('', choice.logprobs)
@@ -22,7 +22,7 @@ export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8A
   const status = statusOf(finish)
   output.finish(status)
   const { items } = output
-  // Clients reckon with these numbers: where the vendor gave none, what is charged is better than nothing.
+  // Clients calculate with these numbers: where the vendor gave none, they get the estimate that is charged.
   const usage = reply.usage ?? { input: estimateInput(ask), output: estimateReply(reply, ask) }
   return new TextEncoder().encode(openResponse(ask, name)({ status, finish, output: items, usage }))
 }
@@ -33,7 +33,7 @@ export function openOutput(ask: ChatAsk, name: ReplyName): Output {
   return new Output({
     name: nameOf(name),
     shown: shownOf(request),
-    // A model may call what it was not offered: the client is told, by the name that was called.
+    // A model may call a tool that it was not offered; the client gets the call under the name that the model used.
     calledOf: (called) => offered.get(called)?.called ?? { kind: 'function', name: called },
   })
 }

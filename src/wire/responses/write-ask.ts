@@ -9,18 +9,18 @@ export type ResponsesTarget = {
   readonly upstreamModel: string
   readonly reasoning: boolean
   readonly efforts: readonly string[]
-  /** The model's own most. */
+  /** The model's own maximum. */
   readonly outputTokensMax: number
-  /** It does not show our account what its models think. */
+  /** Whether the vendor refuses to show reasoning summaries to our account. */
   readonly hidesThoughts?: boolean
-  /** Cache and user labels of different accounts must not meet at the vendor. */
+  /** Keeps the cache and user labels of different accounts distinct at the vendor. */
   namespaced(label: string): string
 }
 
 /** The longest label that the vendor takes. */
 const labelCharactersMax = 64
 
-/** What a client of another protocol means, in this one. Nothing is kept at the vendor, and nothing is padded. */
+/** Writes a conversation of another protocol in this one. The vendor is asked to store nothing and to pad nothing. */
 export function writeAsk(ask: ChatAsk, conversation: Conversation, target: ResponsesTarget): string {
   const { tools, toolChoice, parallelTools, outputTokensMax, user, cacheKey } = conversation
   const body: Record<string, Json | undefined> = {
@@ -44,7 +44,7 @@ export function label(given: string, target: ResponsesTarget): string {
   return target.namespaced(given).slice(0, labelCharactersMax)
 }
 
-/** Unlike chat, this protocol holds a tool to its schema unless it is told not to. */
+/** Unlike chat, this protocol enforces a tool's schema unless told not to. */
 function writeTool({ name, description, schema, isStrict = false }: Tool): JsonObject {
   const { $schema: _, ...parameters } = schema
   return {
@@ -75,8 +75,8 @@ function writeFormat(format: ReplyFormat): JsonObject {
 }
 
 /**
- * A thought comes encrypted, for the client to send back. What it says in short is asked for only where the client wants
- * to read it: the vendor shows it to verified organizations alone, and refuses others.
+ * Reasoning comes encrypted, for the client to send back. Its summary is asked for only where the client wants to read
+ * it, because the vendor shows summaries to verified organizations only and refuses the request of others.
  */
 function writeThinking({ thinking }: Conversation, { efforts, hidesThoughts = false }: ResponsesTarget): JsonObject {
   const effort = thinking === undefined ? undefined : effortFor(thinking, efforts)

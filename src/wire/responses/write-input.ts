@@ -12,10 +12,10 @@ import {
 import { notTaken } from '../not-taken.ts'
 import { joined, resultText, textOf, urlOf, withHeading, writeCallId } from '../openai/write-messages.ts'
 
-/** A conversation as this protocol says it: instructions apart, and a list of items. */
+/** A conversation in this protocol: the instructions, and a list of items. */
 export function writeInput({ system, turns }: Conversation): JsonObject {
   const instructions = joined(system)
-  // Instructions alone are no input: there they are what is said.
+  // Instructions alone are no input, so they are sent as the only message.
   if (turns.length === 0) return { input: [{ role: 'developer', content: instructions }] }
   return { ...(instructions !== '' && { instructions }), input: turns.flatMap(writeTurn) }
 }
@@ -31,7 +31,7 @@ function writeTurn(turn: Turn): JsonObject[] {
   }
 }
 
-/** Results first, each an item of its own. */
+/** Results come first, each as an item of its own. */
 function writeUser(blocks: readonly UserBlock[]): JsonObject[] {
   const results: JsonObject[] = []
   const parts: JsonObject[] = []
@@ -44,7 +44,7 @@ function writeUser(blocks: readonly UserBlock[]): JsonObject[] {
   return parts.length === 0 ? results : [...results, { role: 'user', content }]
 }
 
-/** With pictures and files where it has any: here they may stand in a result. */
+/** The result with its images and files, which this protocol takes inside a result. */
 function writeResult(result: ToolResultBlock): JsonObject {
   const media = result.blocks.filter((block) => block.kind !== 'text').filter((block) => block.media.kind !== 'text')
   const text = resultText(result)
@@ -76,7 +76,7 @@ function writePart(block: Exclude<UserBlock, ToolResultBlock>): JsonObject[] {
   }
 }
 
-/** A text is said, below its title and what it is about; a file has a name, and the rest is said before it. */
+/** A text document is written under its title and context; a file keeps its name, with its context before it. */
 function writeDocument(document: DocumentBlock): JsonObject[] {
   const { media, title = 'document', context } = document
   if (media.kind === 'text') return [textPart(withHeading(document, media.text))]
@@ -87,8 +87,8 @@ function writeDocument(document: DocumentBlock): JsonObject[] {
 }
 
 /**
- * What the model said, called and thought, in its order. A thought is taken back only as the vendor encrypted it, and
- * only before what came of it.
+ * What the model said, called and thought, in order. The vendor takes reasoning back only as it encrypted it, and only
+ * in front of the output that followed it.
  */
 function writeAssistant(blocks: readonly AssistantBlock[]): JsonObject[] {
   const items: JsonObject[] = []
@@ -124,8 +124,8 @@ function writeSaid(block: Exclude<AssistantBlock, TextBlock>): JsonObject[] {
     }
     case 'refusal':
       return [message({ type: 'refusal', refusal: block.text })]
-    case 'image': // nowhere may an assistant show one
-    case 'thinking-redacted': // another vendor's
+    case 'image': // no protocol takes an image from an assistant
+    case 'thinking-redacted': // from another vendor
       return []
   }
 }
