@@ -1,9 +1,8 @@
 import { z } from 'zod'
 
-/**
- * What the common protocol answers, for the reference and for tests: vendors' answers pass through as they came, so
- * nothing is checked against these while serving. Objects are loose, since a vendor may say more than this.
- */
+// Answers of the common protocol, for the reference pages and the tests. Vendors' answers pass through as they came, so
+// none is checked against these while serving. Objects are loose, because a vendor may send more fields.
+
 const text = (description: string) => z.string().meta({ description })
 const count = (description: string) => z.int().min(0).meta({ description })
 
@@ -105,7 +104,7 @@ export const model = z.looseObject({
 
 export const modelList = z.looseObject({ object: z.literal('list'), data: z.array(model) })
 
-/** The gateway's own have all four fields, but for a 402 of edits and speech. A vendor's refusal passes as it came. */
+/** The gateway's own errors have all four fields, except a 402 on edits and speech. A vendor's passes as it came. */
 export const errorBody = z.looseObject({
   error: z.looseObject({
     message: text('What went wrong, for humans.'),
@@ -118,7 +117,10 @@ export const errorBody = z.looseObject({
   }),
 })
 
-/** Of images: `error` in the common form, the other three in the native one, and all where the form was not known yet. */
+/**
+ * Errors on the images path: `error` in the common form, the other three fields in the native form, and all of them
+ * before the form is known.
+ */
 export const imageErrorBody = z.looseObject({
   error: errorBody.shape.error.optional(),
   code: text('The kind of error, for programs.').optional(),

@@ -8,7 +8,7 @@ import { withModel } from '../json-bytes.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../loose.ts'
 import { unread } from './estimate.ts'
 
-/** A whole answer of a vendor that speaks this protocol too, with `model` as the client knows it. */
+/** A whole answer of a vendor that speaks this protocol too, with `model` replaced by our id. */
 export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   const { json, choices } = readChoices(body)
   return {
@@ -18,7 +18,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   }
 }
 
-/** A vendor may say 200 and mean an error, or send a page of HTML: only an answer with choices is one. */
+/** A vendor may send an error or an HTML page with status 200: an answer needs `choices`. */
 export function readChoices(body: Uint8Array): { json: JsonObject; choices: readonly Json[] } {
   const json = answerIn(body)
   const failure = failureIn(json)
@@ -30,17 +30,17 @@ export function readChoices(body: Uint8Array): { json: JsonObject; choices: read
   return { json, choices }
 }
 
-/** The vendor's overlapping numbers taken apart: cached and written input are inside `prompt_tokens`. */
+/** Splits the vendor's overlapping counts: `prompt_tokens` includes cached and cache-written input. */
 export function readUsage(usage: Json | undefined): Usage | undefined {
   if (
     !isObject(usage) ||
     (typeof usage['prompt_tokens'] !== 'number' && typeof usage['completion_tokens'] !== 'number')
   ) {
-    return undefined // an object without numbers counts nothing, not zero
+    return undefined // an object without numbers means no count, not zero
   }
   const promptDetails = objectIn(usage['prompt_tokens_details'])
   const completionDetails = objectIn(usage['completion_tokens_details'])
-  // DeepSeek says prompt_cache_hit_tokens, Moonshot cached_tokens at the top, DashScope cache_creation_input_tokens.
+  // DeepSeek has prompt_cache_hit_tokens, Moonshot cached_tokens at the top, DashScope cache_creation_input_tokens.
   const cachedInput = countIn(
     promptDetails['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],
   )
@@ -60,26 +60,26 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   }
 }
 
-/** Most vendors count reasoning inside of `completion_tokens`; xAI beside it, which its total tells. */
+/** Most vendors include reasoning in `completion_tokens`; xAI counts it separately, which its total reveals. */
 function reasoningBeside(usage: JsonObject, reasoning: number): number {
   const apart = countIn(usage['prompt_tokens']) + countIn(usage['completion_tokens'])
   return reasoning > 0 && countIn(usage['total_tokens']) === apart + reasoning ? reasoning : 0
 }
 
-/** What a vendor says went wrong where an answer should have been; xAI and others have a text for it, and no object. */
+/** The error in place of an answer, if there is one; xAI and others send a string instead of an object. */
 export function failureIn(json: JsonObject): GatewayError | undefined {
   const { error, code } = json
   if (isObject(error)) return readFailure(error)
   return textIn(error) === '' ? undefined : readFailure({ message: error, code })
 }
 
-/** An event that is named an error: one, whatever it holds. */
+/** An event named `error` is a failure, whatever it holds. */
 export function namedFailure(text: string): GatewayError {
   const json = parseLoosely(text)
   return isObject(json) ? (failureIn(json) ?? readFailure(json)) : readFailure({ message: text })
 }
 
-/** What vendors call it that they had no room for a request, no money or key of ours, or a fault of their own. */
+/** The codes by which vendors report a rate limit, missing funds, a bad credential, overload or their own fault. */
 const statuses: readonly (readonly [RegExp, status: number])[] = [
   [
     /rate_?limit|limit_requests|throttling|too_?many_?requests|quota|credit_balance|billing_hard_limit|arrearage|overdue/i,
@@ -90,7 +90,7 @@ const statuses: readonly (readonly [RegExp, status: number])[] = [
   [/server_error|internal_?(?:server_?|service_?)?error/i, 500],
 ]
 
-/** A vendor's error object where an answer should have been. Where nothing tells whose fault it is, its text passes on. */
+/** Reads an error object that came in place of an answer. Where no code tells whose fault it is, its text passes on. */
 export function readFailure(error: JsonObject): GatewayError {
   const message = textIn(error['message']) || "The model's vendor reported an error."
   const status = statusOf(error)
@@ -98,7 +98,7 @@ export function readFailure(error: JsonObject): GatewayError {
   return refusedInside({ status, body: JSON.stringify({ error }) }, message)
 }
 
-/** OpenRouter and others give the status itself for a code. */
+/** OpenRouter and others put the HTTP status itself into `code`. */
 function statusOf({ code, type }: JsonObject): number | undefined {
   if (typeof code === 'number' && code >= 400 && code < 600) return code
   const words = [code, type].filter((word) => typeof word === 'string').join(' ')

@@ -10,7 +10,7 @@ import { withToolObject } from './tool-choice.ts'
 
 const checkRequest = checkBy(chatRequest)
 
-/** Rule 1 of the specification: on a reasoning model these have no effect and raise no error. */
+/** Rule 1 of the specification: on a reasoning model these fields have no effect and cause no error. */
 const ignoredWhenReasoning: ReadonlySet<string> = new Set([
   'top_p',
   'stop',
@@ -24,11 +24,11 @@ const ignoredWhenReasoning: ReadonlySet<string> = new Set([
   'prediction',
 ])
 
-/** The common protocol cannot say how often a model may search; this is how often we let it. */
+/** The common protocol has no field for how often a model may search; this is our limit. */
 export const searchesMax = 5
 
-// The dearest published image of any vendor is about 48,000 tokens (gpt-4o-mini at high detail); a hold must not fall short
-// of it, in whichever protocol the image came: asks are translated. Anthropic's own images stay below 5,000.
+// The most expensive published image of any vendor is about 48,000 tokens (gpt-4o-mini at high detail). A hold must
+// cover it in whichever protocol the image came, because asks are translated. Anthropic's own images stay below 5,000.
 export const imageTokensMax = 50_000
 
 export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
@@ -41,7 +41,7 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
   checkModelRules(request, traits)
   checkPricedFields(request, body, traits)
 
-  // What a search finds is read as input, and nothing but the context bounds it.
+  // What a search finds is read as input, and only the context bounds it.
   const searches = isGiven(body['web_search_options']) ? searchesMax : 0
   return chatAsk(
     {
@@ -61,8 +61,8 @@ export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => C
 }
 
 /**
- * The client's cap under either of its names. OpenAI refuses both together and others go by one of the two; a client that
- * writes both, so as to be understood everywhere, wants no more than the smaller one.
+ * The client's output limit under either of its names. OpenAI refuses both together and other vendors read only one of
+ * them; a client that writes both, to be understood everywhere, gets the smaller one.
  */
 export function outputCapOf(request: Pick<ChatRequest, 'max_tokens' | 'max_completion_tokens'>): number | undefined {
   const caps = [request.max_completion_tokens, request.max_tokens].filter((given) => isGiven(given))
@@ -71,7 +71,7 @@ export function outputCapOf(request: Pick<ChatRequest, 'max_tokens' | 'max_compl
 
 const fractions = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty'] as const
 
-/** `0.70000000000000000001` is a temperature too. It goes on as it was written, and is checked as a vendor will read it. */
+/** `0.70000000000000000001` is a temperature too: it passes on as written, and is checked as the nearest double. */
 export function withDoubles(body: JsonObject, fields: readonly string[]): JsonObject {
   if (!fields.some((field) => typeof body[field] === 'object')) return body
   return { ...body, ...Object.fromEntries(fields.map((field) => [field, asDouble(body[field])])) }
@@ -93,10 +93,13 @@ function needs(field: keyof ChatRequest, what: string) {
   return badRequest(`'${field}' is only allowed ${what}.`, field, 'invalid_value')
 }
 
-/** The words of the protocol, and the one that some servers of open models have beside them. */
+/** The protocol's efforts, and one more that some servers of open models know. */
 const anyVendorsEfforts: readonly string[] = [...efforts, 'default']
 
-/** Where nothing is known of a model's efforts its vendor judges; but many charge for a word that they do not know. */
+/**
+ * Where a model's efforts are unknown its vendor judges, but a word that no vendor knows is refused, because many would
+ * answer and charge all the same.
+ */
 export function effortsOf(traits: ChatTraits): readonly string[] {
   return traits.efforts.length > 0 ? traits.efforts : anyVendorsEfforts
 }
@@ -119,14 +122,14 @@ function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
   }
 }
 
-/** By these a client would have another model, or another host of it, answer for this one: OpenRouter's words. */
+/** OpenRouter's fields by which another model, or another host of it, would answer in place of this one. */
 const reroutingFields = ['models', 'route', 'preset', 'provider'] as const
 const searchFields = ['web_search_options', 'enable_search', 'search_options', 'search_parameters', 'plugins'] as const
 
 /** The tiers that a vendor sells at its plain price. */
 export const plainTiers: readonly string[] = ['auto', 'default', 'standard_only']
 
-/** What changes the vendor's price and has none of ours is refused, never sold at the plain price. */
+/** Refuses a field that changes the vendor's price and has no price of ours; it is never sold at the plain price. */
 function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatTraits): void {
   if (isGiven(request.service_tier) && !plainTiers.includes(request.service_tier)) {
     throw unsupported(
@@ -142,7 +145,7 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
     if (!isGiven(body[field])) continue
     throw badRequest(`'${field}' is not supported: another model has another price.`, field, 'unsupported_value')
   }
-  // DashScope's word: it runs what the model writes, and the model reads what comes of it, round after round.
+  // DashScope's field: it runs code that the model writes, and the model reads the output, round after round.
   const { enable_code_interpreter: runs } = body
   if (isGiven(runs) && runs !== false) {
     const field = 'enable_code_interpreter'
@@ -165,7 +168,7 @@ function unsupported(param: string, value: string, supported: string) {
   return badRequest(message, param, 'unsupported_value')
 }
 
-/** `'low', 'medium', and 'high'`: the vendor's own grammar, which tools match. */
+/** `'low', 'medium', and 'high'`: the vendor's own punctuation, which tools match. */
 export function listValues(values: readonly string[]): string {
   const quoted = values.map((value) => `'${value}'`)
   if (quoted.length <= 2) return quoted.join(' and ')
@@ -183,7 +186,7 @@ function mediaTokensMax(request: ChatRequest, traits: ChatTraits): number {
     if (typeof message.content === 'string') continue
     for (const part of message.content) {
       if (part.type === 'text') continue
-      // Sound, video and files have no published bound but the context itself.
+      // Audio, video and files have no published bound except the context.
       tokens += part.type === 'image_url' ? imageTokensMax : traits.contextTokens
     }
   }

@@ -17,14 +17,14 @@ const doneEventBytesMax = 64
 const usageKey = Buffer.from('"usage"')
 const errorKey = Buffer.from('"error"')
 const finishKey = Buffer.from('"finish_reason"')
-/** Under which a delta has words: said, thought in two spellings, handed to a function or to a tool of text, refused, in a part. */
+/** The keys of a delta that hold output: text, reasoning (two names), function and custom tool input, refusal, part. */
 const wordKeys = ['content', 'reasoning_content', 'reasoning', 'arguments', 'input', 'refusal', 'text'].map((key) =>
   Buffer.from(`"${key}"`),
 )
 const callsKey = Buffer.from('"tool_calls"')
 const emptyText = Buffer.from('""')
-// Quotes inside of a text are escaped: what these find are keys, with the comma that goes with them. Not beyond their line,
-// behind which there is another `data:`.
+// Quotes inside a string are escaped, so these patterns match only keys, each with one comma beside it. They do not
+// reach across a line end, behind which there is another `data:`.
 const emptyId = /"id"[ \t]*:[ \t]*""/
 const repeated = String.raw`"(?:(?:id|name)"[ \t]*:[ \t]*""|type"[ \t]*:[ \t]*"(?:function|custom)")`
 const repeatedLater = new RegExp(String.raw`,[ \t]*${repeated}`, 'g')
@@ -34,8 +34,8 @@ const openBrace = 123
 const quote = 34
 
 /**
- * The relay rules of the common protocol, one event at a time. An event goes on unparsed unless a cheap look at its
- * bytes shows usage or an error in it: a parse costs more than all the rest of the relay.
+ * The relay rules of the common protocol, event by event. An event passes unparsed unless a cheap look at its bytes
+ * shows usage or an error in it: parsing costs more than the rest of the relay together.
  */
 export function passStream(ask: ChatAsk): ChatStream {
   const model = encoder.encode(ask.model)
@@ -67,7 +67,10 @@ export function passStream(ask: ChatAsk): ChatStream {
     },
   }
 
-  /** An event with usage in it: told apart from one that merely ends the choices, and from one that does both. */
+  /**
+   * Takes the usage of an event. An event that also has choices passes on, without its usage unless the client asked
+   * for it; one with usage alone is held for the end.
+   */
   function takeUsage(event: Uint8Array, chunk: JsonObject): Uint8Array | undefined {
     usage = readUsage(chunk['usage'])
     const { choices } = chunk
@@ -85,7 +88,7 @@ export function passStream(ask: ChatAsk): ChatStream {
     return undefined
   }
 
-  /** A reason to finish, given by one choice or several; words may come in the same event, and a reason may be empty. */
+  /** Counts the choices that finish in this event. It may hold text as well, and a reason may be empty. */
   function takeFinish(event: Uint8Array): void {
     const { choices } = objectIn(parseLoosely(dataOf(event)))
     for (const { finish_reason: reason } of objectsIn(choices)) if (textIn(reason) !== '') finishes++
@@ -136,22 +139,23 @@ export function passStream(ask: ChatAsk): ChatStream {
 }
 
 /**
- * Some vendors repeat an empty `id` and `name`, and the `type`, with every part of a call, which OpenAI sends with the first
- * alone: clients that take whatever is there would forget which call it is, and those that know a new call by its type would
- * have one of every part. A part that names its function begins a call, and stays as it is.
+ * Some vendors repeat an empty `id` and `name`, and the `type`, with every part of a call, which OpenAI sends only with
+ * the first. A client that takes whatever is there would lose the call's id, and one that starts a new call at each
+ * `type` would make one of every part. A part that names its function starts a call and stays unchanged.
  */
 function withoutRepetitions(event: Uint8Array): Uint8Array {
   const calls = indexOfBytes(event, callsKey)
   if (calls === -1 || indexOfBytes(event, emptyText, calls) === -1) return event
-  const text = Buffer.from(event).toString('latin1') // a character a byte, so that all others come back as they were
+  const text = Buffer.from(event).toString('latin1') // one character per byte, so that all other bytes stay as they are
   const part = text.slice(calls)
   if (anyName.test(part) || !emptyId.test(part)) return event
   return Buffer.from(text.slice(0, calls) + part.replace(repeatedLater, '').replace(repeatedFirst, ''), 'latin1')
 }
 
 /**
- * Whether nothing comes with an event: a beginning that names the role, a sign of life, an end, a count. Parsed, since words
- * may stand under many names; it happens a few times a stream. What cannot be read went to the client all the same.
+ * Whether an event has no output: a start that names the role, a keep-alive, an end, a count. It is parsed, because
+ * output may have many names, which happens a few times per stream. An unreadable event counts as output, since it went
+ * to the client.
  */
 function saysNothing(event: Uint8Array): boolean {
   const chunk = parseLoosely(dataOf(event))

@@ -8,7 +8,7 @@ import { readConversation } from './read-conversation.ts'
 import { openWriter } from './reply-writer.ts'
 import { writeAnswer } from './write-answer.ts'
 
-/** Chat completions as the common protocol speaks them, on the client's side. */
+/** Chat completions of the common protocol, on the client's side. */
 export const openaiChat: ChatCodec = {
   protocol: 'openai',
   readAsk,

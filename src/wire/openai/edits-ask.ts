@@ -49,7 +49,7 @@ export function readAsk({ body, files }: Asked, lookUp: (model: string) => Model
 function checkLooks({ background, output_format: format }: EditsFields, limits: ImageLimits): void {
   checkTransparent(background, format)
   if (limits.alwaysBytes) return
-  // Where nothing is known of its formats, the vendor judges.
+  // Where the model's formats are unknown, the vendor judges.
   if (format !== undefined && limits.formats !== undefined) {
     const message = "'output_format' is not supported by this model."
     throw badRequest(message, 'output_format', 'unsupported_value')
@@ -57,7 +57,7 @@ function checkLooks({ background, output_format: format }: EditsFields, limits: 
   if (background === 'transparent') throw unsupported('background', background, ['auto', 'opaque'])
 }
 
-/** The sizes of the path itself: larger ones are made on the other. */
+/** Only the sizes of this path; larger images are made on `/v1/images/generations`. */
 function readEditSize(given: string | undefined, { edits, sizeDefault }: ImageLimits): string | undefined {
   const sizes = edits?.sizes ?? []
   if (given === undefined || given === 'auto') return sizes.includes('auto') ? 'auto' : sizeDefault

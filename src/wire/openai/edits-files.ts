@@ -10,11 +10,11 @@ export type EditFiles = { readonly images: readonly ImageFile[]; readonly mask?:
 
 type EditLimits = NonNullable<ImageLimits['edits']>
 
-/** What the common protocol takes. */
+/** The common protocol's own limit. */
 const maskBytesMax = 4 * 1024 * 1024
 const notWhole = 'the file is damaged, or breaks off before its end'
 
-/** The files of an edit, each known by its head and not by what the client says of it. Nothing is decoded. */
+/** The files of an edit. Each is identified by its header, not by what the client says of it. Nothing is decoded. */
 export function readEditFiles(files: readonly AskedFile[], limits: EditLimits): EditFiles {
   const unknown = files.find(({ field }) => !['image', 'image[]', 'mask'].includes(field))
   if (unknown !== undefined) {

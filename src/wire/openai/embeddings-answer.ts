@@ -2,16 +2,16 @@ import { setImmediate } from 'node:timers/promises'
 import type { EmbeddingsAnswer, EmbeddingsAsk, Vector } from '../../capabilities/embeddings.ts'
 import { toBase64 } from '../vectors.ts'
 
-/** Numbers to write before others have their turn: some 5 ms, measured. */
+/** How many numbers are written before other requests get a turn: about 5 ms of work, measured. */
 const numbersPerTurn = 32_768
-/** The longest that a float32 comes to in decimals, `-0.0000011234567890123457`, with its comma. */
+/** The longest decimal form of a float32, `-0.0000011234567890123457`, with its comma. */
 const numberBytesMax = 28
 const frameBytesMax = 64
 
 /**
- * The answer of the common protocol. One request can ask for six million numbers, of which a single `JSON.stringify` makes
- * everybody else wait for seconds: they are written into one buffer, in turns. A page of it that is not reached is not
- * taken from the machine, so it has room for the longest that each number can be.
+ * The answer of the common protocol. A request can ask for six million numbers, for which a single `JSON.stringify`
+ * would block all other requests for seconds, so they are written into one buffer, in turns. The buffer has room for
+ * the longest form of every number, because pages of it that are never written take no memory.
  */
 export async function writeAnswer({ model, encoding }: EmbeddingsAsk, { vectors, inputTokens }: EmbeddingsAnswer) {
   const usage = { prompt_tokens: inputTokens, total_tokens: inputTokens }
@@ -43,7 +43,7 @@ function writeBase64(vector: Vector): string {
   return `"${toBase64(vector)}"`
 }
 
-/** Every number of it is finite, so its decimals are JSON. */
+/** All numbers are finite, so their decimal form is valid JSON. */
 function writeNumbers(vector: Vector): string {
   return `[${vector.join(',')}]`
 }

@@ -3,14 +3,14 @@ import { asDouble, isGiven, type Json } from '../../base/json.ts'
 import type { EmbeddingInput } from '../../capabilities/embeddings.ts'
 import { missing } from '../issues.ts'
 
-/** What the common protocol's own vendor takes at once. */
+/** The limit of the common protocol's own vendor. */
 export const inputsMax = 2_048
-/** A million tokens, given as numbers, are longer than all that a vendor takes in one call. */
+/** A million tokens, given as numbers, is more than any vendor takes in one call. */
 const tokensMax = 1_000_000
 
 /**
- * The inputs of a request, looked at by plain loops. A schema tries each kind of list on each of a million items, and
- * keeps a complaint about every one: half a second of an attacker's choosing.
+ * Reads the inputs of a request in plain loops. A schema would try each kind of list on each of a million items and
+ * keep an issue for every one, so an attacker could cost us half a second per request.
  */
 export function readInputs(input: Json | undefined, inputTokensMax: number): EmbeddingInput[] {
   if (!isGiven(input)) throw missing('input')
@@ -33,13 +33,13 @@ export function readInputs(input: Json | undefined, inputTokensMax: number): Emb
   })
 }
 
-/** Half of a surrogate pair is no character; what a vendor would read in its place is what is sent, and paid for. */
+/** Half of a surrogate pair is no character: what is sent, and paid for, is the replacement a vendor would read. */
 function readText(text: string, param: string): string {
   if (text === '') throw wrong(param, 'it is empty')
   return text.toWellFormed()
 }
 
-/** Of tokens it is known how many they are, so what is beyond the model is refused here, and free. */
+/** The number of tokens is known, so an input beyond the model's limit is refused here, at no cost. */
 function readTokens(items: readonly Json[], param: string, inputTokensMax: number): readonly number[] {
   if (items.length > tokensMax) throw tooLong(tokensMax, items.length)
   if (items.length === 0) throw wrong(param, 'it is empty')
@@ -57,7 +57,7 @@ function isToken(item: Json | undefined): boolean {
 }
 
 function notToken(item: Json | undefined, param: string): GatewayError {
-  // A number that no double holds comes as its own text.
+  // A number that a double cannot hold comes as its own text.
   const value = asDouble(item)
   if (typeof value !== 'number') return wrong(param, 'expected a token, which is a whole number', 'invalid_type')
   if (value > Number.MAX_SAFE_INTEGER) return wrong(param, `a token is at most ${Number.MAX_SAFE_INTEGER}`)

@@ -3,7 +3,7 @@ import { z } from 'zod'
 const text = z.string().min(1)
 const token = z.int().min(0)
 
-/** The embeddings request of the common protocol. A list of numbers is one input, as tokens of the model's tokenizer. */
+/** The embeddings request of the common protocol. A list of numbers is one input, in the model's own tokens. */
 export const embeddingsRequest = z.looseObject({
   model: z.string().min(1).meta({ description: 'A model id from `GET /v1/models`.' }),
   input: z

@@ -10,12 +10,12 @@ import { writeAnswer } from './embeddings-answer.ts'
 import { readInputs } from './embeddings-input.ts'
 import { embeddingsRequest } from './embeddings-schema.ts'
 
-/** What one answer may hold: as many inputs as may be asked for, at the most dimensions of any model in wide use. */
+/** The most numbers in one answer: the maximum of inputs, at the most dimensions of any model in wide use. */
 const numbersMax = 2_048 * 3_072
-/** What one call may be answered with. A body is read in one go: at a million numbers some 40 ms, measured. */
+/** The most numbers in the answer to one call. A body is parsed in one go: a million numbers took about 40 ms. */
 const numbersPerCallMax = 1_048_576
 
-/** Embeddings as the common protocol asks for them. */
+/** Embeddings in the common protocol. */
 export const openaiEmbeddings = { readAsk, estimateInput, writeAnswer }
 
 const withoutInput = embeddingsRequest.omit({ input: true })
@@ -46,7 +46,7 @@ function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): Embed
     believable: { input: tokens, output: 0 },
     inputs,
     encoding: encoding ?? 'float',
-    // A model that takes no choice refuses even to be told what it has.
+    // A model with fixed dimensions refuses the field even with its own value.
     ...(dimensions !== undefined && limits.dimensions.length > 0 && { dimensions }),
     limits,
     ...(isGiven(user) && { user }),
@@ -54,7 +54,7 @@ function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): Embed
   }
 }
 
-/** A vector is some twenty bytes for each number, whatever its input was: the answer is what such a request is made of. */
+/** A vector takes about twenty bytes per number, however short its input, so the size of the answer is limited. */
 function checkNumbers(inputs: number, dimensions: number): void {
   if (inputs * dimensions <= numbersMax) return
   const most = Math.max(1, Math.floor(numbersMax / dimensions))
@@ -76,7 +76,7 @@ function estimateInput({ inputs }: EmbeddingsAsk): number {
   return tokensIn(inputs)
 }
 
-/** Tokens of inputs, for when the vendor counted none: never 0, since something was read. */
+/** Tokens of inputs, for when the vendor counted none. Never 0, because something was read. */
 export function tokensIn(inputs: readonly EmbeddingInput[]): number {
   const tokens = inputs.reduce(
     (sum: number, input) => sum + (typeof input === 'string' ? countText(input) : input.length),

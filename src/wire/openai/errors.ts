@@ -29,18 +29,18 @@ const rows = {
 
 export function writeError(error: GatewayError, requestId: RequestId): WireError {
   const { refusal } = error.details
-  // A vendor that speaks this protocol has said it in this protocol: tools match the wording.
+  // A body that a vendor wrote in this protocol passes unchanged, because tools match the wording.
   const status = refusal?.status ?? rows[error.kind][0]
   const body = refusal?.protocol === 'openai' ? refusal.body : JSON.stringify(shape(error))
   return { status, headers: errorHeaders(error, requestId, status), body }
 }
 
-/** An error after the first byte: an event that official clients throw on, and no `[DONE]` behind it. */
+/** An error after the first byte: an event that official clients throw on, with no `[DONE]` after it. */
 export function writeStreamError(error: GatewayError): Uint8Array {
   return new TextEncoder().encode(`data: ${JSON.stringify(shape(error))}\n\n`)
 }
 
-/** On edits and speech the specification has an empty purse say its message and nothing else. */
+/** On edits and speech the specification's 402 has a message and no other field. */
 export function writeErrorWithPlain402(error: GatewayError, requestId: RequestId): WireError {
   const written = writeError(error, requestId)
   if (error.kind !== 'no-funds') return written

@@ -2,10 +2,10 @@ import type { ChatAsk } from '../../capabilities/chat.ts'
 import { countJson, countText, imageTokens } from '../estimate.ts'
 import { objectsIn } from '../loose.ts'
 
-/** Where files are, whole or by their addresses. What they show is read, which nothing here can see. */
+/** Names that hold files or their URLs. A model reads what the files show, which cannot be counted here. */
 export const unread: ReadonlySet<string> = new Set(['url', 'data', 'file_data', 'video'])
 
-/** Tokens of what the model would read, for when the vendor counted none. */
+/** Tokens that the model would read, for when the vendor counted none. */
 export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
   const { messages, tools, functions } = native
   const words = countText(messages, unread) + countJson(tools) + countJson(functions)

@@ -6,7 +6,7 @@ import { answerIn } from '../answer-body.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { failureIn } from './chat-answer.ts'
 
-/** What a vendor of this protocol made. Throws for what is no answer, whatever its status said. */
+/** Reads a vendor's answer in this protocol. Throws where it is none, whatever its status said. */
 export function readAnswer(body: Uint8Array, mediaType: string): ImagesAnswer {
   const json = answerIn(body)
   const failure = failureIn(json)
@@ -28,7 +28,7 @@ function readImage(member: JsonObject, mediaType: string): MadeImage[] {
   return typeof url === 'string' && url !== '' ? [{ media: { kind: 'url', url }, ...about }] : []
 }
 
-/** The vendor's overlapping numbers taken apart; undefined where it does not count in tokens. */
+/** Splits the vendor's overlapping counts; undefined where it does not count in tokens. */
 export function readTokens(usage: Json | undefined): ImageTokens | undefined {
   if (!isObject(usage) || typeof usage['input_tokens'] !== 'number') return undefined
   const input = objectIn(usage['input_tokens_details'])
@@ -46,7 +46,7 @@ export function readTokens(usage: Json | undefined): ImageTokens | undefined {
   }
 }
 
-/** As a client of this protocol reads it: the vendor's own bytes where there are any. */
+/** The answer in this protocol: the vendor's own bytes where there are any. */
 export function writeAnswer(answer: ImagesAnswer, createdAt: number): Uint8Array {
   if (answer.passed !== undefined) return answer.passed
   const data = answer.images.map(({ media, revisedPrompt }) => ({
@@ -58,7 +58,7 @@ export function writeAnswer(answer: ImagesAnswer, createdAt: number): Uint8Array
   return Buffer.from(JSON.stringify({ created, data, usage: writeUsage(answer), ...answer.said }))
 }
 
-/** Beside the tokens, which are none where pictures are sold by the piece: how many there are, and how large. */
+/** The tokens, which are 0 where images are sold by the piece, and how many images there are and how large. */
 function writeUsage({ tokens, images, width, height }: ImagesAnswer) {
   const { input = 0, cachedInput = 0, imageInput = 0, output = 0, imageOutput = 0 } = tokens ?? {}
   const text = input + cachedInput
@@ -73,7 +73,7 @@ function writeUsage({ tokens, images, width, height }: ImagesAnswer) {
   }
 }
 
-/** The same as events, for a client that asked for a stream of a vendor that has none: every picture comes complete. */
+/** The answer as events, for a stream from a vendor that has none: every image comes complete. */
 export function writeEvents(ask: PictureAsk, answer: ImagesAnswer, createdAt: number): Uint8Array {
   const type = `${eventPrefix(ask)}.completed`
   const { width, height } = answer

@@ -14,7 +14,7 @@ import { isPublicLink } from '../public-link.ts'
 import { requireModel } from '../require-model.ts'
 import { imagesRequest, type ImagesRequest } from './images-schema.ts'
 
-/** The common form: a prompt, and how the pictures are to be. */
+/** The common form: a prompt, and what the images should be like. */
 export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits, isOwn: IsOwnLink): ImagesAsk {
   const traits = lookUp(requireModel(body))
   const parsed = imagesRequest.safeParse(body)
@@ -63,7 +63,7 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits,
   }
 }
 
-/** Where nothing is said, as the common protocol has it: a link, unless the model always gives bytes. */
+/** The common protocol's default is a link, unless the model always gives bytes. */
 function deliveryOf(format: ImagesRequest['response_format'], { alwaysBytes }: ImageLimits): ImagesAsk['delivery'] {
   if (format === 'url') return 'url'
   return format === 'b64_json' || alwaysBytes ? 'bytes' : 'url'
@@ -83,7 +83,7 @@ export function checkTransparent(background: string | undefined, format: string 
   throw badRequest("Invalid 'background': 'transparent' needs an 'output_format' of png or webp.", 'background')
 }
 
-/** What every client of the common protocol may ask for, beside the sizes of the specification. */
+/** The sizes that every client of the common protocol may ask for, including those of the specification. */
 const usualSizes: ReadonlySet<string> = new Set([
   '1024x1024',
   '1536x1024',
@@ -98,7 +98,7 @@ const tierSides: ReadonlyMap<string, number> = new Map([
   ['4K', 4096],
 ])
 
-/** A size that the model has, or the nearest to a usual one that it lacks; any other is refused. */
+/** A size that the model has, or the nearest to a usual size that it lacks; any other is refused. */
 function readWishedSize(text: string | undefined, limits: ImageLimits): string | undefined {
   const { sizes, sizeDefault, free } = limits
   if (text === undefined) return sizeDefault
@@ -110,7 +110,7 @@ function readWishedSize(text: string | undefined, limits: ImageLimits): string |
   if (sizes.includes(spelled) || !takesSize(limits)) return spelled
   const why = free === undefined ? undefined : whyNotFree(size, free)
   if (free !== undefined && why === undefined) return spelled
-  // A model whose sides go in steps says so to its customers: a side beside them is a mistake, not another spelling.
+  // A model whose sides go in steps documents them, so a side between the steps is a mistake and is not rounded.
   const isStepped = free !== undefined && free.step > 1
   if (usualSizes.has(spelled) && !isStepped) return nearestSize(size, limits)
   throw refusedSize(text, limits, why)
@@ -141,7 +141,7 @@ function readReferences(image: ImagesRequest['image'], isOwn: IsOwnLink): Given[
   })
 }
 
-/** Its head says what it is, whatever the client calls it; the rules are those of a file. */
+/** The header tells the type, whatever the client calls it; the rules are those for a file. */
 function readInline(base64: string, param: string): Given {
   const head = readBase64Head(base64)
   if (head === undefined) {

@@ -1,18 +1,17 @@
 import { z } from 'zod'
 
-/**
- * Pictures in the common protocol. The request is loose: what is not known here goes on to vendors of this protocol. The
- * fields from `image` on are other vendors' own, understood where the model has them.
- */
+// Images in the common protocol. The request is loose: unknown fields pass on to vendors of this protocol. The fields
+// from `image` on belong to other vendors and work on the models that have them.
+
 const qualities = ['auto', 'low', 'medium', 'high', 'xhigh', 'max', 'standard', 'hd'] as const
 const backgrounds = ['auto', 'transparent', 'opaque'] as const
 const outputFormats = ['png', 'jpeg', 'webp'] as const
 const deliveries = ['url', 'b64_json'] as const
 
-/** Standard clients ask for up to ten. */
+/** The usual limit of clients. */
 const imagesMax = 10
 
-/** What a field is for, as the reference shows it. */
+/** A field's description on the reference pages. */
 const about = (description: string) => ({ description })
 
 export const imagesRequest = z.looseObject({
@@ -87,7 +86,7 @@ export type EditsFields = z.infer<typeof editsFields>
 
 const file = (description: string) => z.string().meta({ format: 'binary', description })
 
-/** The same as the contract shows it, with its files. */
+/** The same form as the contract shows it, with its files. */
 export const editsForm = z.object({
   image: file('PNG, JPEG or WebP. For several, repeat the field as `image[]`, on models that take several.'),
   mask: file('A PNG of the same size whose transparent area is edited. Some models only.').optional(),

@@ -15,8 +15,8 @@ const doneMark = '[DONE]'
 const doneEventBytesMax = 64
 
 /**
- * A stream of pictures on its way from a vendor of this protocol: previews go on as they come, megabytes that nobody has
- * to parse. The last picture is the end: it waits until it is paid for, and has the usage.
+ * Relays a stream of images from a vendor of this protocol. Previews, which are megabytes, pass on unparsed. The last
+ * image is the end of the stream: it carries the usage, and is held until the settlement is recorded.
  */
 export function passStream(ask: PictureAsk): PictureStream {
   const completedType = `${eventPrefix(ask)}.completed`
@@ -68,7 +68,7 @@ export function passStream(ask: PictureAsk): PictureStream {
   function takePreview(event: Uint8Array, json: number): Uint8Array {
     previews++
     outputBytes += event.length
-    // All of one stream look alike, and to look for it is a walk over megabytes.
+    // All images of a stream have the same size and quality, and finding these walks over megabytes.
     looks ??= { size: textOf(event, json, sizeKey), quality: textOf(event, json, qualityKey) }
     return event
   }
@@ -106,7 +106,7 @@ function failureOf(event: Uint8Array): GatewayError | undefined {
   return failureIn(json) ?? (json['type'] === 'error' ? readFailure(json) : undefined)
 }
 
-/** Each picture of several may have its own usage. */
+/** Each of several images may carry its own usage. */
 function sumOf(sofar: ImageTokens | undefined, more: ImageTokens | undefined): ImageTokens | undefined {
   if (sofar === undefined || more === undefined) return more ?? sofar
   return {

@@ -4,8 +4,8 @@ import type { Tool, ToolChoice } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
 
 /**
- * `functions` and `function_call`, which tools took the place of in 2023. Vendors of this protocol judge them themselves;
- * for the others they are tools, and a client that asked in these words is answered in them: one call, without an id.
+ * `functions` and `function_call`, which tools replaced in 2023. Vendors of this protocol judge them themselves. For
+ * other vendors they become tools, and the client is answered in the old form: one call, without an id.
  */
 export function isLegacy({ native }: Pick<ChatAsk, 'native'>): boolean {
   return itemsIn(native['functions']).length > 0 && itemsIn(native['tools']).length === 0
@@ -27,7 +27,7 @@ export function readFunctionChoice(choice: Json | undefined): ToolChoice | undef
   return name === '' ? undefined : { name }
 }
 
-/** A message with calls in the old words: the first of them, since there is room for one. */
+/** A message in the old form, which has room only for the first call. */
 export function writeFunctionCall(message: JsonObject): JsonObject {
   const { tool_calls: calls, ...rest } = message
   const [call] = objectsIn(calls)

@@ -8,22 +8,22 @@ import { writeThinking, type Thinker } from './write-thinking.ts'
 
 export type ChatTarget = Thinker & {
   readonly reasoning: boolean
-  /** How the vendor spells the cap on output. One that ignored the other spelling would overrun the hold. */
+  /** The vendor's name for the output limit. A vendor that ignored the other name would exceed the hold. */
   readonly outputCap: 'max_tokens' | 'max_completion_tokens' | 'either'
-  /** Whether usage in a stream has to be asked for; a vendor that always sends it may refuse the question. */
+  /** Whether usage in a stream has to be asked for; a vendor that always sends it may refuse the field. */
   readonly usageInStream: 'asked' | 'always'
-  /** Whether the vendor keeps conversations unless told not to. */
+  /** Whether the vendor stores conversations unless told not to. */
   readonly storesByDefault: boolean
-  /** What becomes of a message with `reasoning_content`: some vendors insist on it in a running tool loop, some refuse it. */
+  /** What the vendor does with `reasoning_content`: some require it in a running tool loop, some refuse the message. */
   readonly thoughts: 'wanted' | 'ignored' | 'refused'
-  /** Cache and user labels of different accounts must not meet at the vendor. */
+  /** Keeps the cache and user labels of different accounts distinct at the vendor. */
   namespaced(label: string): string
 }
 
-/** What OpenAI keeps things under for whoever sent it. */
+/** The fields by which OpenAI groups the requests of one sender. */
 export const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
 
-/** The vendor's body: the client's own, but for the values the decisions name. Unknown fields stay. */
+/** The vendor's body: the client's own, with only the documented changes. Unknown fields stay. */
 export function passAsk(ask: ChatAsk, target: ChatTarget): string {
   const body: Record<string, Json | undefined> = { ...ask.native, model: target.upstreamModel }
   if (ask.stream && target.usageInStream === 'asked') {
@@ -35,7 +35,7 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
     const value = body[label]
     if (typeof value === 'string') body[label] = target.namespaced(value)
   }
-  // One of several calls for a client that wants several choices.
+  // This is one of several calls for a client that asked for several choices.
   if (isGiven(body['n']) && body['n'] !== ask.choices) delete body['n']
   spellEffort(body, target)
   for (const list of ['tools', 'functions']) if (isEmptyList(body[list])) delete body[list]
@@ -44,7 +44,7 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
   return JSON.stringify(body)
 }
 
-/** Some clients write a list of nothing where they mean none; OpenAI and others refuse it. */
+/** Some clients write an empty list where they mean none, which OpenAI and others refuse. */
 function isEmptyList(value: Json | undefined): boolean {
   return Array.isArray(value) && value.length === 0
 }
@@ -55,7 +55,7 @@ function withoutEmptyCalls(written: Json): Json {
   return message
 }
 
-/** One cap, under the name that the vendor reads. Where it reads either and both were given: the older one, as all do. */
+/** One limit, under the name that the vendor reads; where it reads either and both were given, the older name. */
 function spellCap(body: Record<string, Json | undefined>, { reasoning, outputCap }: ChatTarget): void {
   const both = isGiven(body['max_tokens']) && isGiven(body['max_completion_tokens'])
   if (outputCap === 'either' && !reasoning && !both) return
@@ -67,7 +67,7 @@ function spellCap(body: Record<string, Json | undefined>, { reasoning, outputCap
   else body[reasoning ? 'max_completion_tokens' : 'max_tokens'] = cap
 }
 
-/** An effort, for a vendor that is told to think in words of its own; where the client wrote those, they stand. */
+/** Rewrites an effort for a vendor with thinking fields of its own; where the client wrote those, they stay. */
 function spellEffort(body: Record<string, Json | undefined>, target: ChatTarget): void {
   const effort = body['reasoning_effort']
   if (target.thinkingSwitch === 'effort' || typeof effort !== 'string' || !isEffort(effort)) return
@@ -77,15 +77,15 @@ function spellEffort(body: Record<string, Json | undefined>, target: ChatTarget)
 }
 
 /**
- * A conversation that began with another vendor's model carries what we showed of it: thoughts with signatures and signed
- * calls. Nobody but their maker takes them, and some vendors refuse a message for a field that they do not know.
+ * A conversation that began with another vendor's model carries what we showed of it: signed thinking and signed calls.
+ * Only the vendor that made these takes them, and some vendors refuse a message for an unknown field.
  */
 function withoutForeign(written: Json, { upstreamModel, thoughts }: ChatTarget): Json {
   const message = objectIn(written)
   if (message['role'] !== 'assistant') return written
   const { thinking_blocks: signed, reasoning_content: words, tool_calls: calls, ...rest } = message
   const isForeign = isGiven(signed) && !/claude/i.test(upstreamModel)
-  // Beside signed thoughts these are the same words once more.
+  // Beside signed thinking, `reasoning_content` repeats the same text.
   const isUnwanted = words !== undefined && (isForeign || thoughts === 'refused')
   const isSigned = itemsIn(calls).some((call) => isGiven(googlePart(call))) && !takesGoogleSignatures(upstreamModel)
   if (!isForeign && !isUnwanted && !isSigned) return written

@@ -14,7 +14,7 @@ import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { readChoices, readUsage } from './chat-answer.ts'
 
-/** A vendor's whole answer in the common protocol, as no protocol in particular says it. */
+/** A vendor's whole answer in the common protocol, as a neutral reply. */
 export function readAnswer(body: Uint8Array): Reply {
   const { json, choices } = readChoices(body)
   return {
@@ -38,7 +38,7 @@ function readChoice(choice: JsonObject, replyId: string): Choice {
   }
 }
 
-/** A call without arguments has an empty object of them, unless it was cut off before they came. */
+/** A call without arguments gets an empty object, unless it was cut off before they came. */
 function withArguments(block: AssistantBlock): AssistantBlock {
   return block.kind === 'tool-call' && block.argumentsText === '' ? { ...block, argumentsText: '{}' } : block
 }
@@ -51,7 +51,7 @@ const finishes: ReadonlyMap<string, Finish> = new Map([
   ['content_filter', 'refusal'],
 ])
 
-/** Some vendors say `stop` although they call: a client that is not told would wait for words. */
+/** Some vendors give `stop` after calls: a client that is not told of the calls would wait for text. */
 export function readFinish(reason: Json | undefined, hasCalls: boolean): Finish {
   const finish = finishes.get(textIn(reason)) ?? 'stop'
   return finish === 'stop' && hasCalls ? 'tool-calls' : finish
@@ -72,13 +72,13 @@ function readBlocks(message: JsonObject, makeId: MakeId): AssistantBlock[] {
   return [...blocks, ...objectsIn(calls).map((call, index) => readCall(call, makeId(index)))]
 }
 
-/** What content says: one text, or a list of parts. Mistral's models send lists, with what they thought among them. */
+/** Content is one text or a list of parts. Mistral's models send lists, with their thinking among the parts. */
 export function partsIn(content: Json | undefined): { readonly kind: 'text' | 'thinking'; readonly text: string }[] {
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }]
   const parts: { readonly kind: 'text' | 'thinking'; readonly text: string }[] = []
   for (const part of objectsIn(content)) {
     const { type } = part
-    if (type !== 'text' && type !== 'thinking') continue // a reference, say, which has nothing to show
+    if (type !== 'text' && type !== 'thinking') continue // a reference, for example, which has no text to show
     const text = type === 'text' ? textIn(part['text']) : thoughtOf(part['thinking'])
     const last = parts.at(-1)
     if (text === '') continue
@@ -96,7 +96,7 @@ function thoughtOf(thinking: Json | undefined): string {
         .join('')
 }
 
-/** DeepSeek's name for it, which most vendors took over, and OpenRouter's and Groq's. */
+/** DeepSeek's field, which most vendors adopted, or the one of OpenRouter and Groq. */
 export function thoughtsIn(message: JsonObject): string | undefined {
   return textIn(message['reasoning_content']) || textIn(message['reasoning']) || undefined
 }
@@ -116,12 +116,12 @@ function readCall(call: JsonObject, madeId: string): ToolCallBlock {
   }
 }
 
-/** Text, by the protocol; some servers that took it over send the object itself. */
+/** A string by the protocol; some servers that adopted it send the object itself. */
 export function argumentsTextIn(written: Json | undefined): string {
   return isObject(written) ? JSON.stringify(written) : textIn(written)
 }
 
-/** Where Google's own common-protocol endpoint puts it, and we after it. */
+/** Where Google's own common-protocol endpoint puts the signature, and therefore we do. */
 export function readSignature(call: object): string | undefined {
   const extra: unknown = 'extra_content' in call ? call.extra_content : undefined
   const google = isObject(extra) ? extra['google'] : undefined

@@ -20,7 +20,7 @@ type ResultPart = Exclude<Extract<Message, { role: 'tool' }>['content'], string>
 type AssistantMessage = Extract<Message, { role: 'assistant' }>
 type Part = { readonly type: 'text'; readonly text: string }
 
-/** Text that says nothing is no block: vendors refuse an empty one. */
+/** Vendors refuse an empty text, so it gives no block. */
 export function textBlocks(content: string | readonly Part[]): TextBlock[] {
   const parts = typeof content === 'string' ? [{ text: content }] : content
   return parts.filter(({ text }) => text !== '').map(textBlock)
@@ -31,7 +31,7 @@ function textBlock(part: { readonly text: string }): TextBlock {
   return { kind: 'text', text: part.text, ...(cache !== undefined && { cache }) }
 }
 
-/** Not the common protocol's own: gateways and clients that reach Anthropic's models write it, and it is kept. */
+/** Not part of the common protocol: gateways and clients that reach Anthropic's models write it, so it is kept. */
 export function cacheHint(carrier: object): CacheHint | undefined {
   const control: unknown = 'cache_control' in carrier ? carrier.cache_control : undefined
   if (!isObject(control)) return undefined
@@ -57,7 +57,7 @@ export function userBlock(part: UserPart, at: string): UserBlock {
   }
 }
 
-/** What a tool may have given, too. */
+/** A part that a tool result can hold too. */
 export function resultBlock(part: ResultPart, at: string): ToolResultBlock['blocks'][number] {
   if (part.type === 'text') return textBlock(part)
   if (part.type === 'file') return documentOf(part, at)
@@ -83,7 +83,7 @@ function documentOf(part: Extract<ResultPart, { type: 'file' }>, at: string): Do
   throw badRequest("'file' needs file_data or file_id.", `${at}.file`, 'missing_required_parameter')
 }
 
-/** A film behind a picture's name would cost far more than was set aside for a picture. */
+/** A video in the place of an image would cost far more than the hold for an image. */
 export function pictureOf(url: string, param: string): Media {
   const media = mediaOf(url, param)
   if (media.kind === 'bytes' && !media.mediaType.startsWith('image/')) {
@@ -94,10 +94,10 @@ export function pictureOf(url: string, param: string): Media {
 
 const [scheme, mark] = ['data:', ';base64']
 
-/** A `data:` URL taken apart, or the address of what is to be fetched. */
+/** A `data:` URL taken apart, or the URL of media to fetch. */
 export function mediaOf(url: string, param: string): Media {
   if (url.slice(0, scheme.length).toLowerCase() !== scheme) return { kind: 'url', url }
-  // Not by an expression: that goes back over all parameters of the type, of which there may be megabytes.
+  // Not by a regular expression, which would backtrack over all parameters of the type, maybe megabytes.
   const end = url.indexOf(',')
   const head = url.slice(scheme.length, Math.max(0, end))
   if (head.slice(-mark.length).toLowerCase() !== mark) {
@@ -119,8 +119,8 @@ export function assistantBlocks(message: AssistantMessage, at: number): Assistan
 }
 
 /**
- * Thoughts as we showed them: with signatures in `thinking_blocks`, which a client that keeps the whole message sends
- * back, or else in `reasoning_content` without.
+ * Thinking as we showed it: with signatures in `thinking_blocks`, which a client that keeps the whole message sends
+ * back, or without in `reasoning_content`.
  */
 function thoughts(message: AssistantMessage): AssistantBlock[] {
   const { thinking_blocks: signed, reasoning_content: plain } = message as Readonly<Record<string, unknown>>
@@ -158,12 +158,12 @@ function calls(message: AssistantMessage, at: number): ToolCallBlock[] {
   return [...found, { kind: 'tool-call', id: legacyCallId(name), name, argumentsText: argumentsOf(text) }]
 }
 
-/** The retired function calls have no ids: one is made from the name, on both sides alike. */
+/** The retired function calls have no ids, so an id is made from the name, for calls and results alike. */
 export function legacyCallId(name: string): string {
   return `call_${name}`
 }
 
-/** A model's own text comes back here, whole or cut off: OpenAI takes any, most others only an object. */
+/** A model's arguments come back here, complete or cut off: OpenAI takes any text, most vendors only an object. */
 export function argumentsOf(text: string): string {
   return isObject(parseLoosely(text)) ? text : JSON.stringify(argumentsIn(text))
 }

@@ -23,9 +23,9 @@ import { isToolWord } from './tool-choice.ts'
 
 type Message = ChatRequest['messages'][number]
 
-/** What a request of the common protocol means, for vendors that speak another. What they cannot say is left out. */
+/** A common-protocol request as a neutral conversation, for vendors of other protocols: see docs/translation.md. */
 export function readConversation(ask: ChatAsk): Conversation {
-  // Checked by this schema when it was read; numbers that kept their own text are turned into doubles below.
+  // The request passed this schema when it was read; numbers that kept their own text become doubles below.
   const request = ask.native as unknown as ChatRequest
   const { system, turns } = readMessages(request.messages)
   const outputTokensMax = outputCapOf(request)
@@ -63,7 +63,7 @@ export function readConversation(ask: ChatAsk): Conversation {
   }
 }
 
-/** Instructions at the beginning stand apart; those in between keep their place. */
+/** Instructions at the beginning become the system prompt; those in the middle keep their place. */
 function readMessages(messages: readonly Message[]): Pick<Conversation, 'system' | 'turns'> {
   const system: TextBlock[] = []
   const said: Turn[] = []
@@ -104,7 +104,7 @@ function userTurn(message: Exclude<Message, { role: 'system' | 'developer' | 'as
 
 const hintCarriers: ReadonlySet<string> = new Set(['text', 'image', 'document', 'tool-call', 'tool-result'])
 
-/** A hint on a whole message is one on its last block: clients write it there where the content is a single text. */
+/** A cache hint on a message applies to its last block: clients write it there where the content is a single text. */
 function hinted<Block extends UserBlock | AssistantBlock>(blocks: readonly Block[], message: Message): Block[] {
   const cache = cacheHint(message)
   const last = cache === undefined ? -1 : blocks.findLastIndex(({ kind }) => hintCarriers.has(kind))
@@ -134,7 +134,7 @@ function readTools(request: ChatRequest): Tool[] {
   return found
 }
 
-/** The tools that may be called, where only some of those offered may. Vendors refuse a name that is none of them. */
+/** The names of the allowed tools, where the choice restricts them. Vendors refuse a name that is not offered. */
 function allowedNames({ tools, tool_choice: choice }: ChatRequest): Set<string> | undefined {
   if (typeof choice !== 'object' || choice?.type !== 'allowed_tools') return undefined
   const { mode, tools: allowed } = choice.allowed_tools
@@ -150,7 +150,7 @@ function allowedNames({ tools, tool_choice: choice }: ChatRequest): Set<string> 
   return names
 }
 
-/** Without the tool that it names, a forced choice would be no choice at all. */
+/** A forced choice of a tool that is not offered would have no effect. */
 function checkForced(choice: ToolChoice | undefined, tools: readonly Tool[], at: string): void {
   if (typeof choice !== 'object' || tools.some(({ name }) => name === choice.name)) return
   throw notOffered(choice.name, at)

@@ -7,14 +7,14 @@ const switchedOff: Thinking = { effort: 'none', isShown: false }
 const switchedOn: ReadonlySet<string> = new Set(['enabled', 'adaptive', 'between_tools', 'auto'])
 
 /**
- * How much the model is to think. The protocol's own field comes first. Clients also write `thinking`, which Anthropic takes on
- * its endpoint of this protocol and others took over, and `reasoning`, which is OpenRouter's.
+ * How much the model is to think. The protocol's own field comes first. Clients also write `thinking`, which Anthropic
+ * takes on its endpoint of this protocol and others adopted, and `reasoning`, which is OpenRouter's.
  */
 export function readThinking({ native }: Pick<ChatAsk, 'native'>): Thinking | undefined {
   const effort = textIn(native['reasoning_effort'])
   if (isEffort(effort)) return { effort, isShown: true }
   const thinking = inThinking(native['thinking']) ?? inReasoning(native['reasoning'])
-  // Nothing to think with is no thinking: Anthropic, which has a least number, would be sent that.
+  // A budget of 0 means no thinking; passed on as a budget, it would become Anthropic's minimum.
   return thinking?.budget === 0 ? switchedOff : thinking
 }
 

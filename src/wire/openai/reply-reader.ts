@@ -11,10 +11,10 @@ import { argumentsTextIn, partsIn, readCitations, readFinish, readSignature, tho
 /** Reads a stream of the common protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
   let started = false
-  // By choice: its calls in the order in which they began, which is how we count them.
+  // The calls of each choice in the order in which they began, which is how we count them.
   const calls = new Map<number, SeenCall[]>()
 
-  /** Gives all that have begun: some servers send a list of none with every delta. */
+  /** Gives all calls that have begun, because some servers send an empty list of calls with every delta. */
   function readCalls(
     replyId: string,
     choice: number,
@@ -91,12 +91,12 @@ export function openReader(): ReplyReader {
   }
 }
 
-/** A call that has begun, as the vendor names it. */
+/** A call that has begun, with the vendor's index and id. */
 type SeenCall = { readonly index: number; readonly id: string }
 
 /**
- * Which of the calls a delta goes on with; -1 where it begins one. Some vendors give all parallel calls the same index,
- * and tell them apart by their ids alone. What has no name cannot begin a call: there an id that is new is only odd.
+ * Which call a delta continues; -1 where it begins one. Some vendors give all parallel calls the same index and only
+ * different ids. A delta without a name cannot begin a call, so an unknown id in it is ignored.
  */
 function findCall(known: readonly SeenCall[], index: number, id: string, name: string): number {
   const same = known.findLastIndex((call) => call.index === index && (id === '' || call.id === '' || call.id === id))

@@ -14,7 +14,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   const legacy = isLegacy(ask)
   const head = JSON.stringify(writeHead(ask, name, 'chat.completion.chunk')).slice(0, -1)
   const begun = new Set<number>()
-  // With usage asked for, every chunk but the last says that it has none.
+  // Where usage was asked for, every chunk except the last has a null usage.
   const tail = ask.usageShown ? ',"usage":null}\n\n' : '}\n\n'
 
   function chunkOf(choice: number, delta: JsonObject, logprobs: Json = null, finish: string | null = null): string {
@@ -25,16 +25,16 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   function chunk(choice: number, delta: JsonObject, logprobs: Json = null, finish: string | null = null): string {
     const isFirst = !begun.has(choice)
     begun.add(choice)
-    // What ends before it said anything has said nothing, and the chunk with its end is empty.
+    // A choice that ends without output still gets a first chunk, because the chunk with the finish has an empty delta.
     if (isFirst && finish !== null)
       return chunkOf(choice, { role: 'assistant', content: '' }) + chunkOf(choice, {}, null, finish)
     return chunkOf(choice, isFirst ? { role: 'assistant', ...delta } : delta, logprobs, finish)
   }
 
-  // Of the choices that have said something: whether anything else has come since.
+  // By choice, once it has said something: whether anything else has come since.
   const interrupted = new Map<number, boolean>()
 
-  /** The same words as in a whole answer: behind anything else, a text is one of its own. */
+  /** Gives the same text as a whole answer: text after anything else is a separate text, behind a gap. */
   function parted(event: ReplyEvent): ReplyEvent {
     if (!('choice' in event) || event.kind === 'citation-add') return event
     const isInterrupted = interrupted.get(event.choice)
@@ -70,7 +70,7 @@ function writeEvent(event: ReplyEvent, chunk: WriteChunk, legacy: boolean): stri
     case 'thinking-delta':
       return chunk(event.choice, { reasoning_content: event.text })
     case 'thinking-sign':
-      // With the whole thought that it signs: clients send both back together.
+      // With all of the thinking that it signs, because clients send both back together.
       return chunk(event.choice, { thinking_blocks: [writeThought(event.text, event.signature)] })
     case 'thinking-redact':
       return chunk(event.choice, { thinking_blocks: [{ type: 'redacted_thinking', data: event.data }] })
@@ -94,7 +94,7 @@ function writeEvent(event: ReplyEvent, chunk: WriteChunk, legacy: boolean): stri
     case 'hosted-tool-run': // a search takes seconds, and nothing of it is shown
     case 'heartbeat':
       return heartbeat
-    // What is over is known from the finish; usage waits for the end; a failure is written by whoever ends the stream.
+    // The finish shows a choice's end, usage is written at the end, and the code that ends the stream writes a failure.
     case 'reply-start':
     case 'usage-count':
     case 'reply-end':

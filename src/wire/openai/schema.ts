@@ -1,9 +1,8 @@
 import { z } from 'zod'
 
-/**
- * The chat request of the common protocol. Objects are loose: what we do not know goes on to vendors of this protocol.
- * An explicit null means the field is absent. The reference pages and the 400s are made from these schemas.
- */
+// The chat request of the common protocol. Objects are loose: unknown fields pass on to vendors of this protocol. An
+// explicit null means that the field is absent. The reference pages and the 400s are made from these schemas.
+
 const text = z.string()
 
 const textPart = z.looseObject({ type: z.literal('text'), text })
@@ -23,13 +22,13 @@ const userPart = z.discriminatedUnion('type', [
     input_audio: z.looseObject({ data: z.string().min(1), format: z.string() }),
   }),
   filePart,
-  // Video blocks as DashScope and Ark take them; the specification passes them on to models that support them.
+  // Video parts as DashScope and Ark take them; the specification passes them on to models that support them.
   z.looseObject({ type: z.literal('video_url'), video_url: z.looseObject({ url: z.string().min(1) }) }),
   z.looseObject({ type: z.literal('video'), video: z.union([z.string(), z.array(z.string())]) }),
   z.looseObject({ type: z.literal('audio_url'), audio_url: z.looseObject({ url: z.string().min(1) }) }),
 ])
 
-/** OpenAI takes words alone there. The specification has pictures in every message, and others see what a tool has made. */
+/** OpenAI takes only text in tool results. The specification allows images in every message, and others read them. */
 const resultPart = z.discriminatedUnion('type', [textPart, imagePart, filePart])
 
 const assistantPart = z.discriminatedUnion('type', [
@@ -75,7 +74,7 @@ export const chatMessage = z.discriminatedUnion('role', [
   z.looseObject({ role: z.literal('function'), content: z.string().nullable(), name: z.string() }),
 ])
 
-/** Of tools, and of schemas for answers. The responses protocol has the same rule. */
+/** Names of tools and of answer schemas. The responses protocol has the same rule. */
 export const toolName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -')
 
 const functionTool = z.looseObject({
@@ -96,7 +95,7 @@ const customTool = z.looseObject({
   }),
 })
 
-/** The text is `none`, `auto`, `required` or the name of a tool, which is known once the tools are read. */
+/** A string is `none`, `auto`, `required` or the name of a tool, which is checked once the tools are read. */
 const toolChoice = z.union([
   z.string(),
   z.discriminatedUnion('type', [
@@ -155,7 +154,7 @@ export const chatRequest = z.looseObject({
     .looseObject({ include_usage: z.boolean().nullish(), include_obfuscation: z.boolean().nullish() })
     .nullish(),
   store: z.boolean().nullish(),
-  // Free pairs; how many and how long is for the vendor to judge that keeps them.
+  // Any pairs; their number and length are judged by the vendor that stores them.
   metadata: z.looseObject({}).nullish(),
   user: z.string().nullish(),
   safety_identifier: z.string().max(128).nullish(),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The speech request of the common protocol. Which voices and formats there are, the model decides. */
+/** The speech request of the common protocol. Voices and formats depend on the model. */
 export const speechRequest = z.looseObject({
   model: z.string().min(1).meta({ description: 'A model id from `GET /v1/models`.' }),
   input: z.string().min(1).meta({ description: 'The text to speak; languages may be mixed.' }),
@@ -23,7 +23,7 @@ export const speechRequest = z.looseObject({
     .meta({ description: '`sse`: the audio is sent as events; the last one has the usage.' }),
 })
 
-/** One event of a stream that was asked for with `stream_format: sse`. */
+/** One event of a stream asked for by `stream_format: sse`. */
 export const speechEvent = z.union([
   z.looseObject({
     type: z.literal('speech.audio.delta'),

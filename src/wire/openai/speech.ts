@@ -11,7 +11,7 @@ import { requireModel } from '../require-model.ts'
 import { writeStreamError } from './errors.ts'
 import { speechRequest } from './speech-schema.ts'
 
-/** Speech as the common protocol asks for it. */
+/** Speech in the common protocol. */
 export const openaiSpeech: SpeechCodec = {
   readAsk,
   estimateTokens: (text) => Math.max(1, countText(text)),
@@ -31,7 +31,7 @@ export const contentTypes: Readonly<Record<string, string>> = {
   flac: 'audio/flac',
 }
 
-/** Voices of the common protocol: where a model lacks one, a client that merely has to name some means no other. */
+/** The common protocol's voices. A client has to name one, so a voice that the model lacks stands for its default. */
 const commonVoices: ReadonlySet<string> = new Set(
   'alloy ash ballad coral echo fable nova onyx sage shimmer verse marin cedar'.split(' '),
 )
@@ -48,7 +48,7 @@ function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): Speec
   if (!parsed.success) throw fieldError(parsed.error, body)
   const { model: _, input, voice, response_format, instructions, speed, stream_format, ...extras } = parsed.data
 
-  // Half of a surrogate pair is no character; what a vendor would read in its place is what is sent, and paid for.
+  // Half of a surrogate pair is no character: what is sent, and paid for, is the replacement a vendor would read.
   const text = input.toWellFormed()
   checkInput(text)
   if (isGiven(instructions) && instructions !== '' && !limits.instructions) {
@@ -64,7 +64,7 @@ function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): Speec
   return {
     capability: 'speech',
     model,
-    // The head of a wav says how long it is, so one that is not too long is sent when that is known.
+    // A wav header states the length, so a wav that is not too long is sent once its length is known.
     stream: asEvents || format !== 'wav',
     ...(soldBy === 'character'
       ? { bound: { character: charactersOf(text), request: pieces.length } }
@@ -88,7 +88,7 @@ function checkInput(text: string): void {
   throw badRequest(message, 'input', 'string_above_max_length')
 }
 
-/** What the vendor makes, and what we make of its samples: mp3 and wav, which every model has. */
+/** The formats of the vendor, and those that we make from its samples: mp3 and wav, which every model has. */
 function readFormat(asked: string, { formats, onlyFormat }: SpeechLimits): string {
   if (onlyFormat !== undefined) return onlyFormat
   const offered = [...new Set(['mp3', 'wav', ...formats])]
@@ -102,24 +102,24 @@ function readFormat(asked: string, { formats, onlyFormat }: SpeechLimits): strin
 function readVoice(asked: string | null | undefined, { voices, voiceDefault }: SpeechLimits): string | undefined {
   if (!isGiven(asked) || asked === '') return voiceDefault
   if (voices.includes(asked)) return asked
-  // A default that is none of the common names says that those are not there, also where nobody knows what is.
+  // A default outside the common voices shows that the model lacks those, even where its voices are unknown.
   const hasOwn = voices.length > 0 || (voiceDefault !== undefined && !commonVoices.has(voiceDefault))
   if (hasOwn && commonVoices.has(asked)) return voiceDefault
-  // Where no voices are known here, the vendor judges.
+  // Where the model's voices are unknown, the vendor judges.
   if (voices.length === 0) return asked
   const shown = asked.slice(0, 100)
   const message = `Unsupported value: 'voice' does not support '${shown}' with this model. Supported values are: ${voices.join(', ')}.`
   throw badRequest(message, 'voice', 'unsupported_value')
 }
 
-/** Frames of mp3 and aac can stand behind each other, and whole files of opus; a second head inside a flac is noise. */
+/** Frames of mp3 and aac can be concatenated, and whole opus files too; a second header inside a flac file is noise. */
 function checkJoining(format: string, pieces: readonly string[], { charactersMax }: SpeechLimits): void {
   if (pieces.length === 1 || format !== 'flac') return
   const message = `Input of more than ${charactersMax} characters cannot be joined as flac with this model; mp3 and wav can.`
   throw badRequest(message, 'response_format', 'unsupported_value')
 }
 
-// Vendors count 20 to 25 tokens a second of sound; slow speech takes half a second for a character of Chinese.
+// Vendors count 20 to 25 tokens per second of audio; slow speech takes half a second for a Chinese character.
 const tokensPerCharacterMax = 16
 const tokensSpare = 500
 const speedMin = 0.25

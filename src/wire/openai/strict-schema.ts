@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { itemsIn, objectIn } from '../loose.ts'
 
-/** What every vendor with strict schemas takes in them; for any other keyword some refuse the request. */
+/** The keywords that every vendor with strict schemas takes; some refuse the request for any other. */
 const plain: ReadonlySet<string> = new Set([
   'type',
   'title',
@@ -15,7 +15,7 @@ const plain: ReadonlySet<string> = new Set([
 const groups = ['properties', '$defs', 'definitions'] as const
 const known: ReadonlySet<string> = new Set([...plain, ...groups, 'anyOf', 'items', 'additionalProperties'])
 
-/** Whether a model may be held to it: every object names all it may have, and must have all of that. */
+/** Whether a vendor can enforce the schema: every object lists all of its properties and requires them all. */
 export function canBeStrict(schema: JsonObject): boolean {
   if (!Object.keys(schema).every((keyword) => known.has(keyword))) return false
   const { type, properties, required, additionalProperties: more, items } = schema

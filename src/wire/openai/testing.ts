@@ -4,7 +4,7 @@ import { plainModel } from '../../capabilities/testing.ts'
 import { openaiChat } from './chat.ts'
 import type { TranslationTarget } from './write-ask.ts'
 
-/** What the tests of translation start from: a vendor without quirks. */
+/** A vendor without quirks, for the tests of translation. */
 export const target: TranslationTarget = {
   upstreamModel: 'theirs',
   reasoning: false,

@@ -9,8 +9,8 @@ export function isToolWord(choice: string): choice is (typeof words)[number] {
 }
 
 /**
- * The body with a tool that was chosen by its bare name, as the specification has it, in the form that vendors take: an
- * object. A word of the protocol is never taken for a name.
+ * Replaces a tool chosen by its bare name, which the specification allows, by the object that vendors take. `none`,
+ * `auto` and `required` are never taken for names.
  */
 export function withToolObject(native: JsonObject, { tool_choice: choice, tools }: ChatRequest): JsonObject {
   if (typeof choice !== 'string' || isToolWord(choice)) return native

@@ -48,7 +48,7 @@ export function writeFinish(finish: Finish, legacy: boolean): string {
 const finishReasons = {
   stop: 'stop',
   'stop-sequence': 'stop',
-  // A turn that the vendor paused ends here for a client that cannot ask it to go on.
+  // A turn that the vendor paused ends here, because the client has no way to resume it.
   pause: 'stop',
   length: 'length',
   'tool-calls': 'tool_calls',
@@ -98,7 +98,7 @@ function writeMessage(blocks: readonly AssistantBlock[]): JsonObject {
   }
 }
 
-/** Thoughts as a client must send them back; one without a signature no vendor would take. */
+/** Thinking as a client must send it back; without a signature no vendor would take it. */
 export function writeThought(thinking: string, signature: string | undefined): JsonObject {
   return { type: 'thinking', thinking, ...(signature !== undefined && { signature }) }
 }
@@ -107,18 +107,18 @@ function isWorthKeeping(block: JsonObject): boolean {
   return block['signature'] !== undefined || block['data'] !== undefined
 }
 
-/** Not in the common protocol, which has no pictures in replies: as gateways have agreed to show them. */
+/** The common protocol has no images in replies; this is the form that other gateways use. */
 export function writeImage({ mediaType, base64 }: { mediaType: string; base64: string }): JsonObject {
   return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${base64}` } }
 }
 
-/** The protocol knows citations of web pages alone. */
+/** The protocol has citations of web pages only. */
 export function writeCitation({ url, title }: Citation): JsonObject[] {
   if (url === undefined) return []
   return [{ type: 'url_citation', url_citation: { url, title: title ?? url } }]
 }
 
-/** Cached and written input are inside `prompt_tokens` here, reasoning inside `completion_tokens`. */
+/** `prompt_tokens` includes cached and cache-written tokens, and `completion_tokens` includes reasoning. */
 export function writeUsage(usage: Usage): { readonly [field: string]: Json } {
   const { input = 0, cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, imageInput = 0, audioInput = 0 } = usage
   const { output = 0, audioOutput = 0, imageOutput = 0, reasoning = 0 } = usage

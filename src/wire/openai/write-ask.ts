@@ -15,25 +15,25 @@ import { writeMessages } from './write-messages.ts'
 import { restsBesideTools, writeThinking } from './write-thinking.ts'
 
 export type TranslationTarget = ChatTarget & {
-  /** Whether it knows `user`. */
+  /** Whether the vendor takes `user`. */
   readonly takesUser: boolean
-  /** Which ids of calls it takes: any of a length, or nine letters and digits. */
+  /** Which call ids the vendor takes: any up to a length, or exactly nine letters and digits. */
   readonly callIds: 'any' | 'nine'
-  /** Where it takes instructions. */
+  /** Where the vendor takes instructions. */
   readonly instructions: 'anywhere' | 'first'
-  /** Who may speak right behind the results of calls. */
+  /** Whether any message may follow the results of calls, or only the model's. */
   readonly behindResults: 'anybody' | 'model'
-  /** Whether it knows `verbosity` and `prompt_cache_key`; some vendors refuse a request for a field that they do not know. */
+  /** Whether the vendor takes `verbosity` and `prompt_cache_key`; some refuse a request for an unknown field. */
   readonly takesHints: boolean
-  /** The model's own most. */
+  /** The model's own maximum. */
   readonly outputTokensMax: number
 }
 
-// The most that the common protocol takes.
+// The limits of the common protocol.
 const stopsMax = 4
 const userCharactersMax = 64
 
-/** What a client of another protocol means, in the common one. */
+/** Writes a conversation of another protocol in the common one. */
 export function writeAsk(ask: ChatAsk, conversation: Conversation, target: TranslationTarget): string {
   const { tools, toolChoice, parallelTools, format, user } = conversation
   const body: Record<string, Json | undefined> = {
@@ -47,7 +47,7 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
     ...(tools.length > 0 && parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
     ...(format !== undefined && { response_format: writeFormat(format) }),
     ...writeEffort(conversation, target),
-    // Made the account's own, which also makes it short: some clients write a whole JSON text here.
+    // The namespaced label is short, although some clients write a whole JSON text here.
     ...(user !== undefined && target.takesUser && { user: target.namespaced(user).slice(0, userCharactersMax) }),
     ...(target.takesHints && writeHints(conversation, target)),
     ...(target.storesByDefault && { store: false }),
@@ -57,7 +57,7 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
   return JSON.stringify(body)
 }
 
-/** What must be had, a call or a form, goes before thoughts, where a vendor does not give both. */
+/** A forced call or a reply format has precedence over thinking, where a vendor does not allow both. */
 function writeEffort(conversation: Conversation, target: TranslationTarget): JsonObject {
   const { tools, toolChoice, format, thinking } = conversation
   const isForced = tools.length > 0 && isCallForced(toolChoice)
@@ -66,7 +66,7 @@ function writeEffort(conversation: Conversation, target: TranslationTarget): Jso
     target.thinkingSwitch === 'enable_thinking'
       ? isForced || format !== undefined
       : isForced && target.thoughts === 'wanted'
-  // Even where nothing was said of thinking: they may think unless they are told not to.
+  // Also where the client said nothing about thinking, because these models may think by default.
   if (isRefused) return writeThinking({ effort: 'none', isShown: false }, target)
   return thinking === undefined ? {} : writeThinking(thinking, target)
 }
@@ -78,7 +78,7 @@ function writeHints({ verbosity, cacheKey }: Conversation, target: TranslationTa
   }
 }
 
-/** Clients of the messages protocol ask for the most that any model makes; vendors refuse more than theirs can. */
+/** Clients of the messages protocol ask for the most that any model makes; vendors refuse more than their model can. */
 function writeCap({ outputTokensMax }: Conversation, target: TranslationTarget): JsonObject {
   if (outputTokensMax === undefined) return {}
   const { reasoning, outputCap } = target
@@ -86,10 +86,11 @@ function writeCap({ outputTokensMax }: Conversation, target: TranslationTarget):
   return { [field]: Math.min(outputTokensMax, target.outputTokensMax) }
 }
 
-// Moonshot has one temperature for thinking and another without, and refuses what is neither; so with the like of it.
+// Moonshot's models have one temperature with thinking and another without, and refuse any other value; the same holds
+// for the other sampling fields.
 const samplesAlone = /^kimi-k(?:2\.[5-9]|[3-9])/
 
-/** On models of the reasoning class these have no effect and some are refused. */
+/** On models of the reasoning class these fields have no effect, and some are refused. */
 function writeSampling(
   conversation: Conversation,
   { reasoning, thoughts, upstreamModel }: TranslationTarget,
@@ -108,7 +109,7 @@ function writeSampling(
   }
 }
 
-/** One that is left out would not stop the answer, and nobody would know: too many are refused. */
+/** Too many are refused, because an answer would silently not stop at one that is left out. */
 function writeStop(sequences: readonly string[]): readonly string[] {
   if (sequences.length <= stopsMax) return sequences
   const field = 'stop_sequences'
@@ -136,7 +137,7 @@ function writeFormat(format: ReplyFormat): JsonObject {
   return format.kind === 'json' ? { type: 'json_object' } : { type: 'json_schema', json_schema: writeSchema(format) }
 }
 
-/** A client of another protocol counts on the schema being kept to; at OpenAI that has to be asked for. */
+/** A client of another protocol relies on the schema being enforced, which OpenAI does only on request. */
 export function writeSchema(format: Extract<ReplyFormat, { kind: 'schema' }>): JsonObject {
   const { name = 'reply', description, schema, isStrict = canBeStrict(schema) } = format
   return {
@@ -147,7 +148,7 @@ export function writeSchema(format: Extract<ReplyFormat, { kind: 'schema' }>): J
   }
 }
 
-/** A schema that contains itself may begin with a reference to its own definition, where OpenAI wants the object itself. */
+/** A recursive schema may begin with a reference to its own definition, where OpenAI requires the object itself. */
 function withObjectOnTop(schema: JsonObject): JsonObject {
   const { $ref: ref, ...others } = schema
   const found = typeof ref === 'string' && ref !== '#' ? follow(schema, ref) : undefined

@@ -28,7 +28,7 @@ type Speaker = {
   readonly behindResults: 'anybody' | 'model'
 }
 
-/** Google's models want the signatures of their calls back, whoever sells them; no other vendor knows the field. */
+/** Google's models want the signatures of their calls back at every vendor; other models do not know the field. */
 export function takesGoogleSignatures(upstreamModel: string): boolean {
   return /gemini/i.test(upstreamModel)
 }
@@ -58,10 +58,10 @@ export function joined(blocks: readonly TextBlock[]): string {
   return blocks.map(({ text }) => text).join('\n\n')
 }
 
-// Said by the model where its vendor lets nobody else speak.
+// Written as the model's message, for vendors that take no user message directly after results.
 const seenWords = 'I have the results.'
 
-/** Results first, each a message of its own; pictures among them follow in a user message, since none may stand there. */
+/** Results come first, each as its own message; their images follow in a user message, because a result holds none. */
 function writeUser(blocks: readonly UserBlock[], { callIds, behindResults }: Speaker): JsonObject[] {
   const messages: JsonObject[] = []
   const parts: JsonObject[] = []
@@ -119,7 +119,7 @@ function writeAudio({ media, ...place }: AudioBlock): JsonObject {
   return { type: 'input_audio', input_audio: { data: media.base64, format: media.mediaType.replace(/^audio\//, '') } }
 }
 
-/** A text is said, below its title and what it is about; a file has a name, and the rest is said before it. */
+/** A text document is written under its title and context; a file keeps its name, with its context before it. */
 function writeDocument(document: DocumentBlock): JsonObject[] {
   const { media, title = 'document', context } = document
   if (media.kind === 'text') return [{ type: 'text', text: withHeading(document, media.text) }]
@@ -138,7 +138,7 @@ export function withHeading(document: DocumentBlock, text: string): string {
   return heading === '' ? text : `${heading}\n\n${text}`
 }
 
-/** What a document is called and about, for vendors that have no fields for that. */
+/** A document's title and context, for vendors that have no fields for them. */
 export function headingOf({ title, context }: DocumentBlock): string {
   return [title, context].filter((line) => line !== undefined && line !== '').join('\n')
 }
@@ -149,8 +149,8 @@ export function urlOf(media: Media, place: Placed): string {
   throw notTaken(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
 }
 
-// Vendors that insist on the thoughts of every turn look whether there are any: a client may not have been shown them, and
-// those of another vendor's turn nobody has.
+// Vendors that require the thinking of every turn only check that there is some. A client may never have been shown it,
+// and for a turn of another vendor's model there is none.
 const lostThoughts = ' '
 
 function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): JsonObject {
@@ -173,7 +173,7 @@ function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): Js
   }
 }
 
-/** All that was said. A text that goes on in the next block is one text; beside anything else it is one of its own. */
+/** All text of a reply. A text block directly after another continues it; any other is a separate text. */
 export function textOf(blocks: readonly AssistantBlock[]): string {
   let text = ''
   for (const [index, block] of blocks.entries()) {
@@ -184,11 +184,11 @@ export function textOf(blocks: readonly AssistantBlock[]): string {
   return text
 }
 
-// OpenAI refuses a longer one.
+// OpenAI refuses a longer id.
 const idCharactersMax = 40
 const nine = /^[A-Za-z0-9]{9}$/
 
-/** Nobody asks for it again, so it need not be spelled back. */
+/** An id that the vendor does not take is hashed, because no vendor's answer refers to it again. */
 export function writeCallId(id: string, callIds: Speaker['callIds']): string {
   if (callIds === 'nine' ? nine.test(id) : id.length <= idCharactersMax) return id
   const digits = createHash('sha256').update(id).digest('hex')

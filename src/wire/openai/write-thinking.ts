@@ -3,8 +3,8 @@ import { nearestEffort, type Effort, type Thinking } from '../../capabilities/co
 
 /**
  * How a vendor of the common protocol is told to think: by `reasoning_effort`; by DashScope's `enable_thinking` and
- * `thinking_budget`; or by Ark's `thinking`, beside an effort where the model takes one. Some think unless that field tells
- * them not to, and are told no more by it: `unless-off`.
+ * `thinking_budget`; or by Ark's `thinking`, beside an effort where the model takes one. With `unless-off` the model
+ * thinks unless `thinking` switches it off, and that field has no other use.
  */
 export type ThinkingSwitch = 'effort' | 'enable_thinking' | 'thinking' | 'unless-off'
 
@@ -14,22 +14,22 @@ export type Thinker = {
   readonly upstreamModel: string
 }
 
-// DashScope counts tokens of thought where clients name an effort. The steps are those of Google's own mapping.
+// DashScope takes a budget in tokens where clients name an effort. The steps are those of Google's own mapping.
 const budgets: { readonly [E in Effort]?: number } = { minimal: 1_024, low: 1_024, medium: 8_192 }
 const budgetHigh = 24_576
 
-/** Models that cannot be kept from thinking: Qwen's take a budget and no switch, and Kimi's refuse to be switched off. */
+/** Models that always think: Qwen's take a budget but no switch, and Kimi's refuse to be switched off. */
 const alwaysThinks = /^qwq-|-thinking(?:-|$)|^kimi-k2\.7-code/
 
-/** OpenAI's models since gpt-5.4. In chat completions it refuses them tools beside an effort. */
+/** OpenAI's models since gpt-5.4. In chat completions the vendor refuses tools beside an effort for them. */
 export const openaiNewer = /^gpt-(?:5\.(?:[4-9]|\d{2})|[6-9])/
 
-/** With tools these answer without thinking, or not at all, where the other protocol of their vendor does not take a request. */
+/** Whether tools need the effort `none` in chat completions, for requests that their other protocol cannot take. */
 export function restsBesideTools({ efforts, upstreamModel }: Thinker): boolean {
   return efforts.includes('none') && openaiNewer.test(upstreamModel)
 }
 
-/** One that cannot be kept from thinking thinks as little as it can, and not as much as it usually does. */
+/** A model that cannot stop thinking gets its lowest effort for `none`, not its default. */
 export function effortFor(thinking: Thinking, efforts: readonly string[]): string | undefined {
   return nearestEffort(thinking, efforts) ?? (thinking.effort === 'none' ? efforts[0] : undefined)
 }
