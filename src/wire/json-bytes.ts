@@ -1,4 +1,4 @@
-/** Where a value stands in a run of bytes: `[start, end)`. */
+/** The place of a value in some bytes: `[start, end)`. */
 export type Span = { readonly start: number; readonly end: number }
 
 const quote = 34
@@ -12,7 +12,7 @@ const closeBrace = 125
 
 /**
  * The span between the quotes of a string under `key` at the top level of the JSON object that starts at `from`.
- * A walk over the bytes instead of a parse: it stops at the key, which stands near the start of every chunk.
+ * Walks over the bytes instead of parsing them, and stops at the key, which is near the start of every chunk.
  */
 export function findTopLevelString(bytes: Uint8Array, from: number, key: Uint8Array): Span | undefined {
   let depth = 0

@@ -164,7 +164,7 @@ export class Output {
     return events
   }
 
-  /** Ends a failed answer. Reasoning that was neither complete nor shown is left out, because nobody pays for it. */
+  /** Ends a failed answer. Reasoning that was neither complete nor shown is left out, because it is not charged. */
   breakOff(): void {
     if (this.#open?.kind === 'thought' && !this.#open.isSummed) this.#open = undefined
     this.finish('incomplete')

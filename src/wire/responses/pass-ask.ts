@@ -68,7 +68,7 @@ function uncompared({ comparison_response_id: _answer, ...options }: JsonObject)
   return Object.keys(options).length > 0 ? options : undefined
 }
 
-/** A search without external access uses the vendor's own index and is charged like any other, so it is not offered. */
+/** The vendor charges a search of its own index like any other, so a search without external access is not offered. */
 function unofferedTools(request: ResponsesRequest): ReadonlySet<unknown> {
   const searches = new Set(webSearches(request).map(({ tool }): WrittenTool => tool))
   const tools = placedTools(request).map(({ tool }) => tool)

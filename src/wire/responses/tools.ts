@@ -46,9 +46,9 @@ export function isSearchType(type: string): boolean {
 }
 
 /**
- * The web searches that a request asks for, and where. A search restricted to the vendor's own index is not one: no
- * vendor here has such an index, so the tool is not offered and the answer does not repeat it. The command-line tool of
- * the protocol's own vendor asks for it by default.
+ * The web searches that a request asks for, and where. A search restricted to the vendor's own index is not one:
+ * other vendors have no such index, so the tool is not offered and the answer does not repeat it. The command-line tool
+ * of the protocol's own vendor asks for it by default.
  */
 export function webSearches(request: ResponsesRequest): { readonly tool: WebSearch; readonly at: string }[] {
   const few = allowedTools(request)
