@@ -68,7 +68,7 @@ describe('what is wrong with a body', () => {
   })
 
   test('is not what was left out while it was looked for', () => {
-    // The first list uses all of what is looked at first up: those behind it still have an item each.
+    // The first list uses up the items of the first look, but every list after it keeps one.
     const bad = body({ before: 5_000, messages: 3_000, tags: 2, after: 1 })
     bad.after = ['x', 7]
     expect(paramOf(bad)).toBe('after[1]')

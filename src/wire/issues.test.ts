@@ -8,7 +8,7 @@ import { chatRequest } from './openai/schema.ts'
 const checks = { chat: checkBy(chatRequest), messages: checkBy(messagesRequest) }
 const plain = { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] }
 
-/** What is said of these fields, written as a client would write them. */
+/** The error message for these fields, given as JSON text. */
 function complaint(protocol: keyof typeof checks, fields: string): string {
   const body = { ...plain, ...(parseBody(fields, { depthMax: 64, keysMax: 100 }) as JsonObject) }
   try {

@@ -4,7 +4,7 @@ import { readFinish as readAnthropicFinish } from './anthropic/read-answer.ts'
 import { readAnswer as readGeminiAnswer } from './gemini/read-answer.ts'
 import { readFinish } from './openai/read-answer.ts'
 
-/** A part of every object: it must mean no more to us than any other word that we do not know. */
+/** A property that every object inherits: tables must not find it under this name. */
 const word = 'constructor'
 
 test('a reason to end that nobody knows is an ordinary stop, whatever it is called', () => {

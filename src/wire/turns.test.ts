@@ -34,7 +34,7 @@ const calls = (...ids: readonly string[]): Turn => ({
 const hurry = (): Turn => ({ role: 'system', blocks: [{ kind: 'text', text: 'Hurry.' }] })
 const resultOf = (callId: string): Turn => ({ role: 'user', blocks: [{ ...result, callId }] })
 
-/** Who speaks, and whose calls or results; anything else that is said is a dash. */
+/** Each turn's role with the names of its calls or results; any other block is a dash. */
 function outline(...said: readonly Turn[]): string[] {
   return arrangeTurns(said).map(({ role, blocks }) => `${role} ${blocks.map(named).join('')}`)
 }
@@ -99,7 +99,7 @@ test('a call without a result and a result without a call stay where they are', 
   expect(outline(user('Hi'), words(), resultOf('x'), hurry())).toEqual(['user -', 'assistant -', 'user x', 'system -'])
 })
 
-// A copy of all before for each would take minutes.
+// Copying the earlier turns for each new one would take minutes.
 test('two hundred thousand are arranged as they come', () => {
   const same = Array.from({ length: 200_000 }, () => user('a'))
   expect(arrangeTurns(same)[0]?.blocks).toHaveLength(200_000)

@@ -52,7 +52,7 @@ const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } }
 const result = { type: 'tool_result', tool_use_id: 'toolu_1' }
 const tool = { name: 'f', input_schema: { type: 'object' } }
 
-/** Every field: what it takes, and what it does not, with the code of the refusal. */
+/** For every field: values it takes, and values it refuses with the error's code. */
 const table: readonly {
   field: string
   takes: readonly unknown[]
@@ -345,7 +345,7 @@ describe('a request to count', () => {
   test('is estimated here where the vendor does not', () => {
     expect(estimate({})).toBeWithin(1, 10)
     expect(estimate({ system: 'word '.repeat(1_000) })).toBeWithin(800, 1_300)
-    // A picture is not its base64, and a signature is not read.
+    // An image does not count by the length of its base64, and a signature is not read by the model.
     const data = 'A'.repeat(40_000)
     expect(estimate({ messages: user({ ...image, source: { ...image.source, data } }) })).toBeWithin(1_500, 1_520)
     const thought = { type: 'thinking', thinking: 'Hm', signature: data }

@@ -9,7 +9,7 @@ import { openWriter } from './reply-writer.ts'
 import { askOf, name } from './testing.ts'
 import { writeAnswer } from './write-answer.ts'
 
-// The vendor's own client is the judge of whether we speak its protocol.
+// The vendor's own client library checks that our answers follow its protocol.
 const params = {
   model: 'ours',
   max_tokens: 100,
@@ -23,7 +23,7 @@ function clientOf(body: Uint8Array | string, status = 200, headers: Record<strin
   return new Anthropic({ apiKey: 'sk-test', baseURL: 'http://ours.example', maxRetries: 0, fetch })
 }
 
-/** A text without citations may say so in two ways. */
+/** A text without citations may have null or no such field. */
 function contentOf({ content }: Anthropic.Message): unknown[] {
   return content.map((block) => (block.type === 'text' ? { ...block, citations: block.citations ?? null } : block))
 }

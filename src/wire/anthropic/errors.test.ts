@@ -55,7 +55,7 @@ describe('an error', () => {
       error: { type: 'request_too_large', message: 'why' },
     })
     expect(refused('openai').status).toBe(413)
-    // What clients shorten has the type that it has at the vendor.
+    // A conversation that is too long gets the error type that the vendor uses for it.
     const long = 'prompt is too long: 9 tokens > 8 maximum'
     expect(JSON.parse(refused('openai', long).body)).toMatchObject({
       error: { type: 'invalid_request_error', message: long },

@@ -26,7 +26,7 @@ test('instructions, messages and tools are read', () => {
 test('the names of what a tool takes are words, offered and called', () => {
   const fields = ['customer_identifier', 'shipping_address', 'delivery_date', 'type', 'data']
   const properties = Object.fromEntries(fields.map((field) => [field, { type: 'string' }]))
-  // A real tokenizer makes 50 to 54 of these.
+  // A real tokenizer makes 50 to 54 tokens of these.
   expect(estimate({ tools: [{ name: 'order', input_schema: { type: 'object', properties } }] })).toBeWithin(45, 65)
   const call = (input: JsonObject) => estimate(said({ type: 'tool_use', id: 'toolu_1', name: 'order', input }))
   expect(call({ shipping_address: 'Oslo', type: words })).toBeGreaterThan(call({}) + tokens)

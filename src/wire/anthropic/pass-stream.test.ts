@@ -8,7 +8,7 @@ import { askOf } from './testing.ts'
 
 const ask = askOf({})
 
-/** What a client would get of these events, and what is known at the end. */
+/** What a client would get of these events, and the facts at the end. */
 function follow(events: readonly string[]) {
   const stream = passStream(ask)
   const text = events

@@ -60,7 +60,7 @@ describe('a stream', () => {
       stop(4),
     )
     const choice = 0
-    // What the vendor's own tools did is no call of the client's, and on the bill.
+    // Hosted tools are not calls for the client, but they are on the bill.
     const runs = events.splice(0, 2)
     expect(runs).toEqual([
       { kind: 'hosted-tool-run', searches: 1, foundBytes: 0 },

@@ -257,7 +257,7 @@ describe('calls', () => {
       '3 text_delta , so.',
       '-3',
     ])
-    // One that never becomes whole keeps them back to the end, and no longer.
+    // A call that never becomes complete holds the later blocks back until the end of the reply.
     expect(stream([call(0), grow(0, '{"a'), say('Hi'), finish('length')]).blocks.slice(-4)).toEqual([
       '-0',
       '+1 text',
@@ -327,7 +327,7 @@ describe('a whole answer', () => {
       role: 'assistant',
       model: 'ours',
       container: null,
-      // No `citations: null`: to clients that know the field as a list the whole answer would be none.
+      // No `citations: null`: clients that expect a list would fail to parse the whole answer.
       content: [{ type: 'text', text: 'Hi' }],
       stop_reason: 'end_turn',
       stop_sequence: null,

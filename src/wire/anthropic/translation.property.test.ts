@@ -101,7 +101,7 @@ test('streamed, cut anywhere, its calls side by side, it is still the same reply
   )
 })
 
-/** A stream’s reader cannot know that a thought carries the signature of the call behind it: only clients send it back. */
+/** A stream reader does not join a carried signature to its call, because only clients send such blocks back. */
 function withCarriedSignatures(choice: Choice): Choice {
   const blocks = choice.blocks.flatMap((block): AssistantBlock[] => {
     if (block.kind !== 'tool-call' || block.signature === undefined) return [block]

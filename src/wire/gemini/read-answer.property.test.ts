@@ -4,7 +4,7 @@ import { EventSplitter } from '../../base/sse.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { openReader, readAnswer } from './read-answer.ts'
 
-/** Any text, none of it empty: an empty one says nothing and is not told. */
+/** Any text but the empty one, which gives no event. */
 const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 12 })
 const part = fc.oneof(
   text.map((said) => ({ text: said })),
@@ -25,7 +25,7 @@ const reply = fc.record({ parts: fc.array(part, { maxLength: 8 }), counts, respo
 
 type Written = { parts: readonly object[]; counts: object; responseId: string }
 
-/** The same reply as one event for each part, and an end. */
+/** The same reply as a stream: one event for each part, then the end. */
 function streamOf({ parts, counts: usageMetadata, responseId }: Written): Uint8Array {
   const head = { responseId, usageMetadata }
   const responses = [
@@ -66,7 +66,7 @@ test('a stream that is cut off never comes to an end', () => {
   )
 })
 
-/** Words, thoughts and calls of a stream, each joined. */
+/** Text, thinking and calls of a stream, each joined. */
 function gather(events: readonly ReplyEvent[]) {
   const calls: { id: string; name: string; text: string; signature: string | undefined }[] = []
   let said = ''

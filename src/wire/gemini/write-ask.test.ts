@@ -18,7 +18,7 @@ const written = (changed: Partial<Conversation>, target = second) => writeAsk({ 
 const contents = (turns: readonly Turn[], target = second): unknown => written({ turns }, target)['contents']
 const config = (changed: Partial<Conversation>, target = second) => written(changed, target)['generationConfig']
 
-/** The error that is thrown, for what cannot be said. */
+/** The error that is thrown for a conversation that cannot be written. */
 function refusal(changed: Partial<Conversation>, target = second) {
   try {
     written(changed, target)
@@ -118,7 +118,7 @@ describe('media', () => {
     { kind: 'url', url: 'https://youtube.com.example.com/cat.png' },
     { kind: 'url', url: 'https://example.com/?https://youtu.be/x' },
     { kind: 'file', id: 'file-abc' },
-    // What the vendor keeps is the operator's, and other customers' films are among it.
+    // The vendor's stored files belong to the operator, and videos of other customers are among them.
     { kind: 'url', url: 'https://generativelanguage.googleapis.com/v1beta/files/abc' },
     { kind: 'file', id: 'files/abc' },
   ] as const)('what the vendor does not read is a bad request: %j', (media) => {

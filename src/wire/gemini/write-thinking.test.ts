@@ -55,7 +55,7 @@ describe('the third has levels', () => {
     ['medium', ['low', 'high'], 'LOW'],
     ['xhigh', ['low', 'high'], 'HIGH'],
     ['medium', [], 'MEDIUM'],
-    // Of one that nobody knows: the lowest that nearly all of them have.
+    // A model with unknown levels gets the lowest level that nearly all models have.
     ['minimal', [], 'LOW'],
     ['none', [], 'LOW'],
   ] as const)('%s of %j is %s', (effort, efforts, thinkingLevel) => {

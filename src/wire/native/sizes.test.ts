@@ -4,7 +4,7 @@ import { seedanceTokensMax } from './seedance-sizes.ts'
 import { soraFrame, soraSize, soraSizes } from './sora-sizes.ts'
 import { wanFrame, wanSize, wanSizes } from './wan-sizes.ts'
 
-/** How far a size is from its ratio, as a share of it. */
+/** The relative difference of a size's ratio from the given one. */
 function distance(size: string | undefined, ratio: string): number {
   const [width = 0, height = 0] = (size ?? '').split(/[*x:]/).map(Number)
   const [across = 0, down = 0] = ratio.split(':').map(Number)
@@ -68,7 +68,7 @@ describe('what a film of Seedance is held for', () => {
   test.each(['480p', '720p', '1080p', '4k'])('is at %s the same for a shape that is turned', (resolution) => {
     expect(tokens({ resolution, ratio: '9:16' })).toBe(tokens({ resolution }))
     expect(tokens({ resolution, ratio: '3:4' })).toBe(tokens({ resolution, ratio: '4:3' }))
-    // All shapes of a resolution have about as many pixels.
+    // All ratios of a resolution have about the same number of pixels.
     for (const ratio of ['4:3', '1:1', '21:9']) {
       expect(tokens({ resolution, ratio }) / tokens({ resolution })).toBeWithin(0.95, 1.05)
     }

@@ -20,7 +20,7 @@ const ask: ChatAsk = {
 }
 const read = (text: string) => passAnswer(ask, Buffer.from(text))
 
-/** What an answer that is this error throws. */
+/** What reading an answer with this error throws. */
 function failureOf(error: object): unknown {
   try {
     return read(JSON.stringify({ error }))
@@ -55,7 +55,7 @@ describe('a whole answer', () => {
     }
   })
 
-  // Who is at fault, and what of it is the operator's affair alone, its vendor's adapter tells by the status.
+  // From this status the vendor's adapter tells whose fault it is, and what only the operator should see.
   test.each([
     [{ code: 'rate_limit_exceeded', type: 'tokens' }, 429],
     [{ type: 'rate_limit_error' }, 429],
@@ -119,7 +119,7 @@ describe('usage', () => {
       { prompt_tokens: -5, completion_tokens: 2.9 },
       { input: 0, output: 2 },
     ],
-    // xAI counts what was thought beside what was said; everybody else inside of it.
+    // xAI counts reasoning beside the completion tokens; every other vendor includes it in them.
     [
       {
         prompt_tokens: 10,
@@ -160,7 +160,7 @@ describe('usage', () => {
         for (const count of Object.values(usage ?? {})) {
           expect(Number.isSafeInteger(count)).toBe(true)
           expect(count).toBeGreaterThanOrEqual(0)
-          // The sums of a day, and of a report, are numbers too.
+          // The sums of a day or of a report must be exact integers too.
           expect(Number(count) * 1_000_000).toBeLessThanOrEqual(Number.MAX_SAFE_INTEGER)
         }
       }),

@@ -34,7 +34,7 @@ function refusal(fields: Record<string, unknown>, traits: ChatTraits = plain) {
   throw new Error('it was accepted')
 }
 
-/** Every field of the specification's chat table: what it takes, and what it does not, with the code of the refusal. */
+/** For every field of the specification's chat table: values it takes, and values it refuses with the error's code. */
 const table: readonly {
   field: string
   takes: readonly unknown[]

@@ -18,7 +18,7 @@ const ask: ChatAsk = {
   headers: {},
 }
 
-/** What a client would get of these events, and what is known at the end. */
+/** What a client would get of these events, and the facts at the end. */
 function follow(events: readonly string[], changed: Partial<ChatAsk> = {}) {
   const stream = passStream({ ...ask, ...changed })
   const forwarded = events.map((event) => stream.take(Buffer.from(event))).filter((bytes) => bytes !== undefined)
@@ -283,7 +283,7 @@ describe('output that was delivered', () => {
     ['thoughts in a list, as Mistral has them', { content: [{ type: 'thinking', thinking: [{ text: 'word' }] }] }],
   ])('is as long as its %s, whatever else came', (_name, delta) => {
     const { facts } = follow([opening, chunk({ content: 'Hi' }), ...twenty(delta)])
-    // Of each event two bytes are the token that it counts for.
+    // The two bytes of the shortest event are counted as one token in every event.
     expect([facts.outputEvents, facts.outputBytes]).toEqual([21, 20 * 2])
   })
 

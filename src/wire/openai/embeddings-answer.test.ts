@@ -4,7 +4,7 @@ import { writeAnswer } from './embeddings-answer.ts'
 
 const askFor = (encoding: 'float' | 'base64', model = 'm"é') => ({ model, encoding }) as EmbeddingsAsk
 
-// The longest and the shortest that a number can be written.
+// The longest and the shortest decimal forms of a number.
 const awkward = [0, -0, 1, -1.17549435e-38, 3.4028235e38, 1.401298464324817e-45, -1.1234568e-6, 0.1, -123456.789]
 
 test('is what JSON has for it, to the last digit', async () => {
@@ -24,7 +24,7 @@ test.each(['float', 'base64'] as const)('a million numbers as %s leave turns for
   const vectors = Array.from({ length: 341 }, () => new Float32Array(3_072).fill(0.1))
   let turns = 0
   let isWritten = false
-  // By no timer: it has a turn once a millisecond at most, and a fast machine is done in four.
+  // Not by a timer, which fires once a millisecond at most: a fast machine writes all of it in four.
   setImmediate(function count() {
     turns++
     if (!isWritten) setImmediate(count)

@@ -5,7 +5,7 @@ import { writeError, writeStreamError } from './errors.ts'
 
 const id = 'req_1' as RequestId
 
-/** The table of the decisions: status, type and code of each way to fail. */
+/** The specified status, type and code of each kind of error. */
 const table: Readonly<Record<Kind, readonly [status: number, type: string, code: string]>> = {
   'bad-request': [400, 'invalid_request_error', 'invalid_value'],
   unauthenticated: [401, 'invalid_request_error', 'invalid_api_key'],

@@ -33,7 +33,7 @@ test('the names of what a tool takes are words', () => {
   expect(estimate({ functions: [order] })).toBeGreaterThan(30)
 })
 
-// As OpenAI's o200k_base has them. Google's embeddings are charged by the estimate alone.
+// The counts of OpenAI's o200k_base. Google's embeddings are charged by the estimate alone.
 test.each([
   ['The quick brown fox jumps over the lazy dog, and then it sleeps in the warm afternoon sun.', 20],
   ['人工智能正在改变我们的生活方式,许多公司都在研究如何更好地利用这些技术。', 22],

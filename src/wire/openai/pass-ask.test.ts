@@ -188,7 +188,7 @@ describe('a vendor that is told to think in its own words', () => {
       { thinkingSwitch: 'unless-off', efforts: ['high', 'max'] },
       { reasoning_effort: 'high' },
     ],
-    // What the client wrote in the vendor's own words stands.
+    // Fields of the vendor's own that the client wrote stay unchanged.
     [{ reasoning_effort: 'low', enable_thinking: false }, {}, { reasoning_effort: 'low', enable_thinking: false }],
     [{ reasoning_effort: 'default' }, {}, { reasoning_effort: 'default' }],
   ] as const)('%j to %j is %j', (fields, changed, expected) => {

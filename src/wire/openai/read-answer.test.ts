@@ -14,7 +14,7 @@ test.each([
   [' ', 'tool_calls', '{}'],
   ['', 'stop', '{}'],
   [{ a: 1 }, 'tool_calls', '{"a":1}'],
-  // Cut off before any came: there is nothing that could be called with.
+  // Cut off before its arguments came: the call must not look like one without arguments.
   ['', 'length', ''],
 ])('a call with %j that ends with %s has %j', (written, finish, argumentsText) => {
   expect(said(call({ arguments: written }), finish)?.blocks).toEqual([

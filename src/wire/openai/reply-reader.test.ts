@@ -3,7 +3,7 @@ import type { Json } from '../../base/json.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { openReader } from './reply-reader.ts'
 
-/** What a reader makes of these choices, one in each event, after the beginning. */
+/** The events read from these choices, one choice per chunk, without the start. */
 function read(...choices: Json[]): ReplyEvent[] {
   const reader = openReader()
   const events = choices.flatMap((choice) => {

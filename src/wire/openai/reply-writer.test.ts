@@ -46,7 +46,7 @@ function plainContents(choices: readonly Choice[]): (string | null)[] {
   return answer.choices.map(({ message }) => message.content)
 }
 
-/** Of each choice, with the events of all of them in turn. */
+/** The streamed text of each choice, with the events of all choices interleaved. */
 function streamedContents(choices: readonly Choice[]): string[] {
   const writer = openaiChat.openWriter(streamAsk, name)
   const waiting = choices.map(({ blocks }, index) => eventsOf(blocks, index))

@@ -5,7 +5,7 @@ import { canBeStrict } from './strict-schema.ts'
 const text = { type: 'string' }
 const strict = { type: 'object', properties: { a: text }, required: ['a'], additionalProperties: false }
 const { additionalProperties: _, ...open } = strict
-/** A schema that may hold anything inside of it. */
+/** A strict schema with any schema inside it. */
 const around = (inner: JsonObject) => ({ ...strict, properties: { a: inner } })
 
 test.each<[string, JsonObject]>([

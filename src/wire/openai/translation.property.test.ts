@@ -51,7 +51,7 @@ const assistantTurn = fc
   .filter(({ blocks }) => blocks.length > 0)
 const own = (value: string, turn: number, block: number) => `${value}_${turn}_${block}`
 
-/** Results stand right behind their calls, and before those that answer none: any other place would not be kept. */
+/** Results come right after their calls, before those that answer no call: any other order would not be kept. */
 const turns = fc.array(fc.tuple(userTurn, assistantTurn), { minLength: 1, maxLength: 3 }).map((pairs) => {
   let unanswered: string[] = []
   return pairs.flat().map((turn, at) => {
@@ -128,7 +128,7 @@ test('a reply written and read again is the same', () => {
   )
 })
 
-/** A reply as the events of its making, in small pieces. */
+/** A reply as stream events, in small pieces. */
 function eventsOf({ choices, usage: used }: Reply): ReplyEvent[] {
   const events: ReplyEvent[] = [{ kind: 'reply-start' }]
   for (const [choice, { blocks, finish }] of choices.entries()) {

@@ -48,7 +48,7 @@ function effortOf(fields: Partial<Conversation>, to: Partial<TranslationTarget>)
 }
 
 test.each([
-  // With tools in chat completions, OpenAI has these think not at all, or refuses; the newest think unless they are told.
+  // With tools in chat completions, OpenAI refuses these any effort but `none`; the newest think by default.
   ['gpt-5.6-sol', { effort: 'high', isShown: true }, 'none'],
   ['gpt-5.6-sol', undefined, 'none'],
   ['gpt-5.4-mini', { effort: 'low', isShown: true }, 'none'],

@@ -56,7 +56,7 @@ test('what is not said is not there, and null says nothing', () => {
   expect(read({})).toEqual(least as unknown as Conversation)
   const nothing = ['instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'temperature', 'include', 'user']
   expect(read(Object.fromEntries(nothing.map((field) => [field, null])))).toEqual(least as unknown as Conversation)
-  // To show thoughts is not to ask for them.
+  // Asking for a summary does not ask for reasoning.
   expect(read({ reasoning: { summary: 'auto' } }).thinking).toBeUndefined()
   expect(read({ reasoning: { effort: 'low' } }).thinking).toEqual({ effort: 'low', isShown: false })
 })
@@ -262,7 +262,7 @@ describe('tools', () => {
     expect(() => allowing({ ...inB, namespace: 'c' })).toThrow("in the namespace 'c'")
     expect(() => chosen({ type: 'custom', name: 'f' })).toThrow("'f' is not among the tools of type 'custom'")
     expect(() => allowing({ type: 'function', name: 'patch' })).toThrow('not among the tools')
-    // Outside of all namespaces a name is whole.
+    // A bare name prefers the tool outside of all namespaces.
     const whole = read({ tools: [...tools, find], tool_choice: bare })
     expect(whole.toolChoice).toEqual({ name: 'find' })
     const search = { type: 'tool_search', execution: 'client' }

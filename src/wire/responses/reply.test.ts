@@ -196,7 +196,7 @@ describe('a stream', () => {
     expect(types.filter((type) => type.startsWith('output_item'))).toHaveLength(6)
     const places = written.filter(({ type }) => type.endsWith('arguments.delta')).map((event) => event['output_index'])
     expect(places).toEqual([0, 1, 0])
-    // What is whole is told before the next begins.
+    // A complete item is ended before the next one begins.
     expect(types.indexOf('output_item.done')).toBeLessThan(types.indexOf('output_text.delta'))
   })
 

@@ -28,7 +28,7 @@ const call = fc
     return { kind: 'tool-call', ...called, ...(google !== undefined && { signature: google }) }
   })
 
-/** Two of one kind that follow each other are one, in this protocol as in the vendors'. */
+/** Neighbouring blocks of one kind are merged, in this protocol as at the vendors. */
 const blocks = fc
   .array(fc.oneof(thought, said, refusal, call), { maxLength: 6 })
   .map((given) => given.filter(({ kind }, index) => kind === 'tool-call' || kind !== given[index - 1]?.kind))
@@ -62,7 +62,7 @@ test('without seals it is the same but for thoughts, and calls keep their signat
       const input = [{ role: 'user', content: 'Hi' }, ...outputOf(given, {}), { role: 'user', content: 'And?' }]
       const { turns } = responsesChat.readConversation(askOf({ input }))
       const kept = given.choices[0]?.blocks.filter(({ kind }) => !kind.startsWith('thinking')) ?? []
-      // What a thought stood between are two messages, and stay two texts.
+      // Texts with thinking between them are two messages, and stay two texts.
       const apart = kept.map((block, index) => {
         return block.kind === 'text' && kept[index - 1]?.kind === 'text' ? { ...block, isApart: true } : block
       })
@@ -71,7 +71,7 @@ test('without seals it is the same but for thoughts, and calls keep their signat
   )
 })
 
-/** A reply as the events of its making, in small pieces. */
+/** A reply as stream events, in small pieces. */
 function eventsOf({ choices, usage: used }: Reply): ReplyEvent[] {
   const events: ReplyEvent[] = [{ kind: 'reply-start' }]
   const choice = 0

@@ -20,7 +20,7 @@ import { seal } from './sealed.ts'
 import { askOf, name, target, thinker } from './testing.ts'
 import { writeAsk } from './write-ask.ts'
 
-/** What the protocol has a place for: its own thoughts, words and pictures. Texts that belong together become one. */
+/** What this protocol can express of a conversation: its vendor's own thinking, and system texts joined into one. */
 function sayable({ turns, system, ...rest }: Conversation): Conversation {
   const { tools, toolChoice, parallelTools, outputTokensMax } = rest
   return {
@@ -67,7 +67,7 @@ test('a conversation written for the vendor and read as a client’s is the same
   )
 })
 
-/** A client gets thoughts as we seal them, and the vendor as it encrypted them. */
+/** A client gets thinking as we seal it; the vendor gets it as it encrypted it. */
 function asSealed(body: JsonObject): JsonObject {
   const items = body['input'] as JsonObject[]
   return {
@@ -83,7 +83,7 @@ function asSealed(body: JsonObject): JsonObject {
 
 const keeping = { include: ['reasoning.encrypted_content'], reasoning: { summary: 'auto' } }
 
-/** As the protocol tells it: thoughts carry what was sealed for a client, and nothing is cited but pages. */
+/** What this protocol can express of a reply: thinking without signatures, and text without citations. */
 function tellable({ choices, usage }: Reply): Reply {
   const { input = 0, cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, output = 0, reasoning = 0 } = usage ?? {}
   const [choice] = choices
@@ -101,7 +101,7 @@ function tellable({ choices, usage }: Reply): Reply {
   return { choices: [{ blocks: oneText(blocks), finish: ends }], usage: counted }
 }
 
-/** Messages of their own are one text elsewhere, with a gap between them. */
+/** Separate messages are one text elsewhere, with a gap between them. */
 function oneText(blocks: readonly AssistantBlock[]): AssistantBlock[] {
   const first = blocks.findIndex(({ kind }) => kind === 'text')
   return blocks.map((block, index) => {
@@ -109,7 +109,7 @@ function oneText(blocks: readonly AssistantBlock[]): AssistantBlock[] {
   })
 }
 
-/** Without what only carries a seal, and without what the seal holds. */
+/** The reply without the items that only carry a seal, and without the seals' content. */
 function unsealed({ choices, usage }: Reply): Reply {
   const [choice] = choices
   const blocks = (choice?.blocks ?? []).flatMap((block): AssistantBlock[] => {
