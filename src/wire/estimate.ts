@@ -1,7 +1,7 @@
 import { isGiven, isObject, type Json } from '../base/json.ts'
 import { countWords } from '../capabilities/count-words.ts'
 
-/** About what an image of usual size takes; this room never sees an image's real size. */
+/** About what an image of usual size takes; its real size is not known here. */
 export const imageTokens = 1_500
 
 const everythingIsRead: ReadonlySet<string> = new Set()

@@ -8,7 +8,7 @@ const backgrounds = ['auto', 'transparent', 'opaque'] as const
 const outputFormats = ['png', 'jpeg', 'webp'] as const
 const deliveries = ['url', 'b64_json'] as const
 
-/** The usual limit of clients. */
+/** Standard clients ask for at most ten. */
 const imagesMax = 10
 
 /** A field's description on the reference pages. */
