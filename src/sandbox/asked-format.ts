@@ -1,6 +1,9 @@
 import type { TextAsk } from './compose-text.ts'
 
-/** Who has no field for the form of an answer says it in words, with a schema on the next line; a model does as it is told. */
+/**
+ * Where a protocol has no field for the format of an answer, the caller asks for it in the instructions, with a schema
+ * on the next line. The simulated model obeys.
+ */
 export function formatAskedIn(instructions: string): TextAsk['format'] {
   const schema = /\bJSON of this schema and nothing else\b.*\n(\{.*\})/i.exec(instructions)?.[1]
   if (schema !== undefined) return formatBy(schema)

@@ -1,6 +1,6 @@
 const usual = '/v1'
 
-/** The vendors whose official SDK has another base address than the usual, under the vendor's own prefix. */
+/** The vendors whose official SDK uses a base address other than `/v1`, under the vendor's own prefix. */
 const bases: Readonly<Record<string, string>> = {
   anthropic: '',
   dashscope: '',

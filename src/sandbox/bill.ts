@@ -2,7 +2,10 @@ import type { Journal } from './memory/journal.ts'
 import type { SandboxModel, SandboxPrices, VideoRates } from './model.ts'
 import { createRing } from './ring.ts'
 
-/** What the vendor counted. What was read from or written to the cache is not part of `input` here; `reasoning` is part of `output`. */
+/**
+ * What the vendor counted. `input` excludes the tokens read from or written to the cache; `output` includes
+ * `reasoning`.
+ */
 export type Units = {
   input: number
   cachedInput: number
@@ -11,7 +14,7 @@ export type Units = {
   output: number
   reasoning: number
   webSearches?: number
-  /** Tokens of pictures and sound are not part of `input` and `output`. */
+  /** Tokens of images and audio are not part of `input` and `output`. */
   imageInput?: number
   audioInput?: number
   imageOutput?: number
@@ -21,14 +24,14 @@ export type Units = {
   images?: { readonly count: number; readonly size?: string; readonly quality?: string }
 }
 
-/** One video: seconds as billed, brought ones included; tokens where the vendor counts those. */
+/** One video. `seconds` is as billed and includes input video; `tokens` is set where the vendor bills by tokens. */
 export type VideoUnits = {
   readonly seconds: number
   readonly tokens?: number
   readonly resolution: string
   readonly sound: boolean
   readonly hasInputVideo?: boolean
-  /** Made when there is room, for half the price. */
+  /** Made when the vendor has spare capacity, at half the price. */
   readonly isFlex?: boolean
 }
 
@@ -51,13 +54,15 @@ export type Bill = {
   clear(): void
 }
 
-// About 150 bytes each: a long load test stays within a few hundred megabytes.
+// At about 150 bytes a line, a long load test stays within a few hundred megabytes.
 const linesMax = 1_000_000
 
-/** Where a bill is kept, and what stood on it when that was read. */
+/** The journal that keeps the bill, and the lines already in it when it was read. */
 type KeptBill = { readonly journal?: Journal | undefined; readonly lines?: readonly BillLine[] }
 
-/** The vendor's own account of what it charges. Adding must be cheap, so costs are worked out when the bill is read. */
+/**
+ * The vendor's own account of what it charges. Adding must be cheap, so costs are computed only when the bill is read.
+ */
 export function createBill({ journal, lines = [] }: KeptBill = {}): Bill {
   const entries = createRing<BillEntry | BillLine>(linesMax)
   for (const line of lines) entries.push(line)
@@ -84,7 +89,7 @@ function lineOf(entry: BillEntry | BillLine): BillLine {
   return { ...line, cost: prices ? formatPico(costInPico(prices, line.units)) : '0' }
 }
 
-/** Writes the line of an answered call. A usage reported below zero is billed as nothing. */
+/** Writes the line of an answered call. Usage reported as negative is billed as zero. */
 export function answeredEntry(ref: string | null, model: SandboxModel, status: number, units: Units): BillEntry {
   const billed = { ...units, output: Math.max(0, units.output), reasoning: Math.max(0, units.reasoning) }
   return { ref, model: model.model, status, units: billed, prices: model.prices }
@@ -127,7 +132,7 @@ function pricePerImage({ perImage = {} }: SandboxPrices, { images }: Units): big
 
 function videoCost(prices: SandboxPrices, video: VideoUnits | undefined): bigint {
   if (!video) return 0n
-  // It is sold in these lengths alone; a film of another would be on this bill for nothing, and be seen.
+  // Videos are sold in these lengths alone. One of another length costs nothing on this bill, so a test notices it.
   if (prices.perVideo) return prices.perVideo[`${video.resolution}/${video.seconds}s`] ?? 0n
   const tokenRates = (video.hasInputVideo && prices.videoTokenWithInput) || prices.videoToken
   const cost =
@@ -142,7 +147,7 @@ function videoRate(rates: VideoRates = {}, { resolution, sound }: VideoUnits): b
   return sound ? rate.sound : rate.silent
 }
 
-/** Pico-dollars as decimal dollars, rounded once, half up, to the nano. None of the gateway's arithmetic is used here. */
+/** Pico-dollars as decimal dollars, rounded once, half up, to the nano. Shares no arithmetic with the gateway. */
 function formatPico(pico: bigint): string {
   const digits = ((pico + 500n) / 1000n).toString().padStart(10, '0')
   const fraction = digits.slice(-9).replace(/0+$/, '')

@@ -4,7 +4,7 @@ import { createRing } from './ring.ts'
 export type ReceivedCall = { vendor: string; path: string; ref: string | null; headers: Headers; text: string }
 
 export type Calls = {
-  /** How many there have been since the last clearing, whether they are still kept or not. */
+  /** How many calls came in since the last clearing, including those no longer kept. */
   readonly count: number
   add(call: ReceivedCall): void
   list(): unknown[]
@@ -14,7 +14,7 @@ export type Calls = {
 const callsMax = 1_000
 const textCharactersMax = 64 * 1024 * 1024
 
-/** The last calls. Recording keeps references only; headers and bodies are read when somebody asks. */
+/** The latest calls. Recording keeps references only; headers and bodies are read when the list is requested. */
 export function createCalls(): Calls {
   const kept = createRing<ReceivedCall>(callsMax)
   let characters = 0
@@ -26,7 +26,7 @@ export function createCalls(): Calls {
     add(call) {
       count++
       characters += call.text.length - (kept.push(call)?.text.length ?? 0)
-      // A thousand bodies full of images would fill the memory; the newest is always kept.
+      // A thousand bodies full of images would fill the memory. The newest call is always kept.
       while (characters > textCharactersMax && kept.size > 1) characters -= kept.shift()?.text.length ?? 0
     },
     list: () => kept.values().map(describe),
@@ -38,7 +38,7 @@ export function createCalls(): Calls {
   }
 }
 
-/** `body` is the parsed JSON (the text where it is none); in `text` the digits that JSON would round stay visible. */
+/** `body` is the parsed JSON, or the text if it is not JSON. `text` keeps the digits that JSON parsing would round. */
 function describe({ vendor, path, ref, headers, text }: ReceivedCall): unknown {
   const authorization = headers.get('authorization')
   return { vendor, path, ref, authorization, headers: Object.fromEntries(headers), body: parsedOr(text), text }

@@ -5,7 +5,7 @@ import type { Steering } from './steering.ts'
 
 type Charged = { readonly model: SandboxModel; readonly steering: Steering }
 
-/** Writes the line of a call that was answered, wholly or in part. */
+/** Adds a bill line for a call that was answered completely or in part. */
 export function charge(
   call: Pick<Call, 'ref'>,
   world: Pick<World, 'bill'>,
@@ -13,7 +13,8 @@ export function charge(
   status: number,
   units: Units,
 ): void {
-  // A call that was hung up on before its first token, or asked to be free, does not cost the price per request either.
+  // A call whose client hung up before the first token, or one steered to be free, does not pay the price per request
+  // either.
   const isFree = units === noUnits || steering.has('zero')
   const entry = answeredEntry(call.ref, model, status, units)
   world.bill.add(isFree ? { ref: entry.ref, model: entry.model, status, units } : entry)

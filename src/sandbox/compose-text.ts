@@ -5,7 +5,7 @@ import { hashText, seeded } from './seeded.ts'
 import type { Steering } from './steering.ts'
 import { splitTokens } from './tokens.ts'
 
-/** What decides the words of an answer, whatever the protocol. */
+/** What determines the words of an answer in every protocol. */
 export type TextAsk = {
   readonly seed: number
   readonly steering: Steering
@@ -18,14 +18,14 @@ export type TextAsk = {
 
 type Content = { readonly content: readonly string[]; readonly finish: 'stop' | 'length'; readonly stoppedBy?: string }
 
-/** Thinking aloud of exactly so many tokens. */
+/** Reasoning text of exactly `tokens` tokens. */
 export function composeThoughts({ seed }: TextAsk, index: number, tokens: number): readonly string[] {
   if (tokens === 0) return []
   const random = seeded(hashText(`thoughts ${index}`, seed))
   return splitTokens(writeProse({ random, quoted: '', wordsMin: tokens, unicode: false }), tokens)
 }
 
-/** The answer token by token: what was asked for, up to the cap or the first stop sequence. */
+/** The answer token by token, ending at the cap or before the first stop sequence. */
 export function composeContent(ask: TextAsk, index: number, cap: number): Content {
   const natural = naturalTokens(ask, index, cap)
   const isCapped = natural.length > cap
@@ -39,12 +39,12 @@ export function composeContent(ask: TextAsk, index: number, cap: number): Conten
   return { content, finish: isCapped ? 'length' : 'stop' }
 }
 
-/** What the model would say without a cap; one token beyond the cap is enough to know that it was cut. */
+/** What the model would say without a cap. One token beyond the cap is enough to know that the answer was cut. */
 function naturalTokens(ask: TextAsk, index: number, cap: number): readonly string[] {
   const { steering, format } = ask
   const random = seeded(hashText(`choice ${index}`, ask.seed))
   if (format.type === 'schema') return splitTokens(JSON.stringify(schemaInstance(format.schema, random)), cap + 1)
-  // One of the schema's words, without the quotes.
+  // One of the schema's values, without JSON's quotes.
   if (format.type === 'enum') return splitTokens(String(schemaInstance(format.schema, random)), cap + 1)
   const exact = steering.number('tokens')
   const wanted = exact === undefined ? ask.wordsMin : Math.min(exact, cap + 1)
@@ -53,14 +53,14 @@ function naturalTokens(ask: TextAsk, index: number, cap: number): readonly strin
   if (format.type === 'object') return splitTokens(JSON.stringify({ answer: prose, sandbox: true }), cap + 1)
   const tokens = splitTokens(prose, Math.min(exact ?? Infinity, cap + 1))
   const big = steering.number('big')
-  // One repeated character is one token of the simulator's tokenizer, however long the run.
+  // To the simulator's tokenizer a run of one repeated character is one token, whatever its length.
   return big === undefined ? tokens : ['='.repeat(big), ...tokens]
 }
 
 type Counted = { readonly steering: Steering; readonly promptTokens: number }
 type Made = { readonly outputTokens: number; readonly reasoningTokens: number }
 
-/** What is reported and billed for these answers once they are complete. */
+/** The usage that is reported and billed once these answers are complete. */
 export function countUnits(ask: Counted, answers: readonly Made[], cachedTokens: number): Units {
   if (ask.steering.has('zero')) return { input: 0, cachedInput: 0, output: 0, reasoning: 0 }
   const cachedInput = Math.min(cachedTokens, ask.promptTokens)

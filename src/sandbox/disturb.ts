@@ -4,10 +4,10 @@ import type { Steering } from './steering.ts'
 const framesBeforeError = 3
 const framesBeforeMalformed = 2
 
-/** What the protocol writes in the place of an event. */
+/** The text a protocol sends instead of an event. */
 type Disturbances = { error: () => string; malformed: () => string }
 
-/** The stream as it is, or ended, broken or spoilt where the steering asks for it. */
+/** The stream unchanged, or ended, cut or spoilt as the steering asks. */
 export function disturb(
   regular: Generator<Frame, void>,
   steering: Steering,

@@ -1,4 +1,4 @@
-/** What each effort thinks, in tokens: enough to tell one from another, small enough for short tests. */
+/** Reasoning tokens per effort: different enough to tell efforts apart, few enough for short tests. */
 export const tokensByEffort: Readonly<Record<string, number>> = {
   none: 0,
   minimal: 8,

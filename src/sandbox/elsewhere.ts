@@ -4,7 +4,10 @@ import type { Sandbox } from './sandbox.ts'
 
 const answerMsMax = 5_000
 
-/** Simulators that run somewhere else and sell what they were started with. Whoever starts them also stops them. */
+/**
+ * Simulators that run in another process and sell what that process was started with. This node neither starts nor
+ * stops them.
+ */
 export function sandboxAt(url: string, complain: (cause: unknown) => void): Omit<Sandbox, 'port'> {
   return {
     url,
@@ -19,7 +22,7 @@ export function notThere(url: string): string {
   return `no simulators answer at SANDBOX_URL (${url}): start them with npx turnpike sandbox`
 }
 
-/** Rejects where nobody answers, or something else does: a gateway, say. */
+/** Rejects if nothing answers at the address, or if what answers is not a simulator (a gateway, for example). */
 export async function knock(url: string): Promise<void> {
   const response = await fetch(`${url}/__calls?count`, { signal: AbortSignal.timeout(answerMsMax) })
   const answer: unknown = response.ok ? await response.json() : undefined

@@ -3,9 +3,9 @@ import { noUnits, type Units } from './bill.ts'
 import type { Steering } from './steering.ts'
 import { tick } from './wait.ts'
 
-/** One step of a stream: the text of an event, or the death of the connection, and what it adds to the bill. */
+/** One step of a stream: an event's text or a broken connection, and what the step adds to the bill. */
 export type Frame = {
-  /** `end` is where a complete answer is charged; `content` is what `sandbox:cut` and the like count. */
+  /** A complete answer is charged at `end`; `sandbox:cut` and similar words count `content` frames. */
   readonly kind: 'framing' | 'content' | 'end' | 'cut'
   readonly text: string
   readonly output: number
@@ -20,22 +20,24 @@ export function free(kind: Frame['kind'], text: string): Frame {
 type StreamEnd = { status: 200 | 499; units: Units }
 
 type StreamParts = {
-  /** Made as they are pulled: an answer that is hung up on is never finished. */
+  /** Produced as they are pulled, so an answer whose client hangs up is never finished. */
   frames: Iterator<Frame, void>
   encode: (frame: Frame) => Uint8Array
   steering: Steering
-  /** What the complete answer costs. */
+  /** The usage of the complete answer. */
   units: Units
   signal: AbortSignal
-  /** Told exactly once, before the client can see the end: complete, broken off, or hung up on. */
+  /**
+   * Called exactly once, before the client can see the end, whether the stream completed, was cut or was hung up on.
+   */
   settle: (end: StreamEnd) => void
 }
 
-// Pulls that never wait starve the event loop: nothing is flushed and no hang-up is noticed until the answer is over.
+// Pulls that never wait starve the event loop: no byte is flushed and no hang-up is noticed until the answer is over.
 // Measured on Bun 1.4: a tick every 16 events costs a 40-event stream 26 µs, one after every event 320 µs.
 const eventsPerTick = 16
 
-/** The events as bytes, made only as fast as the client reads them. */
+/** The events as bytes, produced only as fast as the client reads them. */
 export function streamBody(parts: StreamParts): ReadableStream<Uint8Array> {
   const { frames, encode, steering, units, signal, settle } = parts
   const paceMs = steering.number('pace') ?? 0
@@ -49,7 +51,7 @@ export function streamBody(parts: StreamParts): ReadableStream<Uint8Array> {
     signal.removeEventListener('abort', hangUp)
     settle({ status, units })
   }
-  /** Before the first event nothing was generated; after it the prompt counts, and every token sent. */
+  /** Before the first event nothing was generated; after it the prompt is billed, and every token sent. */
   function unitsSoFar(): Units {
     if (progress.events === 0 || steering.has('zero')) return noUnits
     return { ...units, output: progress.output, reasoning: progress.reasoning }
@@ -92,7 +94,7 @@ export function streamBody(parts: StreamParts): ReadableStream<Uint8Array> {
   })
 }
 
-/** Writes of exactly so many bytes, wherever they cut through events and characters. */
+/** Writes of exactly `bytes` bytes, which cut through events and characters. */
 function dripper(take: () => Frame | undefined, encode: (frame: Frame) => Uint8Array, bytes: number) {
   let pending: Uint8Array = new Uint8Array()
   let ending: 'none' | 'close' | 'cut' = 'none'
@@ -111,11 +113,12 @@ function dripper(take: () => Frame | undefined, encode: (frame: Frame) => Uint8A
   }
 }
 
-// Measured on Bun 1.4: without a turn of the loop the bytes before the end are never sent, and its `fetch` drops bytes
-// that arrive together with the end, in 20 of 300 calls. A moment between the two makes what was received certain.
+// Measured on Bun 1.4: without a turn of the loop the bytes before the end are never sent, and Bun's `fetch` drops
+// bytes that arrive together with the end, in 20 of 300 calls. A pause between the two makes sure that the bytes
+// arrive.
 const lastMomentMs = 20
 
-/** Kills the connection. Bun prints an error that has a reason, so this one has none. */
+/** Kills the connection. Bun prints any error that carries a reason, so none is given. */
 export async function breakOff(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
   await new Promise((resolve) => {
     setTimeout(resolve, lastMomentMs)
@@ -131,7 +134,7 @@ export function eventEncoder(steering: Steering, lineEnd = '\n'): (frame: Frame)
   return (frame) => encoder.encode(`: ping\r\ndata:${frame.text}\r\n\r\n`)
 }
 
-/** Every event has its type for a name; without one some vendors' own clients do not see it. */
+/** Names every event after its type, because some vendors' own clients ignore events without a name. */
 export function namedEventEncoder(steering: Steering): (frame: Frame) => Uint8Array {
   const encoder = new TextEncoder()
   const isNamed = !steering.has('no-events')
@@ -143,7 +146,7 @@ export function namedEventEncoder(steering: Steering): (frame: Frame) => Uint8Ar
 
 const typeAt = '{"type":"'.length
 
-/** All events here begin with their type. */
+/** Reads the type from the start of the text, where every event here has it. */
 function typeOf(text: string): string {
   return text.slice(typeAt, text.indexOf('"', typeAt))
 }

@@ -2,19 +2,19 @@ import { pause } from '../base/pause.ts'
 import { emptyAnswer, gzipBomb, htmlPage } from './odd-answers.ts'
 import type { Steering } from './steering.ts'
 
-/** How a protocol words the failures it is asked for. */
+/** How a protocol words the failures that steering asks for. */
 export type Refusals = {
   forCode(code: string): Error
   forStatus(status: number): Error
-  /** A refused key, repeated in the message. */
+  /** A refusal of the key that repeats the key in its message. */
   leak(): Error
   /** The body of an error that comes with status 200. */
   body200(): unknown
 }
 
 /**
- * The answers that are no answers: refusals are thrown, pages and other oddities returned, and undefined means that
- * nothing of the kind was asked for. None of them costs anything.
+ * The failures that steering asks for: refusals are thrown, HTML pages and other odd answers are returned, and
+ * undefined means that no failure was requested. None of them costs anything.
  */
 export async function faultFor(steering: Steering, refusals: Refusals): Promise<Response | undefined> {
   const code = steering.text('fail')
@@ -28,7 +28,7 @@ export async function faultFor(steering: Steering, refusals: Refusals): Promise<
   return steering.has('gzip') ? gzipBomb() : undefined
 }
 
-/** The same after the delay that was asked for. A caller who has left by then gets no answer, and pays for none. */
+/** `faultFor` after the requested delay. A caller that has hung up by then gets no answer and is not charged. */
 export async function faultAfterDelay(
   { signal }: Request,
   steering: Steering,

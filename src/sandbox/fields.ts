@@ -1,11 +1,11 @@
-/** A JSON object whose fields nobody has vouched for. */
+/** A JSON object whose fields have not been checked. */
 export type Fields = Readonly<Record<string, unknown>>
 
 export function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The object that a text holds; undefined where it is no JSON or something else. */
+/** The object in a JSON text; undefined if the text is not JSON or holds something else. */
 export function parseFields(text: string): Fields | undefined {
   try {
     const parsed: unknown = JSON.parse(text)
@@ -15,7 +15,7 @@ export function parseFields(text: string): Fields | undefined {
   }
 }
 
-/** The vendor takes an explicit null as absent almost everywhere. */
+/** Vendors treat an explicit null as absent almost everywhere. */
 export function isGiven(value: unknown): boolean {
   return value !== undefined && value !== null
 }
@@ -32,7 +32,7 @@ export function textIn(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** What was given, inside of a sentence about it. Not by its own `toString`, which may be anything. */
+/** A given value for use within an error message. Does not call the value's own `toString`, which may be anything. */
 export function shown(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'None')
 }

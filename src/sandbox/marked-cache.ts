@@ -1,24 +1,24 @@
-/** The end of a block of the prompt, with the lifetime asked for where the request marks it to be cached. */
+/** The end of a block of the prompt. `lifetime` is set where the request marks the block to be cached. */
 export type Mark = { readonly tokens: number; readonly fingerprint: number; readonly lifetime?: Lifetime }
 
 export type Lifetime = '5m' | '1h'
 
 export type CacheUse = { readonly read: number; readonly write5m: number; readonly write1h: number }
 
-/** The cache of vendors that remember a prompt only where the request marks it: at most so far back, for so long. */
+/** The prompt cache of vendors that cache only what the request marks, for the lifetime it asks for. */
 export type MarkedCache = {
-  /** What the prompt reads and writes. Remembers the marks for the next call. */
+  /** What the prompt reads from and writes to the cache. Remembers the marks for the next call. */
   use(owner: string, marks: readonly Mark[]): CacheUse
 }
 
 const tokensMin = 1_024
-// From a mark the vendor looks for an older one this many blocks back.
+// The vendor searches at most this many blocks before a mark for an older entry.
 const blocksBack = 20
 const entriesMax = 200_000
 const lifetimesMs: Readonly<Record<Lifetime, number>> = { '5m': 300_000, '1h': 3_600_000 }
 
 export function createMarkedCache(now: () => number = Date.now): MarkedCache {
-  // Insertion order is age: the oldest entry goes first when the memory is full.
+  // Insertion order is age: the oldest entry is dropped first when the cache is full.
   const entries = new Map<string, { until: number; lifetime: Lifetime }>()
 
   function isKept(name: string): boolean {
@@ -40,10 +40,11 @@ export function createMarkedCache(now: () => number = Date.now): MarkedCache {
         const found = reach.findLast((mark) => mark.tokens >= tokensMin && isKept(nameOf(mark)))
         if (found && found.tokens > (hit?.tokens ?? 0)) hit = found
       }
-      // Reading is a use, and every use begins the entry's life anew.
+      // Reading an entry restarts its lifetime.
       if (hit) keep(nameOf(hit), entries.get(nameOf(hit))?.lifetime ?? '5m')
       const read = hit?.tokens ?? 0
-      // Lifetimes only get shorter along the prompt: first what is kept an hour, then the rest up to the last mark.
+      // Lifetimes only get shorter along the prompt: the part kept for an hour comes first, then the rest up to the
+      // last mark.
       let hourEnd = read
       let end = read
       for (const at of wanted) {

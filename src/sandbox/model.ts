@@ -1,17 +1,19 @@
-/** A model as the simulated vendor sells it: plain facts, given by whoever starts the sandbox. */
+/** A model as the simulated vendor sells it. The caller of `startSandbox` gives these facts as plain data. */
 export type SandboxModel = {
   vendor: string
-  /** The vendor's own spelling of the id: what arrives in `model`. */
+  /** The vendor's own spelling of the id, which arrives in `model`. */
   model: string
   /** What it is sold for: chat, embeddings, images, edits, speech, video. Absent: chat. */
   capabilities?: readonly string[]
-  /** Thinks before it answers. At OpenAI that also means refusing temperature, max_tokens, stop and the like. */
+  /**
+   * Reasons before it answers. At OpenAI such a model also refuses temperature, max_tokens, stop and similar fields.
+   */
   reasoning: boolean
   /** The `reasoning_effort` values it takes; any other is the vendor's 400. */
   efforts: readonly string[]
   /** Anthropic: the `thinking.type` values it takes. Absent: all of them. */
   thinkingTypes?: readonly string[]
-  /** Anthropic: false where the model refuses to go on from an assistant message at the end. */
+  /** Anthropic: false where the model refuses to continue from an assistant message at the end. */
   prefill?: boolean
   contextTokens: number
   outputTokensMax: number
@@ -22,30 +24,32 @@ export function isSoldFor({ capabilities = ['chat'] }: SandboxModel, ...wanted: 
   return wanted.some((capability) => capabilities.includes(capability))
 }
 
-/** Integer pico-dollars per unit: what the vendor charges. Without a cached price, cached input costs as input. */
+/** What the vendor charges, in integer pico-dollars per unit. Without a cached price, cached input costs as input. */
 export type SandboxPrices = TokenPrices & {
   /** Once per answered request. */
   request?: bigint
-  /** Once per search that the vendor itself makes. */
+  /** Once per web search that the vendor itself makes. */
   webSearch?: bigint
-  /** Per character spoken, as the vendor counts them. */
+  /** Per spoken character, as the vendor counts characters. */
   character?: bigint
-  /** Per picture: by `size/quality`, by `size`, or `default`. */
+  /** Per image: by `size/quality`, by `size`, or `default`. */
   perImage?: Readonly<Record<string, bigint>>
-  /** Per second of video, and per token where the vendor counts those. */
+  /** Per second of video. `videoToken` is per token, where the vendor bills by tokens. */
   videoSecond?: VideoRates
-  /** Per film, where the vendor sells those as a whole: by resolution and length, such as `768p/6s`. */
+  /** Per video, where the vendor sells whole videos: by resolution and length, such as `768p/6s`. */
   perVideo?: Readonly<Record<string, bigint>>
   videoToken?: VideoRates
-  /** Where the request brings video of its own. Absent: no other price. */
+  /** Where the request brings an input video. Absent: `videoToken` applies. */
   videoTokenWithInput?: VideoRates
-  /** The whole request costs the tier with the highest threshold that its input, cached part included, exceeds. */
+  /**
+   * The whole request is priced by the tier with the highest threshold that its input, cached part included, exceeds.
+   */
   tiers?: readonly (TokenPrices & { aboveInputTokens: number })[]
 }
 
 /**
- * Writing to the prompt cache costs as input where it has no price, for an hour as for five minutes; so do tokens of
- * pictures and sound as those of text.
+ * Without a price of its own, writing to the prompt cache costs as input, for an hour as for five minutes, and tokens
+ * of images and audio cost as text tokens.
  */
 type TokenPrices = {
   input: bigint
@@ -53,7 +57,7 @@ type TokenPrices = {
   cacheWrite5m?: bigint
   cacheWrite1h?: bigint
   output: bigint
-  /** All of the output, where the model thought. */
+  /** Applies to the whole output if the model reasoned. */
   thinkingOutput?: bigint
   imageInput?: bigint
   audioInput?: bigint
@@ -61,5 +65,5 @@ type TokenPrices = {
   audioOutput?: bigint
 }
 
-/** By resolution in small letters, such as `720p` (Kling: by mode), or `default`; with and without sound where that differs. */
+/** By lower-case resolution such as `720p` (Kling: by mode), or `default`. Split by sound where the price differs. */
 export type VideoRates = Readonly<Record<string, bigint | { readonly sound: bigint; readonly silent: bigint }>>

@@ -1,13 +1,13 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 
-/** What a proxy in front of a vendor says: no JSON at all. */
+/** What a proxy in front of a vendor answers: HTML instead of JSON. */
 export function htmlPage(status: number, headers: Record<string, string> = {}): Response {
   const page = `<!DOCTYPE html>\n<html><head><title>${status}</title></head><body><h1>${status}</h1><hr>edge</body></html>\n`
   return new Response(page, { status, headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
 }
 
-/** A status that carries no answer; a redirect leads where no gateway should follow with a key in its hand. */
+/** A bare status without a body. A redirect points to an address that a gateway must not follow with its credential. */
 export function emptyAnswer(status: number): Response {
   const headers: Record<string, string> = status >= 300 ? { location: 'http://127.0.0.1:9/elsewhere' } : {}
   return new Response(null, { status, headers })
@@ -22,7 +22,7 @@ export async function gzipBomb(): Promise<Response> {
   return new Response(await bomb, { headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } })
 }
 
-/** Headers no client of a gateway should get to see. */
+/** Headers that a gateway must not pass on to its client. */
 export function oddHeaders(headers: Headers): void {
   headers.append('set-cookie', '__cf_bm=secret; path=/; HttpOnly; Secure')
   headers.append('set-cookie', '_cfuvid=secret; path=/; HttpOnly; Secure')

@@ -7,13 +7,13 @@ type PlainParts = {
   headers: Headers
   steering: Steering
   signal: AbortSignal
-  /** Where in the text an endless answer goes on and on: inside a string. */
+  /** The position in the text, inside a string, at which an endless answer continues for ever. */
   openAt: number
-  /** Told exactly once. An endless answer is never complete: hanging up on it, 499, costs nothing. */
+  /** Called exactly once. An endless answer never completes, so hanging up on it (499) costs nothing. */
   settle: (status: 200 | 499) => void
 }
 
-/** A body sent in one piece, unless the steering wants it to end badly or not at all. */
+/** Sends a body in one piece, unless steering asks for a broken or endless one. */
 export function plainAnswer({ text, headers, steering, signal, openAt, settle }: PlainParts): Response {
   if (steering.has('endless')) {
     return new Response(

@@ -5,7 +5,7 @@ import { blockTokens, type Prompt } from './prompt.ts'
  * the same prompt_cache_key or none) is read back in blocks of 128.
  */
 export type PromptCache = {
-  /** How many leading tokens were seen before. Remembers the prompt for the next call. */
+  /** How many leading tokens are in the cache. Remembers the prompt for the next call. */
   read(owner: string, prompt: Prompt): number
 }
 
@@ -13,7 +13,7 @@ const blocksMin = 1_024 / blockTokens
 const prefixesMax = 200_000
 
 export function createPromptCache(): PromptCache {
-  // Insertion order is age: the oldest prefix goes first when the memory is full.
+  // Insertion order is age: the oldest prefix is dropped first when the cache is full.
   const seen = new Set<string>()
   return {
     read(owner, { blocks }) {

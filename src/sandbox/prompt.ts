@@ -1,12 +1,12 @@
 import { tokenEnd } from './tokens.ts'
 
-/** The running count and fingerprint of a prompt; a new one per request, fed with its texts in order. */
+/** The running token count and fingerprint of a prompt. Each request creates one and feeds it its texts in order. */
 export type Prompt = {
   tokens: number
-  /** Two independent hashes of all that was fed: the seed of the answer, and together the name of a cached prefix. */
+  /** Two independent hashes of everything fed. `hash` seeds the answer, and both together name a cached prefix. */
   hash: number
   secondHash: number
-  /** The fingerprint after every 128 tokens, for the prompt cache. */
+  /** The fingerprint after every 128 tokens, used by the prompt cache. */
   readonly blocks: number[]
 }
 
@@ -35,7 +35,10 @@ export function feedText(prompt: Prompt, text: string): void {
   prompt.secondHash = secondHash
 }
 
-/** Counts what has no text: a message's frame, an image. `label` tells one from another in the fingerprint. */
+/**
+ * Counts what has no text, such as a message's frame or an image. `label` enters the fingerprint to tell such items
+ * apart.
+ */
 export function feedFixed(prompt: Prompt, label: string, tokens: number): void {
   for (let index = 0; index < label.length; index += 1) {
     prompt.hash = Math.imul(prompt.hash ^ label.charCodeAt(index), 0x01000193)
@@ -47,12 +50,12 @@ export function feedFixed(prompt: Prompt, label: string, tokens: number): void {
   }
 }
 
-/** The name of all that was fed so far. */
+/** The fingerprint of everything fed so far. */
 export function fingerprintOf({ hash, secondHash }: Prompt): number {
   return fingerprint(hash, secondHash)
 }
 
-/** 53 bits of the two hashes: what a number holds exactly. */
+/** Combines 53 bits of the two hashes, the most that a number holds exactly. */
 function fingerprint(hash: number, secondHash: number): number {
   return (hash >>> 0) * 2 ** 21 + (secondHash >>> 11)
 }

@@ -17,7 +17,7 @@ const words = [
   'songs', 'travel', 'far', 'beyond', 'hills', 'to', 'meet', 'morning', 'again',
 ] as const
 
-/** Marks of their own, pairs, joiners, flags: what breaks when a text is cut in the wrong place. */
+/** Combining marks, surrogate pairs, joiners and flags, which break when a text is cut in the wrong place. */
 const unicodeWords = ['naïve', 'e\u0301te\u0301', '你好世界', '日本語', '🚀', '👩‍👩‍👧', '🇪🇺', 'Ω≈ç', 'नमस्ते', 'ก็'] as const
 
 export type ProseOptions = {
@@ -27,7 +27,7 @@ export type ProseOptions = {
   unicode: boolean
 }
 
-/** A friendly text of whole sentences that quotes what was asked and has at least so many generated words. */
+/** A friendly text of whole sentences that quotes the user and has at least `wordsMin` generated words. */
 export function writeProse({ random, quoted, wordsMin, unicode }: ProseOptions): string {
   let text = quoted === '' ? 'Hello, traveller.' : `${pick(random, openings)} "${quoted}".`
   for (let count = 0; count < wordsMin;) {

@@ -4,7 +4,7 @@ import type { MarkedCache } from './marked-cache.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import type { Videos } from './video/tasks.ts'
 
-/** What every simulated vendor shares: its models, its bill and its memory. */
+/** What all simulated vendors share. */
 export type World = {
   /** By vendor, then by the vendor's own model id. */
   readonly models: ReadonlyMap<string, ReadonlyMap<string, SandboxModel>>
@@ -14,7 +14,7 @@ export type World = {
   readonly videos: Videos
 }
 
-/** One call whose body has been read whole. */
+/** One call whose body has been read completely. */
 export type Call = {
   readonly vendor: string
   readonly path: string
@@ -26,7 +26,7 @@ export type Call = {
 
 export type Route = {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'DELETE'
-  /** The whole path; one that ends in `/*` also takes whatever follows. */
+  /** The whole path. One that ends in `/*` matches every path below it. */
   readonly path: string
   answer(call: Call): Response | Promise<Response>
 }

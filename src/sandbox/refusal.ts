@@ -1,4 +1,4 @@
-/** A refusal as a vendor words it: a status, and a sentence. */
+/** A refusal as a vendor words it: a status and a sentence. */
 export class Refusal extends Error {
   readonly status: number
 
@@ -8,7 +8,7 @@ export class Refusal extends Error {
   }
 }
 
-/** One that has a word or a number of the vendor's own beside the status. */
+/** A refusal that also carries the vendor's own code, a word or a number. */
 export class CodedRefusal<Code extends string | number = string> extends Refusal {
   readonly code: Code
 
@@ -18,20 +18,20 @@ export class CodedRefusal<Code extends string | number = string> extends Refusal
   }
 }
 
-/** A vendor's list of them, by what it calls them. */
+/** A vendor's refusals by their code. */
 export type RefusalRows = Readonly<Record<string, readonly [status: number, message: string]>>
 
 type RefusalList<Code> = {
   readonly rows: RefusalRows
-  /** What a status is usually called. */
+  /** The usual code of each status. */
   readonly usual: Readonly<Record<number, string>>
-  /** What all others are called: of those the caller is to blame for, and of those the vendor is. */
+  /** The code of every other status: `callers` below 500, `vendors` from 500 on. */
   readonly callers: string
   readonly vendors: string
   readonly codeOf: (name: string) => Code
 }
 
-/** What `sandbox:fail=CODE` and `sandbox:status=NUMBER` come to. */
+/** The refusals for `sandbox:fail=CODE` and `sandbox:status=NUMBER`. */
 export function refusalsIn<Code extends string | number>(list: RefusalList<Code>) {
   const { rows, usual, codeOf } = list
 

@@ -1,8 +1,8 @@
 /** The newest `capacity` items, oldest first. */
 export type Ring<T> = {
-  /** Keeps the item and gives back the one it pushed out. */
+  /** Adds the item and returns the one it pushed out. */
   push(item: T): T | undefined
-  /** Takes out the oldest. */
+  /** Removes and returns the oldest item. */
   shift(): T | undefined
   readonly size: number
   values(): T[]
@@ -10,8 +10,8 @@ export type Ring<T> = {
 }
 
 export function createRing<T>(capacity: number): Ring<T> {
-  // A plain array that grows, so that a quiet sandbox does not pay for a million empty slots; `first` is where the
-  // oldest item lies once slots are reused.
+  // A plain array that grows, so that a quiet sandbox does not pay for a million empty slots. `first` is the position
+  // of the oldest item once slots are reused.
   let slots: (T | undefined)[] = []
   let first = 0
   let size = 0

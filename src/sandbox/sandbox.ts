@@ -1,19 +1,19 @@
 /**
  * The vendor simulator: real HTTP, the vendors' own wire protocols, and a bill of its own. It shares no codec and no
- * arithmetic with the gateway, since a mistake shared would be a mistake hidden.
+ * arithmetic with the gateway, because a shared mistake would stay hidden.
  *
- * An answer is a function of the request alone: text, tool calls, ids and token counts are the same every time. Two
- * things vary: `created` comes from the clock, and a prompt of 1,024 tokens or more that the same key has sent to the
- * same model before is partly read from the prompt cache (Anthropic's: as far as the request marks it, for as long).
+ * An answer depends on the request alone: text, tool calls, ids and token counts are the same every time. Two things
+ * vary: `created` comes from the clock, and a prompt of 1,024 tokens or more that the same key sent to the same model
+ * before is partly read from the prompt cache (at Anthropic only the part that the request marks, for the lifetime asked).
  *
- * Words in the last user text, or in the system text, steer it:
+ * Steering words in the last user text or in the system text change its behaviour:
  *
  *   sandbox:fail=CODE       the vendor's error of that code        sandbox:status=N     that HTTP status
  *   sandbox:delay=MS        waits before the head                  sandbox:pace=MS      waits between chunks
  *   sandbox:cut=N           the connection dies after N chunks (a plain answer: mid body)
  *   sandbox:eof=N           a clean end after N chunks, no finish  sandbox:endless      never ends by itself
- *   sandbox:midstream-error an error event after 3 chunks          sandbox:malformed    one event is no JSON
- *   sandbox:tokens=N        so many tokens of content              sandbox:big=BYTES    one chunk of that size
+ *   sandbox:midstream-error an error event after 3 chunks          sandbox:malformed    one event is not JSON
+ *   sandbox:tokens=N        content of N tokens                    sandbox:big=BYTES    one chunk of that size
  *   sandbox:usage=N         reports and bills N output tokens      sandbox:zero         uses and costs nothing
  *   sandbox:nousage         billed but not reported                sandbox:inline-usage usage in the finish chunk
  *   sandbox:charge-then-fail=STATUS  bills the answer, then fails  sandbox:leak         a refused key, repeated
@@ -21,48 +21,48 @@
  *   sandbox:gzip            a small body that unpacks to 100 MB    sandbox:headers      cookies and 50 odd headers
  *   sandbox:drip=BYTES      writes of that size                    sandbox:crlf         CRLF, comments, no space
  *   sandbox:dated           a dated id as `model`                  sandbox:unicode      emoji, CJK, combining marks
- *   sandbox:tool=NAME       calls that tool                        sandbox:only=VENDOR  for that vendor, no other
+ *   sandbox:tool=NAME       calls that tool                        sandbox:only=VENDOR  steers that vendor alone
  *
- * Anthropic's protocol alone knows:
+ * Words of Anthropic's protocol alone:
  *
- *   sandbox:redacted        a thought that nobody may read         sandbox:refusal      stops with `refusal`
+ *   sandbox:redacted        a redacted thinking block              sandbox:refusal      stops with `refusal`
  *   sandbox:pause           stops with `pause_turn`                sandbox:no-events    a stream without `event:` lines
- *   sandbox:start-usage     usage in message_start alone           sandbox:double-start message_start comes twice
+ *   sandbox:start-usage     usage only in message_start            sandbox:double-start message_start comes twice
  *
- * OpenAI's responses know, beside `refusal`, which is one in words:
+ * Words of OpenAI's responses. There `refusal` is a refusal in words:
  *
- *   sandbox:finish=failed   an answer that failed; a stream does so after 3 chunks
+ *   sandbox:finish=failed   a failed answer; a stream fails after 3 chunks
  *   sandbox:finish=content_filter  incomplete, for that reason
  *
- * Google's protocol alone knows, beside `refusal`, which ends with SAFETY:
+ * Words of Google's protocol alone. There `refusal` ends with SAFETY:
  *
  *   sandbox:blocked         a blocked prompt, no candidates        sandbox:finish=NAME  ends with that finishReason
- *   sandbox:error-array     an error before events is an array
+ *   sandbox:error-array     an error before the first event is an array
  *
- * Pictures, speech and embeddings are steered by their prompt, text or inputs. There `usage=N` is N of what is sold:
- * tokens, characters or pictures; what is sent in pieces is charged whole once a piece has gone out; and they know:
+ * Images, speech and embeddings are steered by their prompt, text or inputs. There `usage=N` counts what is sold:
+ * tokens, characters or images. An answer sent in pieces is charged in full once its first piece is sent. Their words:
  *
- *   sandbox:expired         links whose time is over already       sandbox:fail-image=N the Nth of several fails
+ *   sandbox:expired         links that have already expired        sandbox:fail-image=N the Nth of several fails
  *
- * Videos are tasks: 50 ms in the queue, 150 ms in the making, then billed if they succeed, else not. There `fail=CODE`
- * fails the task, not its creation; whatever happens to the answer, a task that was made goes on and is billed, so also
- * with `delay`, `cut` and `charge-then-fail`. Video alone knows:
+ * Videos are tasks: 50 ms in the queue, 150 ms in the making, then billed if they succeed and otherwise free. There
+ * `fail=CODE` fails the task, not its creation. Once created, a task goes on and is billed whatever happens to the
+ * response, also with `delay`, `cut` and `charge-then-fail`. Words of video alone:
  *
- *   sandbox:queued=MS       waits so long in the queue             sandbox:slow=MS      runs so long
+ *   sandbox:queued=MS       waits that long in the queue           sandbox:slow=MS      runs that long
  *   sandbox:stuck           runs and never ends                    sandbox:expire       Ark: ends as `expired`
- *   sandbox:lost            made, but the connection is cut        sandbox:vanish       nobody knows the task; free
- *   sandbox:odd-state=WORD  that word as its state for a while      sandbox:seconds=N    really lasts so long
+ *   sandbox:lost            created, but the connection is cut     sandbox:vanish       unknown to every poll; free
+ *   sandbox:odd-state=WORD  that word as its state for a while     sandbox:seconds=N    really lasts that long
  *   sandbox:poll-status=N   that status to the first two polls     sandbox:no-video     succeeds without a link
- *   sandbox:no-callback     tells nobody                           sandbox:double-callback  tells everything twice
- *   sandbox:file-status=N   MiniMax: that status to the first two questions for its file
+ *   sandbox:no-callback     sends no callback                      sandbox:double-callback  sends every callback twice
+ *   sandbox:file-status=N   MiniMax: that status to the first two requests for its file
  *
  * For Veo `blocked` is a filtered video: done, without samples and without a charge. Sora gives no links: there `no-video`
- * and `expired` are films that are not to be had.
+ * and `expired` mean that the video cannot be downloaded.
  *
- * Given a folder, films, the bill and the port are kept there for a day, without anything that a customer said.
+ * Given a folder, videos, the bill and the port are kept there for a day, without anything that a customer wrote.
  *
- * Beside the vendors: `GET /__bill` (`?ref=` for one call), `GET /__calls` (`?count` for their
- * number alone), and DELETE on either to clear it.
+ * Control paths beside the vendors: `GET /__bill` (`?ref=` for one call), `GET /__calls` (`?count` for their number
+ * alone), and DELETE on either to clear it.
  */
 import { Later } from '../base/later.ts'
 import type { ListenOptions } from '../base/listen.ts'
@@ -73,27 +73,27 @@ import type { SandboxModel } from './model.ts'
 
 export type { SandboxModel } from './model.ts'
 
-/** What is sold, asked for when the simulators are made. */
+/** The models on sale. Called when the simulators are made. */
 export type SandboxModels = () => readonly SandboxModel[]
 
 export type SandboxOptions = {
   hostname?: string
   port: number
-  /** Where the port was chosen. */
+  /** The name of the setting that chose the port, for error messages. */
   setting?: string
   models: SandboxModels
-  /** Where films, the bill and the port outlive the process; without it nothing does. */
+  /** Keeps videos, the bill and the port across restarts. Without it nothing outlives the process. */
   memory?: { readonly folder: string; readonly complain: (cause: unknown) => void }
 }
 
 export type Sandbox = {
   readonly url: string
   readonly port: number
-  /** What the vendor's official SDK would call its base address. */
+  /** What the vendor's official SDK would use as its base address. */
   baseUrl(vendor: string): string
-  /** Loads the simulators before the first call has to wait for it. */
+  /** Loads the simulators now, so that the first call does not wait for it. */
   warmUp(): void
-  /** Sells other models from now on; the bill and the caches stay. */
+  /** Replaces the models on sale. The bill and the caches stay. */
   serve(models: SandboxModels): void
   stop(): Promise<void>
 }
@@ -101,7 +101,7 @@ export type Sandbox = {
 // Room for a request full of images.
 const bodyBytesMax = 256 * 1024 * 1024
 
-/** Opens the port at once. The simulators, a sixth of all there is to load, follow with the first call. */
+/** Opens the port at once. The simulators, a sixth of all code to load, are loaded by the first call. */
 export function startSandbox(options: SandboxOptions): Sandbox {
   const { hostname = '127.0.0.1', port, setting = 'SANDBOX_PORT', models, memory } = options
   let sold = models
@@ -118,15 +118,15 @@ export function startSandbox(options: SandboxOptions): Sandbox {
     port: listener.port,
     baseUrl: (vendor) => `${listener.url}/${vendor}${baseOf(vendor)}`,
     warmUp() {
-      simulators.get().catch(() => {}) // whoever calls next is told why
+      simulators.get().catch(() => {}) // the next call reports the reason
     },
     serve(models) {
       sold = models
       const told = simulators.ifMade().then((running) => running?.serve(models()))
-      told.catch(() => {}) // those made later sell these anyway
+      told.catch(() => {}) // simulators made later sell these models anyway
     },
     async stop() {
-      // What still streams may never end by itself.
+      // A stream that is still open may never end by itself.
       await listener.stop(true)
       const running = await simulators.ifMade()
       running?.stop()

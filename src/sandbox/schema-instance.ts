@@ -3,8 +3,8 @@ import { pick, type Seeded } from './seeded.ts'
 type Schema = Readonly<Record<string, unknown>>
 type Walk = { readonly root: Schema; readonly random: Seeded; readonly depth: number }
 
-// Past the first bound optional things are left out and the simplest branch is taken; past the second a schema that
-// demands itself for ever gets null.
+// Below the first depth optional properties are left out and the simplest branch is taken. Below the second a schema
+// that requires itself without end yields null.
 const depthSoft = 5
 const depthHard = 24
 
@@ -39,7 +39,7 @@ function instance(given: unknown, walk: Walk): unknown {
   }
 }
 
-/** Follows references, picks a branch of every anyOf or oneOf and merges it with what stands beside it. */
+/** Follows references, picks a branch of every anyOf or oneOf and merges it with the keywords beside it. */
 function settle(schema: Schema, walk: Walk): Schema | undefined {
   let merged = schema
   for (let steps = 0; steps < depthHard; steps += 1) {
@@ -83,7 +83,7 @@ function merge(left: Schema, right: Schema): Schema {
   return merged
 }
 
-/** Only references into the schema itself: `#`, `#/$defs/Name`, `#/definitions/Name`. */
+/** Resolves only references into the schema itself: `#`, `#/$defs/Name`, `#/definitions/Name`. */
 function resolve(root: Schema, ref: string): Schema {
   let found: unknown = root
   for (const step of ref.split('/').slice(1)) {
@@ -93,7 +93,7 @@ function resolve(root: Schema, ref: string): Schema {
   return asSchema(found)
 }
 
-/** Vendors look into no reference that leads nowhere, and fail for none. */
+/** Vendors do not fail on a reference that cannot be decoded or leads nowhere. */
 function decode(step: string): string {
   try {
     return decodeURIComponent(step)
@@ -134,7 +134,7 @@ function objectInstance(schema: Schema, walk: Walk): Record<string, unknown> {
   return result
 }
 
-/** A property named `__proto__` is a property like any other. */
+/** Defines a property named `__proto__` like any other instead of setting the prototype. */
 function setOwn(target: Record<string, unknown>, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true })
 }
@@ -149,7 +149,7 @@ function arrayInstance(schema: Schema, walk: Walk): unknown[] {
   const length = Math.min(itemsMax, most, Math.max(least, fixed.length, fixed.length > 0 ? 0 : natural))
   const items: unknown[] = []
   const seen = new Set<string>()
-  // Unique items may take a few tries; an enum too small for them ends the search.
+  // Unique items may take a few tries; the limit ends the search where an enum has too few values.
   for (let tries = 0; items.length < length && tries < length * 20; tries += 1) {
     const item = instance(fixed[items.length] ?? schema.items ?? {}, walk)
     const text = JSON.stringify(item)
@@ -163,7 +163,7 @@ function arrayInstance(schema: Schema, walk: Walk): unknown[] {
 function numberInstance(schema: Schema, random: Seeded, whole: boolean): number {
   const bound = (name: string): number | undefined => (typeof schema[name] === 'number' ? schema[name] : undefined)
   const step = bound('multipleOf') ?? (whole ? 1 : 0.5)
-  // An exclusive bound moves the range by one step, or by less where it is narrower than that.
+  // An exclusive bound moves the range by one step. Where the range is narrower than that, its middle is taken.
   const low = bound('exclusiveMinimum')
   const high = bound('exclusiveMaximum')
   let least = bound('minimum') ?? (low === undefined ? undefined : low + step)
@@ -175,7 +175,7 @@ function numberInstance(schema: Schema, random: Seeded, whole: boolean): number 
   const last = Math.floor(most / step)
   if (first > last) return least
   const value = (first + Math.floor(random() * Math.min(1_000, last - first + 1))) * step
-  // Steps such as 0.1 leave binary dust behind.
+  // Multiples of a step such as 0.1 carry binary rounding errors.
   return Number(value.toPrecision(12))
 }
 
@@ -195,7 +195,7 @@ const formats: Readonly<Record<string, string>> = {
 
 const plainWords = ['road', 'lamp', 'river', 'green', 'morning', 'Paris', 'stone', 'bread'] as const
 
-// Short, so that a pattern that backtracks without end still ends soon.
+// The words are short, so that even a pattern with catastrophic backtracking ends soon.
 const patternTries =
   'a A 1 road Road ROAD AB ABC 12 123 1234 12345 123456 ab12 AB-12 ABC-123 a_b a-b #00ff00 +15550100 555-0100 2026-01-02 03:04 1.5 a@b.co 1.2.3 /road'.split(
     ' ',
@@ -214,7 +214,7 @@ function stringInstance(schema: Schema, random: Seeded): string {
   return word.padEnd(least, `-${word}`).slice(0, Math.max(least, Math.min(most, Math.max(word.length, least))))
 }
 
-/** Patterns are met loosely: the first of some usual words that fits, if any. */
+/** Patterns are met loosely: by the first of some common words that matches, if any. */
 function matchingWord(pattern: string, least: number, most: number): string | undefined {
   try {
     const wanted = new RegExp(pattern, 'u')
@@ -224,7 +224,7 @@ function matchingWord(pattern: string, least: number, most: number): string | un
   }
 }
 
-/** Any JSON object is read as a schema, keyword by keyword; `true`, `false` and nonsense as one without keywords. */
+/** Reads any JSON object as a schema; `true`, `false` and anything else count as a schema without keywords. */
 function asSchema(value: unknown): Schema {
   return isSchema(value) ? value : {}
 }

@@ -1,4 +1,4 @@
-/** A stream of numbers in [0, 1) that depends on nothing but its seed (mulberry32). */
+/** A sequence of numbers in [0, 1) that depends only on its seed (mulberry32). */
 export type Seeded = () => number
 
 export function seeded(seed: number): Seeded {
@@ -11,7 +11,7 @@ export function seeded(seed: number): Seeded {
   }
 }
 
-/** FNV-1a over UTF-16 units, continued from `from`. */
+/** FNV-1a over UTF-16 units, continued from the hash `from`. */
 export function hashText(text: string, from = 0x811c9dc5): number {
   let hash = from
   for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
@@ -24,7 +24,7 @@ export function pick<T>(random: Seeded, items: readonly [T, ...T[]]): T {
 
 const idLetters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** An id as vendors write them, the same for the same seed. */
+/** An id in the vendors' style, the same for the same seed. */
 export function seededId(prefix: string, seed: number): string {
   const random = seeded(seed)
   let id = prefix

@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto'
 
-/** How long the vendors keep what they made. */
+/** How long vendors keep results. */
 export const linkSeconds = 24 * 60 * 60
 
-// No secret has to be kept here, and a fixed one makes the same link for the same file and moment.
+// The key need not be secret here, and a fixed one gives the same link for the same file and moment.
 const signer = 'sandbox-links'
 
-/** A link as object stores sign them: whoever has it may read the file without a key, until it expires. */
+/** A link as object stores sign it: anyone who has it may read the file without a key until it expires. */
 export function signLink(address: string, expiresAtSeconds: number): string {
   const url = new URL(address)
   url.searchParams.set('Expires', String(expiresAtSeconds))
@@ -15,7 +15,7 @@ export function signLink(address: string, expiresAtSeconds: number): string {
   return url.href
 }
 
-/** The store's refusal of a link that was changed or has expired, else undefined. */
+/** The object store's refusal of a link that was changed or has expired; undefined for a valid link. */
 export function refuseLink(link: string, nowMs: number): Response | undefined {
   const url = new URL(link)
   const expires = Number(url.searchParams.get('Expires'))
@@ -26,7 +26,7 @@ export function refuseLink(link: string, nowMs: number): Response | undefined {
   return nowMs >= expires * 1_000 ? refusal('AccessDenied', 'Request has expired.') : undefined
 }
 
-/** Over path and expiry, not the host: the simulator may be reached under several names. */
+/** Signs path and expiry but not the host, because the simulator may be reached under several names. */
 function signatureOf(url: URL): string {
   const signed = `${url.pathname}\n${url.searchParams.get('Expires') ?? ''}`
   return createHmac('sha1', signer).update(signed).digest('base64')

@@ -13,14 +13,14 @@ import { filmFamilies, mountsOf } from './vendors.ts'
 import { createCallbacks } from './video/callbacks.ts'
 import { createVideos } from './video/tasks.ts'
 
-/** Every vendor's simulator behind one address, with the bill and the memory they share. */
+/** All vendors' simulators behind one address, with the bill and the memory they share. */
 export type Simulators = {
   answer(request: Request, connection: Pick<Connection, 'holdOpen'>): Promise<Response>
   serve(models: readonly SandboxModel[]): void
   stop(): void
 }
 
-/** Where the simulators remember things, and the address they have. */
+/** The journal the simulators remember things in, and their own address. */
 export type Memory = { readonly journal: Journal; readonly origin: string }
 
 export function makeSimulators(models: readonly SandboxModel[], memory?: Memory): Simulators {
@@ -34,7 +34,7 @@ export function makeSimulators(models: readonly SandboxModel[], memory?: Memory)
     markedCache: createMarkedCache(),
     videos: createVideos({ clock: systemClock, timers: systemTimers, bill, callbacks: createCallbacks(), kept }),
   }
-  // What was begun before goes on now, and not when somebody asks for it.
+  // Videos begun before a restart continue now, and not only when they are first polled.
   for (const family of filmFamilies) world.videos.of(family)
   const calls = createCalls()
   let routes = createRoutes(world)
@@ -77,7 +77,7 @@ function byVendor(models: readonly SandboxModel[]): World['models'] {
 
 type Found = { vendor: string; route: Route }
 
-/** Whole paths are looked up; the few that take a tail are tried one after another. */
+/** Whole paths are looked up in a map; the few routes with an open end are tried one after another. */
 function createRoutes(world: World): { find(path: string, method: string): Found | undefined } {
   const exact = new Map<string, Found[]>()
   const open: (Found & { start: string })[] = []
@@ -90,7 +90,7 @@ function createRoutes(world: World): { find(path: string, method: string): Found
     }
   }
   function findOpen(path: string, method: string): Found | undefined {
-    // Google reads a model and calls it at addresses that begin alike.
+    // Google reads a model and calls it at paths that begin alike, so the method decides.
     return byMethod(
       open.filter(({ start }) => path.startsWith(start)),
       method,
@@ -103,13 +103,13 @@ function byMethod(fitting: readonly Found[], method: string): Found | undefined 
   return fitting.find(({ route }) => route.method === method) ?? fitting[0]
 }
 
-/** A form holds files, so its text is one character a byte; anything else is UTF-8. */
+/** Reads a form as Latin-1, one character per byte, because it holds files; anything else as UTF-8. */
 async function readText(request: Request): Promise<string> {
   if (!request.headers.get('content-type')?.startsWith('multipart/')) return request.text()
   return Buffer.from(await request.arrayBuffer()).toString('latin1')
 }
 
-/** The path of an absolute URL; parsing it whole costs more than answering some requests. */
+/** The path of an absolute URL. Parsing the whole URL costs more than answering some requests. */
 function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('//') + 2)
   const end = url.indexOf('?', start)

@@ -1,11 +1,11 @@
-/** The words in a prompt that make the simulator misbehave on purpose; see `sandbox.ts` for what each does. */
+/** The words in a prompt that make the simulator misbehave on purpose. `sandbox.ts` lists what each does. */
 export type Steering = {
   has(word: Switch): boolean
-  /** The value as it stands. */
+  /** The value as it was written. */
   text(word: Setting): string | undefined
-  /** The value as a whole number within the word's bounds; a value that is no number counts as absent. */
+  /** The value as a whole number, clamped to the word's bounds; undefined if it is not a number. */
   number(word: Setting): number | undefined
-  /** The words alone, from which the same can be read again. */
+  /** The steering words alone, from which the same steering can be read again. */
   words(): string
 }
 
@@ -41,7 +41,7 @@ type Switch =
   | 'no-callback'
   | 'double-callback'
 
-/** Bounds keep a stray prompt from tying the simulator up: ten minutes, a million tokens, 256 MB. */
+/** The bounds keep a stray prompt from tying up the simulator: ten minutes, a million tokens, 256 MB. */
 const settings = {
   fail: [0, 0],
   tool: [0, 0],
@@ -71,7 +71,7 @@ const pattern = /sandbox:([a-z0-9]+(?:-[a-z0-9]+)*)(?:=([\w.:-]*\w))?/g
 
 const unsteered: Steering = { has: () => false, text: () => undefined, number: () => undefined, words: () => '' }
 
-/** The words of the last text given win over those of earlier ones. */
+/** Where a word occurs more than once, the last occurrence wins. */
 export function readSteering(...texts: readonly string[]): Steering {
   if (!texts.some((text) => text.includes('sandbox:'))) return unsteered
   const found = new Map<string, string>()
@@ -94,7 +94,9 @@ export function withoutSteering(text: string): string {
   return text.includes('sandbox:') ? text.replaceAll(pattern, '') : text
 }
 
-/** What a vendor reads of a request: with `sandbox:only=VENDOR` in it, the words are for that one, and others see none. */
+/**
+ * The request's text as this vendor sees it. `sandbox:only=VENDOR` hides all steering words from every other vendor.
+ */
 export function readBy(vendor: string, text: string): string {
   if (!text.includes('sandbox:only=')) return text
   const [, addressed] = /sandbox:only=([\w-]+)/.exec(text) ?? []

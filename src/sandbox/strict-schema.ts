@@ -1,6 +1,6 @@
 import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown } from './fields.ts'
 
-/** What a schema of arguments, or of an answer, has to be before anything else. */
+/** Why the top level of a schema, of arguments or of an answer, is not an object. */
 export function whyNoObject({ type }: Fields): string | undefined {
   if (type === 'object') return undefined
   return `schema must be a JSON Schema of 'type: "object"', got 'type: "${isGiven(type) ? shown(type) : 'None'}"'.`
@@ -18,7 +18,7 @@ const notPermitted = [
   'patternProperties',
 ] as const
 
-/** Why OpenAI's strict mode does not take a schema: in it an object names everything it may have, and requires all of it. */
+/** Why OpenAI's strict mode refuses a schema. Every object must list all its properties and require each of them. */
 export function whyNotStrict(schema: Fields, at = ''): string | undefined {
   const where = `In context=(${at}), `
   const refused = notPermitted.find((name) => schema[name] !== undefined)

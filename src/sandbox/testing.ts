@@ -1,6 +1,6 @@
 import { type SandboxModel, startSandbox } from './sandbox.ts'
 
-/** Models for the tests, with prices easy to reckon by hand: 2 and 1 nano-dollars in, 10 out. */
+/** Test models with prices that are easy to compute by hand: 2 and 1 nano-dollars in, 10 out. */
 const prices = { input: 2_000n, cachedInput: 1_000n, output: 10_000n }
 const size = { contextTokens: 100_000, outputTokensMax: 4_096, prices }
 
@@ -36,7 +36,7 @@ export const testModels: readonly SandboxModel[] = [
 
 type Sent = { vendor?: string; key?: string; ref?: string; signal?: AbortSignal }
 
-/** A sandbox on a free port and the few calls the tests make of it. */
+/** A sandbox on a free port, and the few calls that the tests make to it. */
 export function openSandbox() {
   const sandbox = startSandbox({ port: 0, models: () => testModels })
 
@@ -53,7 +53,7 @@ export function openSandbox() {
   return {
     sandbox,
     post,
-    /** A user's text to a model, with whatever else the request holds. */
+    /** Sends a user's text to a model; `more` holds further fields of the request. */
     say: (text: string, more: object = {}, sent: Sent = {}): Promise<Response> =>
       post({ model: 'plain', messages: [{ role: 'user', content: text }], ...more }, sent),
     bill: async (): Promise<BillLine[]> => (await getJson<{ data: BillLine[] }>(`${sandbox.url}/__bill`)).data,
@@ -173,7 +173,7 @@ export function contentOf(chunks: readonly Chunk[], index = 0): string {
     .join('')
 }
 
-/** Asks again until the answer is there; every try is a request, so the loop turns meanwhile. */
+/** Asks again until there is an answer. Every try is a request, so the event loop turns in between. */
 export async function until<T>(ask: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
     const found = await ask()

@@ -1,8 +1,8 @@
 /**
- * The simulator's tokenizer. It reads from left to right and takes, with the space before it where there is one, up to
- * six ASCII letters or up to three digits; else a run of one repeated ASCII character; else one code point. Every token
+ * The simulator's tokenizer. From left to right it takes up to six ASCII letters or up to three digits, with the space
+ * before them if there is one; otherwise a run of one repeated ASCII character; otherwise one code point. Every token
  * holds at least one byte, so a text never has more tokens than UTF-8 bytes, and the first n tokens of a text are also
- * the tokens of the text they make.
+ * the tokens of the text they form.
  */
 export function tokenEnd(text: string, start: number): number {
   const length = text.length
@@ -43,7 +43,7 @@ function runEnd(text: string, start: number, limit: number, belongs: (code: numb
 function repeatEnd(text: string, start: number, code: number): number {
   let end = start + 1
   while (end < text.length && text.charCodeAt(end) === code) end += 1
-  // The last of several spaces belongs to the word that follows.
+  // The last of several spaces belongs to the word after it.
   const leavesLast = code === space && end - start > 1 && end < text.length
   return leavesLast && (isLetter(text.charCodeAt(end)) || isDigit(text.charCodeAt(end))) ? end - 1 : end
 }

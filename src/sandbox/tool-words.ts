@@ -1,17 +1,19 @@
 type Picking<T> = {
   readonly offered: readonly T[]
   readonly mode: 'none' | 'auto' | 'required' | 'forced'
-  /** A result that was just handed in is answered in words: otherwise no agent loop would ever end. */
+  /**
+   * The request ends with a tool's result. The model then answers in words, because otherwise no agent loop would end.
+   */
   readonly answersResult: boolean
   /** The last user text without its steering words. */
   readonly userText: string
   /** The NAME of `sandbox:tool=NAME`. */
   readonly steered: string | undefined
-  /** One call at a time. */
+  /** The model may make only one call at a time. */
   readonly isAlone: boolean
 }
 
-/** Which tools the model calls, in the order offered; none means that it answers in words. */
+/** The tools that the model calls, in the order offered. None means that it answers in words. */
 export function pickTools<T extends { readonly name: string }>(picking: Picking<T>): readonly T[] {
   const { offered, mode, answersResult, userText, steered, isAlone } = picking
   if (mode === 'none' || answersResult) return []
@@ -25,7 +27,7 @@ export function pickTools<T extends { readonly name: string }>(picking: Picking<
 
 const wordLettersMin = 4
 
-/** A tool fits when a word of its name, four letters or longer, stands in the text: "weather" for getWeather. */
+/** A tool matches when a word of its name with at least four letters occurs in the text: "weather" for getWeather. */
 export function matchingTools<T extends { readonly name: string }>(tools: readonly T[], text: string): readonly T[] {
   const spoken = new Set(wordsOf(text))
   return tools.filter((tool) => wordsOf(tool.name).some((word) => word.length >= wordLettersMin && spoken.has(word)))

@@ -43,7 +43,7 @@ const usual: Mounts = [
   ...mount('', resultsProtocol),
 ]
 
-/** The vendors that differ from the usual. A further protocol of a vendor is a further mount. */
+/** The vendors that differ from the usual mounts. Each further protocol of a vendor is a further mount. */
 const mounts: Readonly<Record<string, Mounts>> = {
   anthropic: mount('/v1', messagesProtocol),
   dashscope: [
@@ -71,12 +71,12 @@ const mounts: Readonly<Record<string, Mounts>> = {
   vidu: mount('/ent/v2', viduProtocol),
 }
 
-/** Where a vendor's protocols live under its prefix; `bases.ts` says what its SDK calls the base address. */
+/** Where a vendor's protocols are mounted under its prefix. `bases.ts` has the base address that its SDK uses. */
 export function mountsOf(vendor: string): Mounts {
   return mounts[vendor] ?? usual
 }
 
-/** Whoever makes films: their tasks outlive the process. */
+/** The vendors' video tasks, which outlive the process. */
 export const filmFamilies: readonly TaskFamily<unknown>[] = [
   wanTasks,
   seedanceTasks,

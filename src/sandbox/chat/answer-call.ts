@@ -12,16 +12,16 @@ import { refusalsFor } from './faults.ts'
 
 type Ask = { readonly model: SandboxModel; readonly steering: Steering; readonly prompt: Prompt }
 
-/** How one of OpenAI's two protocols is answered. */
+/** How one of OpenAI's two protocols, chat completions or responses, is answered. */
 type Way<A extends Ask, Composition extends { readonly units: Units }> = {
-  /** Of a model that does not speak. */
+  /** The refusal for a model that is not a chat model. */
   notServed(model: string): VendorError
   readAsk(body: Fields, text: string, model: SandboxModel): A
   compose(ask: A, cachedTokens: number): Composition
   answer(call: Call, world: World, ask: A, composition: Composition): Response
 }
 
-/** Answers one call for a model's words and writes its line on the bill, whatever becomes of it. */
+/** Answers one chat call and adds its line to the bill, however the call ends. */
 export async function answerCall<A extends Ask, C extends { readonly units: Units }>(
   call: Call,
   world: World,
@@ -48,13 +48,13 @@ export async function answerCall<A extends Ask, C extends { readonly units: Unit
     return way.answer(call, world, ask, composition)
   } catch (error) {
     if (!(error instanceof VendorError)) throw error
-    // A refusal after the vendor charged has its line already.
+    // A refusal after the charge already has its line on the bill.
     if (!(error instanceof ChargedError)) billNothing(error.status)
     return writeError(call.vendor, error, call.text)
   }
 }
 
-/** `sandbox:charge-then-fail=STATUS`: the answer was made and charged, but never arrives. */
+/** `sandbox:charge-then-fail=STATUS`: the answer is charged but never arrives. */
 class ChargedError extends VendorError {}
 
 function chargeThenFail(call: Call, world: World, ask: Ask, units: Units): void {
@@ -65,7 +65,7 @@ function chargeThenFail(call: Call, world: World, ask: Ask, units: Units): void 
   throw new ChargedError({ status, message, type, code })
 }
 
-/** `id`: of the answer, behind the word that says what it is. */
+/** `id` is the answer's id without its prefix. */
 export function answerHeaders({ steering }: Pick<Ask, 'steering'>, id: string, contentType: string): Headers {
   const headers = new Headers({
     'content-type': contentType,
@@ -78,7 +78,7 @@ export function answerHeaders({ steering }: Pick<Ask, 'steering'>, id: string, c
 
 export function readKey(request: Request): string {
   const { headers } = request
-  // Azure's key may have a header of its own.
+  // Azure also takes its key in a header of its own.
   const key = /^Bearer +(\S.*)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? headers.get('api-key') ?? undefined
   if (key === undefined) {
     const message =

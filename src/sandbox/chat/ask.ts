@@ -10,24 +10,24 @@ import { contentText, type Fields, fieldsIn, isGiven, itemsIn, textIn } from '..
 import { capsWordsAlone, reasoningTokensFor } from './reasoning.ts'
 import { asksForFunctions, chooseTools, type Tool } from './tools.ts'
 
-/** A checked request, reduced to what decides the answer. */
+/** A checked request, reduced to what determines the answer. */
 export type ChatAsk = TextAsk & {
   readonly model: SandboxModel
   readonly stream: boolean
   readonly includeUsage: boolean
-  /** Whether chunks are padded at random, so that nobody can tell words by their length. */
+  /** OpenAI pads chunks with random letters, so that an observer cannot infer words from the length of a chunk. */
   readonly isPadded: boolean
   readonly prompt: Prompt
   readonly promptTokens: number
   readonly choices: number
   readonly outputTokensMax: number
-  /** Whether that is of the words alone, and thoughts come beside them. */
+  /** Whether `outputTokensMax` caps the visible words alone, with reasoning tokens on top. */
   readonly capsWordsAlone: boolean
   readonly reasoningTokens: number
-  /** How many alternatives to each token; absent without `logprobs`. */
+  /** How many alternatives are given for each token; absent without `logprobs`. */
   readonly alternatives: number | undefined
   readonly tools: readonly Tool[]
-  /** Whether a call is told as `function_call`, since the request offered `functions`. */
+  /** Whether a call is written as `function_call`, because the request offered `functions`. */
   readonly isLegacy: boolean
 }
 
@@ -42,7 +42,8 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel): Ch
   const userText = withoutSteering(rawUserText)
   const prompt = createPrompt()
   const media = feedAsk(prompt, body, messages)
-  // Numbers such as 1e20 grow when written out again, and no prompt may have more tokens than its request has bytes.
+  // A number such as 1e20 grows when it is serialised again, but no prompt may have more tokens than its request has
+  // bytes.
   const promptTokens = Math.min(prompt.tokens, Buffer.byteLength(bodyText) + media * mediaTokens)
   const outputTokensMax = readOutputCap(body, model, promptTokens)
   const format = readFormat(body.response_format, messages)
@@ -81,7 +82,10 @@ function systemText(messages: readonly Fields[]): string {
   return text
 }
 
-/** Counts the prompt in the order the vendor caches it: tools, then messages. Returns how many media it holds. */
+/**
+ * Counts the prompt in the order in which the vendor caches it: tools, then messages. Returns how many media items it
+ * holds.
+ */
 function feedAsk(prompt: Prompt, { tools, functions }: Fields, messages: readonly Fields[]): number {
   let media = 0
   for (const offered of [tools, functions]) {
@@ -109,7 +113,9 @@ function feedCall(prompt: Prompt, { function: named, custom }: Fields): void {
   feedText(prompt, textIn(args) || textIn(input))
 }
 
-/** Tells images apart by their ends alone: hashing megabytes of base64 would slow every request that carries one. */
+/**
+ * Tells images apart by their length and both ends, because hashing megabytes of base64 would slow every such request.
+ */
 function mediaLabel(fields: Fields): string {
   const media = fieldsIn(fields.image_url ?? fields.input_audio ?? fields.file ?? fields.video_url)
   const source = textIn(media.url ?? media.data ?? media.file_data ?? media.file_id)
@@ -144,7 +150,7 @@ function readFormat(format: unknown, messages: readonly Fields[]): ChatAsk['form
   return { type: 'object' }
 }
 
-/** Generated words beyond the quote: together 20 to 60 tokens unless a verbosity was asked for. */
+/** Generated words beyond the quote: 20 to 60 tokens together, unless a verbosity is given. */
 function wordsFor(verbosity: unknown): number {
   if (verbosity === 'low') return 4
   return verbosity === 'high' ? 80 : 18

@@ -1,7 +1,7 @@
 import { badRequest } from './errors.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 
-/** The calls that a message of the assistant quotes, each whole. */
+/** The tool calls in an assistant message, each of which must be complete. */
 export function checkCalls(calls: unknown, at: string): void {
   if (!isGiven(calls)) return
   if (!Array.isArray(calls)) throw badRequest(`Invalid type for '${at}': expected an array.`, at, 'invalid_type')
@@ -23,7 +23,7 @@ function checkCall({ id, type, ...fields }: Fields, at: string): void {
   }
 }
 
-/** What each kind of part has to hold. Kinds that are not here were refused before, or are of another vendor. */
+/** Checks what each type of part has to hold. Types not listed here were refused before, or belong to other vendors. */
 export function checkParts(content: unknown, at: string): void {
   for (const [index, part] of itemsIn(content).entries()) checkPart(fieldsIn(part), `${at}[${index}]`)
 }

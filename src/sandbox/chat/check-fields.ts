@@ -7,7 +7,7 @@ import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown, textIn } from
 
 type Bounds = { whole: boolean; least: number; most: number }
 
-/** Ranges the vendor checks. */
+/** The ranges that the vendor checks. */
 const bounds = {
   n: { whole: true, least: 1, most: 128 },
   temperature: { whole: false, least: 0, most: 2 },
@@ -20,7 +20,7 @@ const bounds = {
   thinking_budget: { whole: true, least: 0, most: Infinity },
 } as const satisfies Record<string, Bounds>
 
-/** What a reasoning-class model of OpenAI refuses outright; `temperature` may be 1. */
+/** Fields that OpenAI's reasoning models refuse; `temperature` may only be 1. */
 const refusedByReasoning = [
   'top_p',
   'stop',
@@ -34,13 +34,13 @@ const refusedByReasoning = [
   'modalities',
 ] as const
 
-/** The vendor's rules on everything but `messages`, in about the order it finds fault. */
+/** The vendor's rules on all fields except `messages`, in roughly the order in which it reports them. */
 export function checkFields(body: Fields, model: SandboxModel): void {
   if (isGiven(body.stream_options) && body.stream !== true) {
     throw badRequest("The 'stream_options' parameter is only allowed when 'stream' is enabled.", 'stream_options')
   }
   for (const [name, limit] of Object.entries(bounds)) if (isGiven(body[name])) checkNumber(name, body[name], limit)
-  // Only OpenAI's reasoning models refuse these; the thinking models of other vendors keep them.
+  // Only OpenAI's reasoning models refuse these fields; those of other vendors accept them.
   if (model.reasoning && model.vendor === 'openai') checkReasoningClass(body)
   checkEffort(body.reasoning_effort, model)
   if (model.vendor === 'openai') checkToolsBesideEffort(body, model)
@@ -109,13 +109,15 @@ function checkEffort(effort: unknown, { vendor, efforts }: SandboxModel): void {
     const message = `Unsupported value: 'reasoning_effort' does not support '${shown(effort)}' with this model. Supported values are: ${quotedList(efforts)}.`
     throw badRequest(message, 'reasoning_effort', 'unsupported_value')
   }
-  // Others ignore what they do not know.
+  // Other vendors ignore fields they do not know.
   if (vendor !== 'openai') return
   const message = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
   throw badRequest(message, 'reasoning_effort', 'unsupported_parameter')
 }
 
-/** Newer models call functions here only while they do not think; the newest think unless they are told not to. */
+/**
+ * Since gpt-5.4 models call functions in chat completions only without reasoning. Since gpt-5.6 they reason by default.
+ */
 function checkToolsBesideEffort({ tools, reasoning_effort: effort }: Fields, { model }: SandboxModel): void {
   if (effort === 'none' || !itemsIn(tools).some((tool) => fieldsIn(tool).type === 'function')) return
   if (!isSince(model, 5, 6) && !(isGiven(effort) && isSince(model, 5, 4))) return
@@ -123,7 +125,7 @@ function checkToolsBesideEffort({ tools, reasoning_effort: effort }: Fields, { m
   throw badRequest(message, 'reasoning_effort')
 }
 
-/** Who takes the two names of the cap for a contradiction; others go by one of them. */
+/** The vendors that refuse a request with both names of the output cap. Others use one of the two. */
 const strictAboutCaps: ReadonlySet<string> = new Set(['openai', 'azure', 'ark'])
 
 function checkOneCap(body: Fields, { vendor }: SandboxModel): void {
@@ -159,8 +161,8 @@ function checkBias(bias: unknown): void {
 }
 
 /**
- * OpenAI refuses every name that it does not know. Here those of other protocols and vendors are refused, which a translation
- * may have left behind; what nobody knows is taken, so that it can be seen to arrive.
+ * Fields of other protocols and vendors, which a faulty translation may leave behind. OpenAI refuses every unknown
+ * field; the simulator takes those that no protocol has, so that tests can see them arrive.
  */
 const othersOwn = [
   'cache_control',

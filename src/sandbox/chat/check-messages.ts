@@ -15,8 +15,8 @@ const partTypes: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * The vendor's rules on `messages`: shapes, and that every tool call is answered before the talk goes on. OpenAI looks into
- * every part; others take some of them in several shapes.
+ * The vendor's rules on `messages`: their shapes, and that every tool call is answered before the conversation goes on.
+ * OpenAI checks every part; other vendors accept some parts in several shapes.
  */
 export function checkMessages(messages: unknown, { vendor }: Pick<SandboxModel, 'vendor'>): readonly Fields[] {
   const isParticular = vendor === 'openai'

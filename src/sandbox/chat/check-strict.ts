@@ -2,7 +2,7 @@ import { type Fields, fieldsIn, itemsIn, textIn } from '../fields.ts'
 import { whyNotStrict } from '../strict-schema.ts'
 import { badRequest } from './errors.ts'
 
-/** A schema that the answer is held to is one that strict mode takes. */
+/** A schema marked `strict` must be one that strict mode supports. */
 export function checkStrictSchemas({ tools, response_format: format }: Fields): void {
   for (const [index, tool] of itemsIn(tools).entries()) {
     const { name, strict, parameters } = fieldsIn(fieldsIn(tool).function)

@@ -10,7 +10,6 @@ import { VendorError } from './errors.ts'
 import { frames } from './frames.ts'
 import { writeCompletion } from './write.ts'
 
-/** Answers one chat call. */
 export function completeChat(call: Call, world: World): Promise<Response> {
   return answerCall(call, world, { notServed, readAsk, compose, answer })
 }

@@ -17,10 +17,10 @@ export type ToolCall = {
   readonly input: readonly string[]
 }
 
-/** One finished answer, token by token, before anything is written. */
+/** One finished answer, token by token, before it is written in any form. */
 export type Choice = {
   readonly index: number
-  /** The thinking where the vendor shows it; `reasoningTokens` counts it where it does not. */
+  /** The reasoning, where the vendor shows it. Where it does not, `reasoningTokens` still counts it. */
   readonly reasoning: readonly string[]
   readonly reasoningTokens: number
   readonly content: readonly string[]
@@ -35,11 +35,11 @@ export type Composition = {
   readonly created: number
   readonly model: string
   readonly choices: readonly Choice[]
-  /** What is reported and billed once the answer is complete. */
+  /** The usage that is reported and billed once the answer is complete. */
   readonly units: Units
 }
 
-/** Decides the whole answer. Nothing here depends on more than the ask, the cached tokens and the clock. */
+/** Decides the whole answer, which depends only on the ask, the cached tokens and the clock. */
 export function compose(ask: ChatAsk, cachedTokens: number): Composition {
   const choices = Array.from({ length: ask.choices }, (_, index) => composeChoice(ask, index))
   const { model } = ask.model
@@ -59,7 +59,7 @@ function composeChoice(ask: ChatAsk, index: number): Choice {
   const reasoningTokens = Math.min(ask.reasoningTokens, cap)
   const reasoning = showsReasoning(ask.model) ? composeThoughts(ask, index, reasoningTokens) : []
   const thought = { index, reasoning, reasoningTokens }
-  // The budget went into thinking: an empty answer that still costs.
+  // Reasoning used up the whole cap: the answer is empty but still costs.
   if (reasoningTokens > 0 && reasoningTokens === cap) {
     return { ...thought, content: [], calls: [], finish: 'length', outputTokens: cap }
   }
@@ -80,7 +80,7 @@ function composeCalls(ask: ChatAsk, index: number, cap: number): Calling {
   for (const [at, tool] of ask.tools.entries()) {
     const seed = hashText(`call ${index} ${at} ${tool.name}`, ask.seed)
     const nameTokens = splitTokens(tool.name).length
-    // As at the real vendor, a cap may end the answer inside the arguments.
+    // As with the real vendor, the cap may end the answer in the middle of the arguments.
     if (tokens + nameTokens > cap) return { calls, finish: 'length', tokens }
     const text =
       tool.kind === 'custom' ? shorten(ask.userText) : JSON.stringify(schemaInstance(tool.schema, seeded(seed)))

@@ -7,11 +7,11 @@ type ErrorFacts = {
   type?: string
   code?: string | null
   param?: string | null
-  /** The code was asked for by name (`sandbox:fail=CODE`): no vendor dialect renames it. */
+  /** The code was given by name (`sandbox:fail=CODE`), so no vendor's dialect renames it. */
   verbatim?: boolean
 }
 
-/** A refusal as the vendor words it. Thrown while a request is read, written in the vendor's dialect at the end. */
+/** A refusal as the vendor words it. Thrown while a request is read, and written in the vendor's dialect at the end. */
 export class VendorError extends Error {
   readonly status: number
   readonly type: string
@@ -33,7 +33,7 @@ export function badRequest(message: string, param: string | null, code: string |
   return new VendorError({ status: 400, message, param, code })
 }
 
-/** `'low', 'medium', and 'high'`: how the vendor lists what it takes. */
+/** Lists accepted values in the vendor's style: `'low', 'medium', and 'high'`. */
 export function quotedList(words: readonly string[]): string {
   const quoted = words.map((word) => `'${word}'`)
   return quoted.length < 2 ? quoted.join('') : `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
@@ -68,7 +68,7 @@ const refusedContent: Row = {
   message: 'Your request was rejected as a result of our safety system.',
 }
 
-/** Codes that `sandbox:fail=CODE` knows, with the status their vendor gives them. */
+/** The codes that `sandbox:fail=CODE` knows, with the status that the vendor gives them. */
 const byCode: Readonly<Record<string, Row>> = {
   invalid_api_key: { status: 401, message: 'Incorrect API key provided.' },
   insufficient_quota: {
@@ -130,13 +130,13 @@ export function errorForStatus(status: number): VendorError {
   }
 }
 
-/** What a proxy in front of the vendor says, not the vendor itself: no JSON at all. */
+/** Statuses that come from a proxy in front of the vendor, with an HTML page instead of JSON. */
 const edgeStatuses: ReadonlySet<number> = new Set([413, 502, 504, 520, 522, 524])
 
 export function writeError(vendor: string, error: VendorError, seed: string): Response {
   const requestId = seededId('req_', hashText(seed))
   const headers: Record<string, string> = { 'x-request-id': requestId }
-  // DashScope does not say when to come back.
+  // DashScope does not send `retry-after`.
   if (error.status === 429 && vendor !== 'dashscope') headers['retry-after'] = '1'
   if (edgeStatuses.has(error.status)) return htmlPage(error.status, headers)
   return Response.json(errorBody(vendor, error, requestId), { status: error.status, headers })

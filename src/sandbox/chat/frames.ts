@@ -7,7 +7,7 @@ import { seeded, seededId } from '../seeded.ts'
 import { showsReasoning } from './reasoning.ts'
 import { writeLogprobs, writeUsage } from './write.ts'
 
-/** The events of a stream in order, made as they are pulled. */
+/** The events of a stream in order, produced as they are pulled. */
 export function frames(ask: ChatAsk, composition: Composition): Generator<Frame, void> {
   const regular = regularFrames(ask, composition)
   return disturb(ask.isPadded ? padded(regular, ask.seed) : regular, ask.steering, {
@@ -18,7 +18,7 @@ export function frames(ask: ChatAsk, composition: Composition): Generator<Frame,
 
 const paddingMax = 16
 
-/** Every chunk with some letters in it that mean nothing; the last word is no chunk. */
+/** Adds meaningless letters of random length to every chunk. `[DONE]` is not a chunk and stays as it is. */
 function* padded(regular: Iterable<Frame>, seed: number): Generator<Frame, void> {
   const random = seeded(seed)
   const letters = seededId('', seed)
@@ -29,7 +29,7 @@ function* padded(regular: Iterable<Frame>, seed: number): Generator<Frame, void>
   }
 }
 
-/** Who tells the usage with the last words, whether or not it was asked for. */
+/** The vendors that report usage in the finish chunk whether or not the client asked for it. */
 const unasked: ReadonlySet<string> = new Set(['mistral', 'perplexity'])
 
 function* regularFrames(ask: ChatAsk, composition: Composition): Generator<Frame, void> {
@@ -52,7 +52,7 @@ function* regularFrames(ask: ChatAsk, composition: Composition): Generator<Frame
   for (const step of interleave(choices.map((choice) => choiceSteps(ask, choice)))) {
     const isEnd = step.kind === 'end' && (open -= 1) === 0
     const usageTail = isEnd && showsUsage && isInline ? `],"usage":${JSON.stringify(writeUsage(units))}}` : tail
-    // Only the end of the last choice is the end of what is billed.
+    // Billing ends only with the end of the last choice.
     const kind = step.kind === 'end' && !isEnd ? 'framing' : step.kind
     yield { kind, text: head + step.text + usageTail, output: step.output, reasoning: step.reasoning }
   }
@@ -60,7 +60,7 @@ function* regularFrames(ask: ChatAsk, composition: Composition): Generator<Frame
   yield free('framing', '[DONE]')
 }
 
-/** One step of each choice in turn, as a vendor that generates them side by side sends them. */
+/** One step of each choice in turn, in the order of a vendor that generates choices in parallel. */
 function* interleave(choices: readonly Generator<Frame, void>[]): Generator<Frame, void> {
   for (let running = [...choices]; running.length > 0;) {
     const left: Generator<Frame, void>[] = []
@@ -87,7 +87,7 @@ function* choiceSteps(ask: ChatAsk, choice: Choice): Generator<Frame, void> {
   for (const token of reasoning) {
     yield step('content', `{"content":null,"reasoning_content":${JSON.stringify(token)}}`, 1, 1)
   }
-  // Hidden thinking has no chunk of its own: it is charged with the first one that follows it.
+  // Hidden reasoning has no chunk of its own, so it is charged with the first chunk after it.
   let hidden = isShown ? 0 : reasoningTokens
   const contentEnd = isShown && reasoning.length > 0 ? ',"reasoning_content":null}' : '}'
   const rounds = ask.steering.has('endless') && content.length > 0 ? Infinity : 1
@@ -120,25 +120,25 @@ function roleDelta(isShown: boolean, isThinking: boolean, isCalling: boolean): s
 
 function withLogprobs(frame: Frame, token: string, alternatives: number): Frame {
   const written = JSON.stringify(writeLogprobs([token], alternatives))
-  // The delta before it may hold the same words, but only inside a string, where its quotes are escaped.
+  // The delta before it may contain the same text, but only inside a string, where its quotes are escaped.
   return { ...frame, text: frame.text.replace('"logprobs":null', () => `"logprobs":${written}`) }
 }
 
 type CallDeltas = Generator<{ delta: string; tokens: number }>
 
-/** A call in the words of `functions`: there is only one, so nothing has to say which it is. */
+/** A call in the older `functions` form. There is only one call, so no index is needed. */
 function* functionDeltas({ name, nameTokens, input }: ToolCall): CallDeltas {
   yield { delta: JSON.stringify({ function_call: { name, arguments: '' } }), tokens: nameTokens }
   for (const token of input) yield { delta: JSON.stringify({ function_call: { arguments: token } }), tokens: 1 }
 }
 
-/** A call's head with its id and name, then its arguments in fragments joined by `index` alone. */
+/** A call's head with its id and name, followed by fragments of its arguments that carry only `index`. */
 function* callDeltas(vendor: string, index: number, call: ToolCall): CallDeltas {
   const { id, kind, name, nameTokens, input } = call
   const field = kind === 'custom' ? 'input' : 'arguments'
   const first = { index, id, type: kind, [kind]: { name, [field]: '' } }
   yield { delta: `{"tool_calls":[${JSON.stringify(first)}]}`, tokens: nameTokens }
-  // DashScope repeats an empty id and the type, which an accumulator must not take for the call's id.
+  // DashScope repeats an empty id and the type, which an accumulator must not mistake for the call's id.
   const start = vendor === 'dashscope' ? `{"index":${index},"id":"","type":"${kind}",` : `{"index":${index},`
   for (const token of input) {
     yield { delta: `{"tool_calls":[${start}"${kind}":{"${field}":${JSON.stringify(token)}}}]}`, tokens: 1 }

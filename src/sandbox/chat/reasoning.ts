@@ -3,7 +3,7 @@ import type { SandboxModel } from '../model.ts'
 import { defaultEffort } from '../openai-efforts.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 
-/** Whether the thinking is shown as `reasoning_content`; OpenAI only counts it. */
+/** Whether the reasoning is shown as `reasoning_content`. OpenAI only counts it. */
 export function showsReasoning(model: SandboxModel): boolean {
   return model.vendor !== 'openai'
 }
@@ -15,25 +15,31 @@ export function reasoningTokensFor(body: Fields, model: SandboxModel): number {
   return typeof budget === 'number' ? Math.min(wanted, budget) : wanted
 }
 
-/** `reasoning` marks the models that refuse what OpenAI's do; others that think have efforts, or DashScope's switch. */
+/**
+ * `reasoning` marks models that refuse the fields OpenAI's reasoning models refuse. Other reasoning models have
+ * efforts, or DashScope's switch.
+ */
 function isThinker({ vendor, reasoning, efforts }: SandboxModel): boolean {
   return reasoning || efforts.length > 0 || vendor === 'dashscope'
 }
 
-/** The switches of the vendors that have one: DashScope's `enable_thinking`, `thinking: {type}` of Ark and others. */
+/** The vendors' switches for reasoning: DashScope's `enable_thinking`, and `thinking: {type}` of Ark and others. */
 function isThinking(
   { enable_thinking: enabled, thinking, reasoning_effort: effort }: Fields,
   model: SandboxModel,
 ): boolean {
   if (model.vendor === 'openai') return true
   if (model.vendor !== 'dashscope') return fieldsIn(thinking).type !== 'disabled'
-  // Always on for thinking models, off unless asked for the commercial hybrids, on for the open-weight ones.
+  // Always on for thinking models, off by default for the commercial hybrids, on for the open-weight ones.
   if (/thinking|qwq/.test(model.model)) return true
   if (typeof enabled === 'boolean') return enabled
   return typeof effort === 'string' || /^qwen3-\d/.test(model.model)
 }
 
-/** Ark bounds the words alone by `max_tokens`, and DashScope does so with most of its models; by the newer name, thoughts too. */
+/**
+ * Ark's `max_tokens`, and that of most DashScope models, caps the visible words alone; `max_completion_tokens` includes
+ * reasoning.
+ */
 export function capsWordsAlone({ max_completion_tokens: cap }: Fields, { vendor }: SandboxModel): boolean {
   return (vendor === 'ark' || vendor === 'dashscope') && !isGiven(cap)
 }

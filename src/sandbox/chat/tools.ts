@@ -13,7 +13,7 @@ type ToolAsk = {
   steered: string | undefined
 }
 
-/** Which tools the model calls, in the order offered; none means that it answers in words. */
+/** The tools that the model calls, in the order offered. None means that it answers in words. */
 export function chooseTools({ body, messages, userText, steered }: ToolAsk): readonly Tool[] {
   const isLegacy = asksForFunctions(body)
   const offered = isLegacy ? itemsIn(body.functions).map(readFunction) : itemsIn(body.tools).map(readTool)
@@ -21,7 +21,7 @@ export function chooseTools({ body, messages, userText, steered }: ToolAsk): rea
   const { candidates, mode } = isLegacy
     ? readFunctionChoice(body.function_call, offered)
     : readChoice(body.tool_choice, offered)
-  // Pictures may not stand in a result: clients send them behind it as the user's, some by the name of the tool.
+  // A tool's result cannot hold images. Clients send them after it in a user message, some under the tool's name.
   const lastRole = messages.findLast(({ role }) => role !== 'user')?.role
   return pickTools({
     offered: candidates,
@@ -33,7 +33,7 @@ export function chooseTools({ body, messages, userText, steered }: ToolAsk): rea
   })
 }
 
-/** In the words that tools took the place of: one call at a time, and it is answered in the same words. */
+/** Whether the request uses `functions`, the predecessor of `tools`: one call at a time, answered in the same form. */
 export function asksForFunctions({ tools, functions }: Fields): boolean {
   return itemsIn(tools).length === 0 && itemsIn(functions).length > 0
 }

@@ -4,7 +4,7 @@ import type { ChatAsk } from './ask.ts'
 import type { Choice, Composition, ToolCall } from './compose.ts'
 import { showsReasoning } from './reasoning.ts'
 
-/** The whole answer of a plain call as the vendor writes it. */
+/** The complete answer of a call without streaming, as the vendor writes it. */
 export function writeCompletion(ask: ChatAsk, composition: Composition): string {
   const { id, created, model, fingerprint, choices, units } = composition
   return JSON.stringify({
@@ -47,7 +47,7 @@ function writeFunctionCall({ name, input }: ToolCall): unknown {
   return { name, arguments: input.join('') }
 }
 
-/** `prompt_tokens` includes the cached ones and `completion_tokens` the thinking, as the vendor has it. */
+/** As at the vendor, `prompt_tokens` includes the cached tokens and `completion_tokens` the reasoning. */
 export function writeUsage({ input, cachedInput, output, reasoning }: Units): unknown {
   return {
     prompt_tokens: input + cachedInput,

@@ -12,7 +12,7 @@ import { toJsonSchema } from './schema.ts'
 import { generationOf, readThinking, type Thinking } from './thinking.ts'
 import { chooseTools, readTools, type Tool } from './tools.ts'
 
-/** A checked request, reduced to what decides the answer. */
+/** A checked request, reduced to what determines the answer. */
 export type GeminiAsk = TextAsk & {
   readonly model: SandboxModel
   readonly counted: CountedPrompt
@@ -20,10 +20,13 @@ export type GeminiAsk = TextAsk & {
   readonly candidates: number
   readonly outputTokensMax: number
   readonly thinking: Thinking
-  /** How many alternatives to each token; absent without `responseLogprobs`. */
+  /** How many alternatives are given for each token; absent without `responseLogprobs`. */
   readonly alternatives: number | undefined
   readonly tools: readonly Tool[]
-  /** Signs what it makes: from the third generation on always, before it with function calls that were thought about. */
+  /**
+   * Which parts carry a thought signature: from the third generation on all, before it only function calls after
+   * reasoning.
+   */
   readonly signs: 'all' | 'calls' | 'nothing'
 }
 
@@ -71,7 +74,7 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel, isS
   }
 }
 
-/** The words that steer stand in the last user text or in the system instruction. */
+/** Steering words are read from the last user text and the system instruction. */
 export function readTexts(body: Fields, contents: readonly Fields[]): { steering: Steering; userText: string } {
   const last = contents.findLast((content) => content.role !== 'model' && textOf(content) !== '')
   const rawText = textOf(last ?? {})

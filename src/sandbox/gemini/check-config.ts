@@ -18,7 +18,7 @@ const stopSequencesMax = 5
 const candidatesMax = 8
 const alternativesMax = 20
 
-/** The vendor's rules on `generationConfig`, but for the thinking. */
+/** The vendor's rules on `generationConfig`, except for thinking. */
 export function checkConfig(config: Fields, circumstances: Circumstances): void {
   for (const [name, [field, least, most]] of Object.entries(ranges)) {
     const given = config[name]

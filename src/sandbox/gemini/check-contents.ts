@@ -2,7 +2,7 @@ import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import { GoogleError, invalid, invalidField } from './errors.ts'
 import { isGenuine, type Signed } from './signatures.ts'
 
-/** The vendor's rules on `contents`: roles, parts, and that function calls are answered at once and as a whole. */
+/** The vendor's rules on `contents`: roles, parts, and that the next content answers all function calls. */
 export function checkContents(contents: readonly Fields[], insistsOnSignatures: boolean): void {
   if (contents.length === 0) throw invalidField('contents', 'contents is not specified')
   for (const [index, content] of contents.entries()) {
@@ -14,7 +14,7 @@ export function checkContents(contents: readonly Fields[], insistsOnSignatures: 
   checkSignatures(contents, insistsOnSignatures)
 }
 
-/** There is no system role: what the system says is text beside the contents. */
+/** The protocol has no system role: the system instruction is text in a field beside the contents. */
 export function checkSystemInstruction(instruction: unknown): void {
   if (!isGiven(instruction)) return
   checkParts(fieldsIn(instruction), 'system_instruction')
@@ -53,7 +53,7 @@ function checkParts(content: Fields, path: string): void {
   for (const [index, part] of parts.entries()) {
     const at = `${path}.parts[${index}]`
     const isEmptyText = part.text === '' && !isGiven(part.thoughtSignature)
-    // An empty text that carries a signature is how the vendor itself delivers one.
+    // The vendor itself delivers signatures on empty texts.
     if (isEmptyText || !dataFields.some((name) => isGiven(part[name]))) {
       throw invalidField(`${at}.data`, "required oneof field 'data' must have one initialized field")
     }
@@ -74,7 +74,7 @@ function checkBlob({ mimeType, data }: Fields, at: string): void {
   if (!mediaTypes.test(textIn(mimeType))) throw invalid(`Unsupported MIME type: ${textIn(mimeType)}`)
 }
 
-// Uploaded files and YouTube; an address anywhere else in the web is not fetched.
+// Uploaded files and YouTube. The vendor does not fetch any other web address.
 const fileAddresses =
   /^https:\/\/(generativelanguage\.googleapis\.com\/.*files\/|www\.youtube\.com\/|youtube\.com\/|youtu\.be\/)|^files\//
 
@@ -111,7 +111,9 @@ function unanswered(): GoogleError {
   )
 }
 
-/** The vendor's model only gets confused by a wrong name. Here it is refused, lest a gateway's mistake go unnoticed. */
+/**
+ * At the vendor a wrong name only confuses the model. The simulator refuses it, so that a gateway's mistake is noticed.
+ */
 function checkNames(calls: readonly Fields[], answers: readonly Fields[]): void {
   const open = calls.map(({ name }) => name)
   for (const { name } of answers) {
@@ -122,7 +124,9 @@ function checkNames(calls: readonly Fields[], answers: readonly Fields[]): void 
   }
 }
 
-/** A signature that is there must be genuine; where one is insisted on, each step of the running turn has to have one. */
+/**
+ * Every given signature must be genuine. Models that insist on signatures require one in each step of the current turn.
+ */
 function checkSignatures(contents: readonly Fields[], insists: boolean): void {
   const turnStart = contents.findLastIndex((content) => content.role !== 'model' && responsesOf(content).length === 0)
   for (const [index, content] of contents.entries()) {
@@ -131,7 +135,7 @@ function checkSignatures(contents: readonly Fields[], insists: boolean): void {
         throw invalid('Corrupted thought signature.')
       }
     }
-    // Of calls side by side only the first one is signed.
+    // Only the first of several parallel calls is signed.
     const first = partsOf(content).find(({ functionCall }) => isGiven(functionCall))
     if (!insists || index < turnStart || first === undefined || isGiven(first.thoughtSignature)) continue
     const name = textIn(fieldsIn(first.functionCall).name)

@@ -14,30 +14,30 @@ export type FunctionCall = {
   readonly tokens: number
 }
 
-/** One finished answer before anything is written. */
+/** One finished answer before it is written in any form. */
 export type Candidate = {
   readonly index: number
-  /** The thinking where it is shown; `reasoningTokens` counts it in any case. */
+  /** The reasoning, where it is shown. `reasoningTokens` counts it in any case. */
   readonly thoughts: readonly string[]
   readonly reasoningTokens: number
   readonly text: readonly string[]
   readonly textSignature: string | undefined
   readonly calls: readonly FunctionCall[]
   readonly finish: string
-  /** Everything generated: the thinking, what is delivered, and what is not, as a call that a cap cut short. */
+  /** All generated tokens: reasoning, what is delivered, and what is not, such as a call that the cap cut short. */
   readonly outputTokens: number
 }
 
 export type Composition = {
   readonly id: string
   readonly model: string
-  /** None when the prompt was blocked. */
+  /** Empty if the prompt was blocked. */
   readonly candidates: readonly Candidate[]
-  /** What is reported and billed once the answer is complete. */
+  /** The usage that is reported and billed once the answer is complete. */
   readonly units: Units
 }
 
-/** Decides the whole answer. Nothing here depends on more than the ask and the cached tokens. */
+/** Decides the whole answer, which depends only on the ask and the cached tokens. */
 export function compose(ask: GeminiAsk, cachedTokens: number): Composition {
   const { model } = ask.model
   const isBlocked = ask.steering.has('blocked')
@@ -50,13 +50,13 @@ export function compose(ask: GeminiAsk, cachedTokens: number): Composition {
   }
 }
 
-/** Sound has a price of its own. What was read from the cache is told as text, so sound is what was not. */
+/** Audio has its own price. Cached tokens are reported as text, so audio counts as not cached. */
 function withSoundApart(units: Units, { counted }: GeminiAsk): Units {
   const audioInput = Math.min(counted.media.get('AUDIO') ?? 0, units.input)
   return audioInput === 0 ? units : { ...units, input: units.input - audioInput, audioInput }
 }
 
-/** Ends that keep the answer back; what was generated until then still counts. */
+/** Whether this finish reason withholds the answer. What was generated until then still counts. */
 export function isWithheld(finish: string): boolean {
   return finish !== 'STOP' && finish !== 'MAX_TOKENS'
 }
@@ -69,7 +69,7 @@ function composeCandidate(ask: GeminiAsk, index: number): Candidate {
   const thoughts = ask.thinking.isShown ? composeThoughts(ask, index, reasoningTokens) : []
   const left = cap - reasoningTokens
   const thought = { index, thoughts, reasoningTokens, text: [], textSignature: undefined, calls: [] }
-  // The budget went into thinking: an empty answer that still costs.
+  // Reasoning used up the whole cap: the answer is empty but still costs.
   if (left === 0) return { ...thought, finish: 'MAX_TOKENS', outputTokens: cap }
 
   const steered = ask.steering.has('refusal') ? 'SAFETY' : ask.steering.text('finish')
@@ -92,7 +92,7 @@ function composeCandidate(ask: GeminiAsk, index: number): Candidate {
 
 type Calling = { calls: readonly FunctionCall[]; finish: string; tokens: number }
 
-/** A call arrives whole or not at all: one that the cap cuts short is lost, and its tokens with it. */
+/** A call arrives complete or not at all. One that the cap cuts short is lost, but its tokens are billed. */
 function composeCalls(ask: GeminiAsk, index: number, cap: number): Calling {
   const calls: FunctionCall[] = []
   let spent = 0
@@ -102,7 +102,7 @@ function composeCalls(ask: GeminiAsk, index: number, cap: number): Calling {
     const args = isFields(made) ? made : {}
     const tokens = splitTokens(name).length + splitTokens(JSON.stringify(args)).length
     if (spent + tokens > cap) return { calls, finish: 'MAX_TOKENS', tokens: cap }
-    // Of calls side by side the vendor signs the first alone.
+    // The vendor signs only the first of several parallel calls.
     const isSigned = at === 0 && ask.signs !== 'nothing'
     calls.push({ name, args, signature: isSigned ? sign({ kind: 'call', name, args }, seed) : undefined, tokens })
     spent += tokens

@@ -14,7 +14,7 @@ import { readMessage } from './proto.ts'
 import { countTokensRequest } from './shapes.ts'
 import { writeModalities } from './write.ts'
 
-/** Counts without answering. It is free, but stands on the bill, so that it can be seen to be. */
+/** Counts without answering. Counting is free but adds a line to the bill, so that tests can see that it is free. */
 export async function countTokens(call: Call, world: World, model: string): Promise<Response> {
   const addLine = (status: number): void => world.bill.add({ ref: call.ref, model, status, units: noUnits })
   try {

@@ -1,6 +1,6 @@
 import { htmlPage } from '../odd-answers.ts'
 
-/** The `@type` objects that make an error readable for a machine. */
+/** The typed (`@type`) objects that make an error machine-readable. */
 type Detail = Readonly<Record<string, unknown>>
 
 type ErrorFacts = { status: number; name?: string; message: string; details?: readonly Detail[] }
@@ -41,12 +41,12 @@ export function invalid(message: string): GoogleError {
   return new GoogleError({ status: 400, message })
 }
 
-/** A rule on one field, as the vendor's validator writes it. */
+/** An error about one field, in the wording of the vendor's validator. */
 export function invalidField(path: string, message: string): GoogleError {
   return invalid(`* GenerateContentRequest.${path}: ${message}\n`)
 }
 
-/** What the parser found, all of it at once. */
+/** All faults that the parser found, in one error. */
 export function invalidPayload(violations: readonly { field: string; description: string }[]): GoogleError {
   const message = violations.map(({ description }) => description).join('\n')
   const details = [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: violations }]
@@ -72,7 +72,7 @@ export function modelNotFound(model: string, method: string): GoogleError {
   return new GoogleError({ status: 404, message })
 }
 
-// A fraction, since a reader of whole seconds would fail on it.
+// A fraction, because clients that expect whole seconds would fail on it.
 const retryDelay = '1.2s'
 
 const exhausted: ErrorFacts = {
@@ -112,9 +112,9 @@ export function errorForStatus(status: number): GoogleError {
   return new GoogleError({ status, message: messages[status] ?? 'The request was refused.' })
 }
 
-/** Reasons that `sandbox:fail=CODE` knows beside the names of the gRPC codes. */
+/** The reasons that `sandbox:fail=CODE` knows, besides the names of the gRPC codes. */
 const byReason: Readonly<Record<string, ErrorFacts>> = {
-  // Credit used up: nothing but the message tells it from a rate limit.
+  // Credit is used up. Only the message distinguishes this from a rate limit.
   CREDITS_DEPLETED: {
     status: 429,
     message: 'Your prepayment credits are depleted. Please go to AI Studio to manage your project and billing.',
@@ -150,10 +150,10 @@ export function errorBody({ status, message, code, details }: GoogleError): unkn
   return { error: { code: status, message, status: code, ...(details.length > 0 && { details }) } }
 }
 
-/** What a proxy in front of the vendor says, not the vendor itself; a 504 is its own. */
+/** Statuses that come from a proxy in front of the vendor. A 504 is the vendor's own. */
 const edgeStatuses: ReadonlySet<number> = new Set([413, 502, 520, 522, 524])
 
-/** In an answer that would have been a JSON array the error is its only element. */
+/** Where the answer would have been a JSON array, the error is its only element. */
 export function writeError(error: GoogleError, asArray: boolean): Response {
   if (edgeStatuses.has(error.status)) return htmlPage(error.status)
   const body = errorBody(error)
@@ -165,7 +165,7 @@ export function writeError(error: GoogleError, asArray: boolean): Response {
 
 export const jsonType = 'application/json; charset=UTF-8'
 
-/** Google indents what it does not stream. */
+/** Google indents JSON that it does not stream. */
 export function writeJson(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`
 }

@@ -5,7 +5,7 @@ import { type Candidate, type Composition, isWithheld } from './compose.ts'
 import { errorBody, errorForStatus } from './errors.ts'
 import { writeBlock, writeCall, writeContent, writeFinish, writeLogprobs, writeUsage } from './write.ts'
 
-/** The responses of a stream in order, each a whole one that holds what is new. */
+/** The responses of a stream in order. Each is a complete response that holds only what is new. */
 export function frames(ask: GeminiAsk, composition: Composition): Generator<Frame, void> {
   return disturb(regularFrames(ask, composition), ask.steering, {
     error: () => JSON.stringify(errorBody(errorForStatus(500))),
@@ -13,7 +13,10 @@ export function frames(ask: GeminiAsk, composition: Composition): Generator<Fram
   })
 }
 
-/** The same as one JSON array, which is what a stream is without `alt=sse`. The comma comes before what follows. */
+/**
+ * The same stream as one JSON array, which the vendor sends without `alt=sse`. Each comma is sent with the element
+ * after it.
+ */
 export function* arrayFrames(ask: GeminiAsk, composition: Composition): Generator<Frame, void> {
   let start = '['
   let isWhole = false
@@ -22,11 +25,11 @@ export function* arrayFrames(ask: GeminiAsk, composition: Composition): Generato
     yield frame.kind === 'cut' ? frame : { ...frame, text: start + frame.text }
     start = '\n,\r\n'
   }
-  // A stream that broke off leaves its array open; an error is the last element of one.
+  // A stream that was cut leaves its array open; an error event closes it as the last element.
   if (isWhole || ask.steering.has('midstream-error')) yield free('framing', '\n]')
 }
 
-/** What an event holds, before it is written, and what it adds to the bill. */
+/** An event's content before it is written, and what it adds to the bill. */
 type Step = { kind: Frame['kind']; candidate: unknown; output: number; reasoning: number }
 
 function* regularFrames(ask: GeminiAsk, composition: Composition): Generator<Frame, void> {
@@ -42,7 +45,7 @@ function* regularFrames(ask: GeminiAsk, composition: Composition): Generator<Fra
   for (const step of candidateSteps(ask, candidate)) {
     output += step.output
     reasoning += step.reasoning
-    // Every event tells the usage so far; the last one tells what is billed.
+    // Every event reports the usage so far; the last one reports what is billed.
     const told = usage(step.kind === 'end' ? units : { ...units, output, reasoning })
     const text = `{"candidates":[${JSON.stringify(step.candidate)}]${told}${tail}`
     yield { kind: step.kind, text, output: step.output, reasoning: step.reasoning }
@@ -57,7 +60,7 @@ function usageWriter({ steering, counted }: GeminiAsk, { units }: Composition): 
 
 function* candidateSteps(ask: GeminiAsk, candidate: Candidate): Generator<Step, void> {
   const { index, thoughts, reasoningTokens, text, textSignature, calls, finish, outputTokens } = candidate
-  // Hidden thinking has no event of its own: it is charged with the first one that follows it.
+  // Hidden reasoning has no event of its own, so it is charged with the first event after it.
   let hidden = thoughts.length > 0 ? 0 : reasoningTokens
   const step = (part: unknown, tokens: number, more: object = {}): Step => {
     const made = {
@@ -79,7 +82,7 @@ function* candidateSteps(ask: GeminiAsk, candidate: Candidate): Generator<Step, 
   }
   for (const call of calls) yield step(writeCall(call), call.tokens)
   const delivered = text.length + calls.reduce((sum, call) => sum + call.tokens, 0)
-  // The signature of a text is known when the text is over: it comes on an empty one.
+  // A text's signature is known only when the text is over, so it comes on an empty text.
   const last = writeContent([{ text: '', thoughtSignature: textSignature }])
   yield {
     kind: 'end',

@@ -27,7 +27,9 @@ import { writeResponse } from './write.ts'
 /** `array` is a stream without `alt=sse`. */
 export type Delivery = 'plain' | 'events' | 'array'
 
-/** Answers one call of generateContent or streamGenerateContent and writes its line on the bill, whatever becomes of it. */
+/**
+ * Answers one call of generateContent or streamGenerateContent and adds its line to the bill, however the call ends.
+ */
 export async function generateContent(call: Call, world: World, model: string, delivery: Delivery): Promise<Response> {
   const billNothing = (status: number): void => world.bill.add({ ref: call.ref, model, status, units: noUnits })
   let asArray = delivery === 'array'
@@ -50,13 +52,13 @@ export async function generateContent(call: Call, world: World, model: string, d
       : answerStreaming(call, world, ask, composition, delivery)
   } catch (error) {
     if (!(error instanceof GoogleError)) throw error
-    // A refusal after the vendor charged has its line already.
+    // A refusal after the charge already has its line on the bill.
     if (!(error instanceof ChargedError)) billNothing(error.status)
     return writeError(error, asArray)
   }
 }
 
-/** `sandbox:charge-then-fail=STATUS`: the answer was made and charged, but never arrives. */
+/** `sandbox:charge-then-fail=STATUS`: the answer is charged but never arrives. */
 class ChargedError extends GoogleError {}
 
 export function refusalsFor(key: string): Refusals {

@@ -1,6 +1,6 @@
 import { badKey, GoogleError } from './errors.ts'
 
-/** The key stands in its own header or in the address; a bearer token would have to be one of OAuth. */
+/** The key comes in its own header or in the query; Google accepts only OAuth tokens as bearer tokens. */
 export function readKey(request: Request): string {
   const key = request.headers.get('x-goog-api-key') || new URL(request.url).searchParams.get('key')
   if (key === 'bad-key') throw badKey()

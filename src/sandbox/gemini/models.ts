@@ -12,7 +12,7 @@ export function findModel(vendor: string, world: World, id: string, method: stri
 const pageSizeDefault = 50
 const pageSizeMax = 1_000
 
-/** One page of the models in the order of the catalogue; the token names the first model of the next one. */
+/** One page of the models in catalogue order. The page token names the first model of the next page. */
 export function listModels({ vendor, request }: Call, world: World): unknown {
   const { searchParams } = new URL(request.url)
   const models = [...(world.models.get(vendor)?.values() ?? [])]

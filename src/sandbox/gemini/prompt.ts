@@ -4,18 +4,18 @@ import { partsOf } from './check-contents.ts'
 
 export type Modality = 'TEXT' | 'IMAGE' | 'AUDIO' | 'VIDEO' | 'DOCUMENT'
 
-/** A prompt that is counted, and what its tokens were. */
+/** A counted prompt, and how many of its tokens each kind of media took. */
 export type CountedPrompt = {
   readonly prompt: Prompt
   readonly tokens: number
   readonly media: ReadonlyMap<Modality, number>
 }
 
-// What the vendor counts for an image of up to 384 by 384, and for a page of a document.
+// The vendor's count for an image of up to 384 by 384, and for a page of a document.
 const mediaTokens = 258
 const frameTokens = 1
 
-/** Counts a request in the order the vendor caches it: system, tools, contents. */
+/** Counts a request in the order in which the vendor caches it: system, tools, contents. */
 export function countPrompt(body: Fields, contents: readonly Fields[], bodyText: string): CountedPrompt {
   const prompt = createPrompt()
   const media = new Map<Modality, number>()
@@ -26,7 +26,8 @@ export function countPrompt(body: Fields, contents: readonly Fields[], bodyText:
     feedContent(prompt, content, media)
   }
   const mediaTotal = [...media.values()].reduce((sum, tokens) => sum + tokens, 0)
-  // Numbers such as 1e20 grow when written out again, and no prompt may have more tokens than its request has bytes.
+  // A number such as 1e20 grows when it is serialised again, but no prompt may have more tokens than its request has
+  // bytes.
   return { prompt, tokens: Math.min(prompt.tokens, Buffer.byteLength(bodyText) + mediaTotal), media }
 }
 
@@ -54,7 +55,9 @@ function modalityOf(mimeType: string): Modality {
   return kind === 'application' || kind === 'text' ? 'DOCUMENT' : 'IMAGE'
 }
 
-/** Tells media apart by their ends alone: hashing megabytes of base64 would slow every request that carries one. */
+/**
+ * Tells media apart by their length and both ends, because hashing megabytes of base64 would slow every such request.
+ */
 function mediaLabel(source: string): string {
   return `${source.length}:${source.slice(0, 256)}:${source.slice(-256)}`
 }

@@ -2,8 +2,9 @@ import { type Fields, isFields, isGiven } from '../fields.ts'
 import { invalid, invalidPayload } from './errors.ts'
 
 /**
- * Google's JSON is protocol buffers in disguise, and is refused as such: by field, with all faults at once. A field may be
- * spelled in camel or in snake case, an enum in any case, a number as a string, and a list of one as its element.
+ * Google's JSON is a mapping of protocol buffers, and its errors show that: they name fields and list all faults at
+ * once. A field may be spelled in camel or snake case, an enum in any case, a number as a string, and a list of one as
+ * its element.
  */
 export type Kind =
   | { readonly type: 'scalar'; readonly name: Scalar }
@@ -15,7 +16,7 @@ export type Kind =
 export type Message = {
   readonly type: 'message'
   readonly name: string
-  /** By both spellings. Looked up late, since a schema holds schemas. */
+  /** Finds a field by either spelling. Looked up lazily, because a schema contains schemas. */
   fieldOf(name: string): Field | undefined
 }
 
@@ -35,7 +36,7 @@ export const list = (of: Kind): Kind => ({ type: 'list', of })
 export const map = (of: Kind): Kind => ({ type: 'map', of })
 export const oneOf = (name: string, ...values: readonly string[]): Kind => ({ type: 'enum', name, values })
 
-/** `oneof` names the fields of which only one may be set. */
+/** `oneof` names fields of which only one may be set. */
 export function message(
   name: string,
   fields: () => Readonly<Record<string, Kind>>,
@@ -59,10 +60,10 @@ export function message(
 
 type Violation = { field: string; description: string }
 
-// Inline media included; larger things are uploaded as files.
+// Includes inline media; larger media are uploaded as files.
 const requestBytesMax = 20 * 1024 * 1024
 
-/** The request with its fields in camel case and nothing in it that the message does not have. */
+/** The request with its fields in camel case. Unknown fields are refused. */
 export function readMessage(text: string, expected: Message): Fields {
   if (Buffer.byteLength(text) > requestBytesMax) {
     throw invalid(`Request payload size exceeds the limit: ${requestBytesMax} bytes.`)
@@ -151,7 +152,7 @@ function readEnum(item: unknown, values: readonly string[]): string | undefined 
   return typeof item === 'string' ? values.find((name) => name === item.toUpperCase()) : undefined
 }
 
-// Both alphabets are taken, padded or not.
+// Both base64 alphabets are accepted, with or without padding.
 const base64 = /^[A-Za-z0-9+/_-]*={0,2}$/
 
 function readScalar(item: unknown, type: Scalar): string | number | boolean | undefined {

@@ -11,7 +11,7 @@ import { readKey } from './key.ts'
 import { getModel, listModels } from './models.ts'
 import { getOperation, predictLongRunning, readOperation } from '../video-veo/routes.ts'
 
-/** Google's own protocol: the method stands behind a colon at the end of the model's name. */
+/** Google's own protocol, in which the method follows the model's name after a colon. */
 export const geminiProtocol: Protocol = (vendor, root, world) => {
   // Some clients encode the colon.
   const tailOf = ({ path }: Call): string => path.slice(`${root}/models/`.length).replaceAll(/%3a/gi, ':')
@@ -55,7 +55,7 @@ function answerMethod(call: Call, world: World, tail: string): Response | Promis
   }
 }
 
-/** Words, or a picture or sound: that is up to the model. Imagen's draw elsewhere. */
+/** The model decides whether text or media is generated. Imagen models use `predict` instead. */
 function answerContent(call: Call, world: World, model: string, delivery: Delivery): Promise<Response> {
   const known = world.models.get(call.vendor)?.get(model)
   const isMedia = known && isSoldFor(known, 'images', 'speech') && !model.startsWith('imagen')

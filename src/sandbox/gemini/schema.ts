@@ -1,14 +1,14 @@
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import { invalidField } from './errors.ts'
 
-/** Formats by type, as the vendor lists them when it refuses another. */
+/** The formats of each type, in the order in which the vendor lists them when it refuses another. */
 const formats: Readonly<Record<string, readonly string[]>> = {
   STRING: ['enum', 'date-time'],
   NUMBER: ['float', 'double'],
   INTEGER: ['int32', 'int64'],
 }
 
-/** Rules on a schema beyond the names of its fields, which were checked when it was read. */
+/** The vendor's rules on a schema. The names of its fields were checked when it was read. */
 export function checkSchema(schema: Fields, path: string): void {
   const type = textIn(schema.type)
   const anyOf = itemsIn(schema.anyOf).map(fieldsIn)
@@ -36,7 +36,7 @@ export function checkSchema(schema: Fields, path: string): void {
   for (const [index, branch] of anyOf.entries()) checkSchema(branch, `${path}.any_of[${index}]`)
 }
 
-/** The same schema as JSON Schema has it: types in small letters, properties in the order asked for. */
+/** The same schema as JSON Schema: types in lower case, properties in the requested order. */
 export function toJsonSchema(schema: Fields): Fields {
   const { type, format, properties, propertyOrdering, items, anyOf, nullable: _, ...rest } = schema
   const known = fieldsIn(properties)

@@ -41,7 +41,7 @@ const part = message(
 
 export const content = message('Content', () => ({ role: string, parts: list(part) }))
 
-/** The subset of an OpenAPI schema that the vendor knows: no `$ref`, `const`, `oneOf`, `additionalProperties`. */
+/** The subset of OpenAPI schemas that the vendor knows: no `$ref`, `const`, `oneOf`, `additionalProperties`. */
 const schema = message('Schema', () => ({
   type: oneOf('Type', 'TYPE_UNSPECIFIED', 'STRING', 'NUMBER', 'INTEGER', 'BOOLEAN', 'ARRAY', 'OBJECT', 'NULL'),
   format: string,
@@ -168,7 +168,7 @@ export const generateContentRequest = message('GenerateContentRequest', () => ({
   store: bool,
 }))
 
-/** Either bare contents, or a whole request whose tools and system instruction count as well. */
+/** Either bare contents, or a complete request whose tools and system instruction are counted as well. */
 export const countTokensRequest = message('CountTokensRequest', () => ({
   model: string,
   contents: list(content),

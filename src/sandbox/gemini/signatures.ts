@@ -2,18 +2,18 @@ import { createHmac } from 'node:crypto'
 import { isFields } from '../fields.ts'
 
 /**
- * Thought signatures: opaque to everybody but their maker. One made for a function call vouches for its name and
- * arguments, so that a call whose arguments were changed on the way is found out; one made for a text vouches for
- * nothing but itself, since clients join and split texts freely.
+ * Thought signatures, which only their maker can read. One made for a function call covers its name and arguments, so
+ * that a call whose arguments were changed on the way is detected. One made for a text covers nothing else, because
+ * clients join and split texts freely.
  */
 export type Signed =
   | { readonly kind: 'text' }
   | { readonly kind: 'call'; readonly name: string; readonly args: unknown }
 
-// What is simulated is that nobody else can make one; no secret depends on it.
+// Only simulates that clients cannot make signatures; nothing depends on its secrecy.
 const secret = 'sandbox thought signatures'
 
-/** What the vendor documents for histories that another model made. */
+/** The values that the vendor documents for histories from other models. */
 const skipping: ReadonlySet<string> = new Set([
   'skip_thought_signature_validator',
   'context_engineering_is_the_way_to_go',
@@ -40,7 +40,7 @@ function mac(signed: Signed, nonce: Uint8Array): Buffer {
   return createHmac('sha256', secret).update(nonce).update(content).digest().subarray(0, macBytes)
 }
 
-/** The same text for the same value, however a client orders its keys. */
+/** The same text for the same value, in whatever order a client puts the keys. */
 function canonical(value: unknown): string {
   return JSON.stringify(value, (_, item: unknown) =>
     isFields(item) ? Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1))) : item,

@@ -1,7 +1,7 @@
 import { type SandboxModel, startSandbox } from '../sandbox.ts'
 import type { BillLine } from '../testing.ts'
 
-/** Prices easy to reckon by hand: 2 and 1 nano-dollars in, 10 out. */
+/** Prices that are easy to compute by hand: 2 and 1 nano-dollars in, 10 out. */
 const prices = { input: 2_000n, cachedInput: 1_000n, output: 10_000n }
 const size = { vendor: 'google', reasoning: false, contextTokens: 100_000, outputTokensMax: 4_096, prices }
 const levels = ['minimal', 'low', 'medium', 'high']
@@ -11,7 +11,7 @@ const models: readonly SandboxModel[] = [
   { ...size, model: 'gemini-2.5-flash', efforts: ['none', ...levels] },
   { ...size, model: 'gemini-2.5-flash-lite', efforts: ['none', ...levels] },
   { ...size, model: 'gemini-3-pro-preview', efforts: ['low', 'high'] },
-  // Does not think: its tokens are the words of its answers.
+  // Does not reason, so its output tokens are the words of its answers.
   { ...size, model: 'gemini-2.0-flash', efforts: [] },
 ]
 
@@ -22,7 +22,7 @@ export const thirdModel = 'gemini-3-pro-preview'
 export const events = 'streamGenerateContent?alt=sse'
 export const array = 'streamGenerateContent'
 
-/** A sandbox on a free port and the few calls the tests make of Google. */
+/** A sandbox on a free port, and the few calls that the tests make to Google. */
 export function openGemini() {
   const sandbox = startSandbox({ port: 0, models: () => models })
   const root = `${sandbox.baseUrl('google')}/v1beta`
@@ -41,7 +41,7 @@ export function openGemini() {
     sandbox,
     root,
     post,
-    /** A user's text, with whatever else the request holds. */
+    /** Sends a user's text; `more` holds further fields of the request. */
     say: (text: string, more: object = {}, sent: Sent = {}): Promise<Response> =>
       post({ contents: [user(text)], ...more }, sent),
     bill: async (): Promise<BillLine[]> => {
@@ -96,7 +96,7 @@ export type GoogleErrorBody = {
   details?: ({ '@type': string } & Record<string, unknown>)[]
 }
 
-/** The error, taken out of its array where it stands in one. */
+/** The error, taken out of its array if there is one. */
 export async function errorOf(
   response: Response | Promise<Response>,
 ): Promise<GoogleErrorBody & { http: number; isArray: boolean }> {
@@ -120,7 +120,7 @@ export async function eventsOf(response: Response | Promise<Response>): Promise<
 
 export const partsOf = (answer: Answer, index = 0): readonly Part[] => answer.candidates?.[index]?.content?.parts ?? []
 
-/** What is said, without the thoughts. */
+/** The visible text, without the reasoning. */
 export function textOf(answers: Answer | readonly Answer[], index = 0): string {
   return [answers]
     .flat()

@@ -5,16 +5,22 @@ import { invalid } from './errors.ts'
 
 export type Thinking = {
   readonly tokens: number
-  /** Whether the thoughts are told, by `includeThoughts`, or only counted. */
+  /** Whether the thoughts are shown, as `includeThoughts` asks, or only counted. */
   readonly isShown: boolean
 }
 
-/** 2 for gemini-2.5-pro, 3 for gemini-3.1-pro-preview. From 3 on models have levels and insist on signatures. */
+/**
+ * 2 for gemini-2.5-pro, 3 for gemini-3.1-pro-preview. From generation 3 on, models have levels and insist on
+ * signatures.
+ */
 export function generationOf({ model }: Pick<SandboxModel, 'model'>): number {
   return Number(/gemini-(\d+)/.exec(model)?.[1] ?? 2)
 }
 
-/** `reasoning` marks the models that refuse what OpenAI's do; those of Google that think have efforts. */
+/**
+ * `reasoning` marks models that refuse the fields OpenAI's reasoning models refuse. Google's reasoning models have
+ * efforts.
+ */
 export function isThinker({ reasoning, efforts }: SandboxModel): boolean {
   return reasoning || efforts.length > 0
 }
@@ -36,7 +42,7 @@ export function readThinking(config: Fields, model: SandboxModel): Thinking {
 function tokensForLevel(level: string, model: SandboxModel): number {
   const { model: id, efforts } = model
   if (level === '') {
-    // The small one of the second generation does not think unless asked; the third thinks hard unless told not to.
+    // By default 2.5-flash-lite does not reason, and the third generation reasons at its highest level.
     if (/2\.5-flash-lite/.test(id)) return 0
     return tokensByEffort[generationOf(model) >= 3 ? 'high' : 'medium'] ?? 0
   }
@@ -50,7 +56,7 @@ function tokensForLevel(level: string, model: SandboxModel): number {
 
 const dynamic = -1
 
-/** A budget is a bound, not a wish: a larger one thinks more, and never more than it allows. */
+/** The budget is an upper bound: a larger budget yields more reasoning, but never more than it allows. */
 function tokensForBudget(budget: number, model: SandboxModel): number {
   const { least, most } = budgetRange(model)
   if (budget === dynamic) return 64
@@ -63,12 +69,12 @@ function tokensForBudget(budget: number, model: SandboxModel): number {
       `The thinking budget ${budget} is invalid. Please choose a value between ${canRest(model) ? 0 : least} and ${most}.`,
     )
   }
-  // The vendor's own compatible root makes low 1,024, medium 8,192 and high 24,576.
+  // On the vendor's OpenAI-compatible root low means 1,024, medium 8,192 and high 24,576.
   if (budget <= 1_024) return Math.min(budget, 16)
   return budget <= 8_192 ? 64 : 128
 }
 
-/** Pro models and the third generation always think; `none` among the efforts says otherwise. */
+/** Only a model with the effort `none` can switch reasoning off; Pro models and the third generation cannot. */
 function canRest(model: SandboxModel): boolean {
   return model.efforts.includes('none')
 }

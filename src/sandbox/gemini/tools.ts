@@ -11,7 +11,7 @@ export type Tool = { readonly name: string; readonly schema: unknown }
 
 const namePattern = /^[a-zA-Z_][\w.:-]{0,63}$/
 
-/** The functions on offer, once the vendor has nothing to say against any of them. */
+/** The declared functions, after the vendor's checks. */
 export function readTools(tools: readonly Fields[], model: SandboxModel): readonly Tool[] {
   const declared = tools.flatMap((tool, index) =>
     itemsIn(tool.functionDeclarations).map((declaration, at) =>
@@ -59,7 +59,7 @@ type ToolAsk = {
   steered: string | undefined
 }
 
-/** Which functions the model calls, in the order offered; none means that it answers in words. */
+/** The functions that the model calls, in the order offered. None means that it answers in words. */
 export function chooseTools({ offered, config, contents, userText, steered }: ToolAsk): readonly Tool[] {
   const { mode } = config
   const allowed = itemsIn(config.allowedFunctionNames)
@@ -67,7 +67,7 @@ export function chooseTools({ offered, config, contents, userText, steered }: To
   checkAllowed(mode, allowed, offered)
   const candidates = allowed.length > 0 ? offered.filter(({ name }) => allowed.includes(name)) : offered
   const last = contents.at(-1)
-  // A result that was just handed in is answered in words: otherwise no agent loop would ever end.
+  // After a function's result the model answers in words, because otherwise no agent loop would end.
   if (mode === 'NONE' || last === undefined || responsesOf(last).length > 0) return []
   if (isForced && allowed.length === 1) return candidates
   const named = candidates.filter(({ name }) => name === steered)

@@ -4,7 +4,7 @@ import type { GeminiAsk } from './ask.ts'
 import { type Candidate, type Composition, type FunctionCall, isWithheld } from './compose.ts'
 import type { CountedPrompt } from './prompt.ts'
 
-/** The whole answer of a plain call as the vendor writes it. */
+/** The complete answer of a call without streaming, as the vendor writes it. */
 export function writeResponse(ask: GeminiAsk, composition: Composition): unknown {
   const { id, model, candidates, units } = composition
   return {
@@ -34,7 +34,7 @@ function writeCandidate(ask: GeminiAsk, candidate: Candidate): unknown {
   }
 }
 
-/** A content without parts has no `parts` at all: empty lists are not written. */
+/** A content without parts has no `parts` field, because protocol buffers do not write empty lists. */
 export function writeContent(parts: readonly unknown[]): unknown {
   return { ...(parts.length > 0 && { parts }), role: 'model' }
 }
@@ -58,7 +58,9 @@ export function writeCall({ name, args, signature }: FunctionCall): unknown {
   return { functionCall: { name, args }, thoughtSignature: signature }
 }
 
-/** Zeros are left out, as protocol buffers do, but for the prompt's and the total. Cached tokens are part of the prompt. */
+/**
+ * Zeros are left out as in protocol buffers, except for the prompt and the total. Cached tokens are part of the prompt.
+ */
 export function writeUsage(counted: CountedPrompt, units: Units): unknown {
   const { input, audioInput = 0, cachedInput, output, reasoning } = units
   const promptTokenCount = input + audioInput + cachedInput

@@ -15,7 +15,7 @@ import { type Head, readHead } from './head.ts'
 import { textAt } from './shape.ts'
 import { writeMessage } from './write.ts'
 
-/** Answers one call for a message and writes its line on the bill, whatever becomes of it. */
+/** Answers one call for a message and adds its line to the bill, however the call ends. */
 export async function answerMessage(call: Call, world: World): Promise<Response> {
   let model = ''
   const billNothing = (status: number): void => world.bill.add({ ref: call.ref, model, status, units: noUnits })
@@ -34,13 +34,13 @@ export async function answerMessage(call: Call, world: World): Promise<Response>
     return ask.stream ? answerStreaming(call, world, ask, composition) : answerPlain(call, world, ask, composition)
   } catch (error) {
     if (!(error instanceof MessagesError)) throw error
-    // A refusal after the vendor charged has its line already.
+    // A refusal after the charge already has its line on the bill.
     if (!(error instanceof ChargedError)) billNothing(error.status)
     return writeError(error, call.text)
   }
 }
 
-/** Counts a prompt. It is free: there is no line on the bill. */
+/** Counts a prompt. Counting is free, so it adds no line to the bill. */
 export async function countTokens(call: Call, world: World): Promise<Response> {
   try {
     const head = readHead(call.request.headers)
@@ -62,10 +62,10 @@ export function findModel(world: World, vendor: string, model: string): SandboxM
   return known
 }
 
-/** `sandbox:charge-then-fail=STATUS`: the answer was made and charged, but never arrives. */
+/** `sandbox:charge-then-fail=STATUS`: the answer is charged but never arrives. */
 class ChargedError extends MessagesError {}
 
-// The vendor's limit on this path.
+// The vendor's limit on the body of this path.
 const bodyBytesMax = 32 * 1024 * 1024
 
 function readBody(text: string): Fields {
@@ -100,7 +100,7 @@ function answerHeaders(ask: MessagesAsk, contentType: string): Headers {
     'anthropic-organization-id': 'sandbox-organization',
     'anthropic-ratelimit-requests-limit': '4000',
     'anthropic-ratelimit-requests-remaining': '3999',
-    // Other vendors give a duration here, this one a moment.
+    // Other vendors give a duration here, Anthropic a point in time.
     'anthropic-ratelimit-requests-reset': new Date().toISOString(),
   })
   if (ask.steering.has('headers')) oddHeaders(headers)
@@ -122,7 +122,7 @@ function answerStreaming(call: Call, world: World, ask: MessagesAsk, composition
   return new Response(body, { headers })
 }
 
-/** A stream that breaks off before the search costs neither the search nor what it would have found. */
+/** A stream that ends before the web search costs neither the search nor the tokens of its results. */
 function sent(units: Units, { promptUnits }: Composition, { hasSearched }: Progress): Units {
   if (units === noUnits || hasSearched) return units
   return { ...promptUnits, output: units.output, reasoning: units.reasoning }

@@ -14,21 +14,21 @@ import type { Head } from './head.ts'
 import { checkThinking, thinkingTokensFor } from './thinking.ts'
 import { chooseTools, type Tool } from './tools.ts'
 
-/** A checked request, reduced to what decides the answer. */
+/** A checked request, reduced to what determines the answer. */
 export type MessagesAsk = TextAsk & {
   readonly model: SandboxModel
   readonly stream: boolean
   readonly promptTokens: number
   readonly marks: readonly Mark[]
   readonly outputTokensMax: number
-  /** What it is called when the answer reaches `outputTokensMax`. */
+  /** The stop reason for an answer that reaches `outputTokensMax`. */
   readonly fullStop: 'max_tokens' | 'model_context_window_exceeded'
   readonly thinkingTokens: number
   readonly showsThinking: boolean
-  /** The turn stops half-way, to be sent back and gone on with. */
+  /** Whether the turn stops half-way, for the client to send back and have continued. */
   readonly pauses: boolean
   readonly tools: readonly Tool[]
-  /** The documents that the answer is to cite. */
+  /** The documents that the answer must cite. */
   readonly cited: readonly Fields[]
 }
 
@@ -77,7 +77,7 @@ export function readAsk(
     stop: itemsIn(body.stop_sequences).map(textIn),
     format: isGiven(format) ? { type: 'schema', schema: fieldsIn(format).schema } : formatAskedIn(textOf(system)),
     wordsMin: 18,
-    // A turn that comes back to be gone on with ends with what was paused, and then it goes on.
+    // A paused turn that is sent back ends with an assistant message, and is then continued.
     pauses: steering.has('pause') && messages.at(-1)?.role !== 'assistant',
     tools: chooseTools({ body, answersResult, userText, steered: steering.text('tool') }),
     cited: messages.flatMap(({ blocks }) => blocks.filter(isCited)),

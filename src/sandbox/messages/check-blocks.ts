@@ -6,7 +6,7 @@ import { isOurHiddenThought, isOurThought } from './signature.ts'
 
 type Role = 'user' | 'assistant' | 'system'
 
-/** Which blocks exist, whose they are, and which fields they take. */
+/** All block types, with the roles that may use them and the fields they take. */
 const blocks: Readonly<Record<string, { roles: readonly Role[]; fields: readonly string[] }>> = {
   text: { roles: ['user', 'assistant', 'system'], fields: ['text', 'citations'] },
   image: { roles: ['user'], fields: ['source', 'transformations'] },
@@ -32,7 +32,6 @@ const thoughtTypes: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinki
 
 export type Turn = { readonly role: Role; readonly version: Version }
 
-/** One block of a message. */
 export function checkBlock(place: string, value: unknown, { role, version }: Turn): Fields {
   const block = fieldsAt(place, value)
   checkTag(place, block.type, blockTypes)
@@ -42,7 +41,7 @@ export function checkBlock(place: string, value: unknown, { role, version }: Tur
   if (!roles.includes(role) || isBarred) {
     throw invalid(place, `\`${type}\` blocks can only be in \`${roles[0] ?? ''}\` messages`)
   }
-  // A thought goes back as it came: nothing may be cached in its middle.
+  // A thinking block must come back unchanged, so nothing inside it may be marked for the cache.
   const cached = thoughtTypes.has(type) ? [] : ['cache_control']
   checkExtras(`${place}.${type}`, block, ['type', ...cached, ...fields])
   checkInside(`${place}.${type}`, place, block)
@@ -106,7 +105,7 @@ function checkResult(at: string, { tool_use_id: id, content, is_error: isError }
 
 const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** How the base64 of each begins: the vendor looks at the bytes, whatever the label says. */
+/** How the base64 of each image type begins. The vendor checks the bytes against the label. */
 const imageStarts = {
   '/9j/': 'image/jpeg',
   iVBORw0KGgo: 'image/png',

@@ -5,7 +5,7 @@ import { invalid } from './errors.ts'
 import type { Head } from './head.ts'
 import { checkExtras, checkFlag, checkOneOf, checkWithin, extra, fieldsAt, listAt, textAt, wholeAt } from './shape.ts'
 
-/** What count_tokens takes; the rest belongs to making an answer. */
+/** The fields of count_tokens. The others concern only the making of an answer. */
 const promptFields = [
   'model',
   'messages',
@@ -34,9 +34,8 @@ const answerFields = [
 ] as const
 
 /**
- * Fields that exist only for who switches one of these betas on. `safeguards` was seen in calls of the vendor's
- * command-line tool; the name of its beta is a guess. `output_format` has moved to `output_config`, and clients that were
- * written for the beta still send it.
+ * Fields that need one of these betas. `safeguards` was seen in requests of the vendor's command-line tool; the name of
+ * its beta is a guess. `output_format` has moved to `output_config`, and clients written for the beta still send it.
  */
 const betaFields: ReadonlyMap<string, readonly string[]> = new Map([
   ['context_management', ['context-management']],
@@ -53,7 +52,7 @@ export function checkKnownFields(body: Fields, { betas }: Head, purpose: 'answer
   }
 }
 
-/** Everything that shapes the answer but not the prompt. */
+/** Checks the fields that shape the answer but not the prompt. */
 export function checkAnswerFields(body: Fields, model: SandboxModel, { version }: Head): void {
   const maxTokens = wholeAt('max_tokens', body.max_tokens, 0)
   if (maxTokens > model.outputTokensMax) {
@@ -86,7 +85,7 @@ function checkMetadata(metadata: unknown): void {
   }
 }
 
-/** The newer version of the API has no sampling at all, not even its defaults. */
+/** The newer version of the API refuses all sampling fields, even with default values. */
 function checkSampling(body: Fields, version: Head['version']): void {
   for (const name of ['temperature', 'top_p', 'top_k'] as const) {
     if (!isGiven(body[name])) continue
@@ -99,7 +98,7 @@ function checkSampling(body: Fields, version: Head['version']): void {
   }
 }
 
-/** What the answer has to look like, and where the request says so. */
+/** The format that the answer must have, and the field that gives it. */
 export function formatOf({ output_config: config, output_format: before }: Fields): { format: unknown; at: string } {
   if (isGiven(before)) return { format: before, at: 'output_format' }
   return { format: fieldsIn(config).format, at: 'output_config.format' }

@@ -4,7 +4,7 @@ import { invalid } from './errors.ts'
 import type { Version } from './head.ts'
 import { checkExtras, fieldsAt, listAt } from './shape.ts'
 
-/** A message whose content is a list of blocks, whichever way it was written. */
+/** A message whose content is a list of blocks, whether it was sent as a string or as blocks. */
 export type Message = { readonly role: Turn['role']; readonly blocks: readonly Fields[] }
 
 export function checkSystem(system: unknown): readonly Fields[] {
@@ -19,7 +19,7 @@ export function checkSystem(system: unknown): readonly Fields[] {
   })
 }
 
-/** The vendor's rules on `messages`: shapes, order, and that every tool call is answered at once. */
+/** The vendor's rules on `messages`: shapes, order, and that the next message answers every tool call. */
 export function checkMessages(value: unknown, version: Version): readonly Message[] {
   const list = listAt('messages', value)
   if (list.length === 0) throw invalid('messages', 'at least one message is required')
@@ -56,7 +56,7 @@ function readMessage(value: unknown, index: number, isLast: boolean, version: Ve
   return { role, blocks: blocks.map((block, at) => checkBlock(`${place}.content.${at}`, block, { role, version })) }
 }
 
-/** Calls are answered in the very next message, all in one, before any word; and nothing else is answered there. */
+/** The message right after a call must answer all its calls, before any text, and may answer no others. */
 function checkCalls(messages: readonly Message[]): void {
   let open = new Set<string>()
   const seen = new Set<string>()
@@ -85,7 +85,7 @@ function checkResults(blocks: readonly Fields[], index: number, open: ReadonlySe
       const message = `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`
       throw invalid(place, message)
     }
-    // A result that stands after a word does not count.
+    // A result that comes after text does not count.
     if (leading >= 0 && at > leading) continue
     if (!left.delete(id)) {
       const message = `each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`
@@ -107,7 +107,7 @@ function checkEnding(last: Message | undefined): void {
 
 const thoughtTypes: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
 
-/** With thinking by budget, a tool loop goes on only from the thought that began it. */
+/** With `thinking: enabled`, a tool loop may only continue from the thinking block that began it. */
 export function checkThoughts(messages: readonly Message[], thinking: unknown): void {
   if (fieldsIn(thinking).type !== 'enabled') return
   const index = messages.findLastIndex(({ role }) => role === 'assistant')
@@ -119,7 +119,10 @@ export function checkThoughts(messages: readonly Message[], thinking: unknown): 
   throw invalid(`messages.${index}.content.0.type`, message)
 }
 
-/** What the paused turn of a server tool looks like may go on; a text begun for the model may not, where it refuses that. */
+/**
+ * Models without prefill refuse to continue a text that the client began. The paused turn of a server tool may
+ * continue.
+ */
 export function checkPrefill(messages: readonly Message[], mayPrefill: boolean): void {
   const last = messages.at(-1)
   const type = last?.blocks.at(-1)?.type
@@ -129,7 +132,7 @@ export function checkPrefill(messages: readonly Message[], mayPrefill: boolean):
   throw invalid('', message)
 }
 
-/** All that is said in the blocks; what tools hand in is not. */
+/** All text in the blocks, without the results of tools. */
 export function textOf(blocks: readonly Fields[]): string {
   return blocks.flatMap(({ type, text }) => (type === 'text' ? [textIn(text)] : [])).join('\n')
 }

@@ -16,7 +16,7 @@ const customFields = [
   'allowed_callers',
 ] as const
 
-/** Tools the vendor knows by itself carry the date of their version. */
+/** The vendor's built-in tools carry the date of their version. */
 const datedTool =
   /^(?:web_search|web_fetch|code_execution|bash|text_editor|memory|computer|browser|computer_toolset|browser_toolset|tool_search_tool_(?:regex|bm25))_\d{8}$/
 
@@ -64,7 +64,7 @@ function checkWebSearch(place: string, tool: Fields): void {
   }
 }
 
-/** Where the vendor holds the model to a schema, every object in it must say that it has no further properties. */
+/** Where the vendor enforces a schema, every object in it must set `additionalProperties` to false. */
 export function checkNoMoreProperties(place: string, schema: unknown): void {
   if (!isFields(schema)) return
   const isObject = schema.type === 'object' || 'properties' in schema

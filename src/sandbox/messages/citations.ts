@@ -2,7 +2,7 @@ import { type Fields, fieldsIn, textIn } from '../fields.ts'
 
 const citedCharacters = 40
 
-/** The beginning of each document: characters where it is text, its first page where it is not. */
+/** Cites the beginning of each document: characters of a text, the first page of anything else. */
 export function citeDocuments(documents: readonly Fields[]): readonly unknown[] {
   return documents.map(({ source, title }, index) => {
     const place = { document_index: index, document_title: textIn(title) || null, file_id: null }

@@ -11,7 +11,7 @@ import { citeWeb, searchWeb, type WebResult } from './search.ts'
 import { hideThought, signThought } from './signature.ts'
 import type { Tool } from './tools.ts'
 
-/** One block of the answer, token by token where it has any, before anything is written. */
+/** One block of the answer, token by token where it has tokens, before it is written in any form. */
 export type Block =
   | {
       readonly type: 'thinking'
@@ -28,7 +28,7 @@ type ToolCall = {
   readonly id: string
   readonly name: string
   readonly nameTokens: number
-  /** The JSON of the input; broken off where the answer was. */
+  /** The JSON of the input, cut where the answer was cut. */
   readonly input: readonly string[]
 }
 
@@ -47,15 +47,15 @@ export type Composition = {
   readonly blocks: readonly Block[]
   readonly stopReason: StopReason
   readonly stopSequence: string | null
-  /** What is known when the answer begins: the prompt, and nothing found or said yet. */
+  /** What is known when the answer begins: the prompt, without any search results or output. */
   readonly promptUnits: Units
-  /** What is reported and billed once the answer is complete. */
+  /** The usage that is reported and billed once the answer is complete. */
   readonly units: Units
 }
 
 type Draft = { readonly blocks: Block[]; left: number; stopReason: StopReason; stopSequence: string | null }
 
-/** Decides the whole answer. Nothing here depends on more than the ask and what the cache holds. */
+/** Decides the whole answer, which depends only on the ask and what the cache holds. */
 export function compose(ask: MessagesAsk, cache: CacheUse): Composition {
   const draft: Draft = { blocks: [], left: ask.outputTokensMax, stopReason: 'end_turn', stopSequence: null }
   fill(ask, draft)
@@ -72,7 +72,7 @@ export function compose(ask: MessagesAsk, cache: CacheUse): Composition {
   }
 }
 
-/** Thinks, searches, then calls or speaks, each as far as the tokens reach. */
+/** Reasons, searches, then calls tools or answers in words, each as far as the tokens reach. */
 function fill(ask: MessagesAsk, draft: Draft): void {
   think(ask, draft)
   const isFull = ask.thinkingTokens > 0 && draft.left === 0
@@ -107,7 +107,7 @@ function refuse(ask: MessagesAsk, draft: Draft): void {
   draft.stopReason = 'refusal'
 }
 
-/** The vendor's own tool: question and answer both stand in the same turn. False where the tokens ran out. */
+/** The vendor's own tool: its call and its result are part of the same turn. False where the tokens ran out. */
 function search(ask: MessagesAsk, draft: Draft, tool: Tool): boolean {
   const seed = hashText(`search ${tool.name}`, ask.seed)
   const question = shorten(ask.userText)
@@ -136,7 +136,9 @@ function call(ask: MessagesAsk, draft: Draft, tools: readonly Tool[]): void {
   draft.stopReason = 'tool_use'
 }
 
-/** As at the real vendor, a cap may end the answer inside the input; undefined where not even the name fits. */
+/**
+ * As with the real vendor, the cap may end the answer in the middle of the input. Undefined if not even the name fits.
+ */
 function composeCall(
   name: string,
   json: string,
@@ -160,13 +162,13 @@ function speak(ask: MessagesAsk, draft: Draft): void {
   }
 }
 
-/** What was found on the web goes before the documents of the request. */
+/** Web results are cited if there are any, otherwise the documents of the request. */
 function citationsFor({ cited, seed }: MessagesAsk, { blocks }: Draft): readonly unknown[] {
   const found = blocks.flatMap((block) => (block.type === 'web_search_tool_result' ? block.results : []))
   return found.length > 0 ? found.map((result, index) => citeWeb(result, seed + index)) : citeDocuments(cited)
 }
 
-/** The three ways in which a prompt is charged share no token. */
+/** The three ways of charging a prompt (plain, cache read, cache write) share no tokens. */
 function countPrompt(ask: MessagesAsk, { read, write5m, write1h }: CacheUse): Units {
   if (ask.steering.has('zero')) {
     return { input: 0, cachedInput: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 0, reasoning: 0, webSearches: 0 }
@@ -183,7 +185,7 @@ function countPrompt(ask: MessagesAsk, { read, write5m, write1h }: CacheUse): Un
   }
 }
 
-/** What was found on the web is read as input, which is why the input grows while the answer is made. */
+/** Web results are read as input, so the input grows while the answer is made. */
 function countAll(ask: MessagesAsk, prompt: Units, blocks: readonly Block[]): Units {
   if (ask.steering.has('zero')) return prompt
   const found = blocks.filter((block) => block.type === 'web_search_tool_result')

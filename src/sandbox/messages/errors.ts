@@ -3,11 +3,13 @@ import { hashText, seededId } from '../seeded.ts'
 
 type ErrorFacts = { status: number; message: string; type?: string; errorCode?: string | undefined }
 
-/** A refusal as the vendor words it. Thrown while a request is read, written in its envelope at the end. */
+/**
+ * A refusal as the vendor words it. Thrown while a request is read, and written in the vendor's envelope at the end.
+ */
 export class MessagesError extends Error {
   readonly status: number
   readonly type: string
-  /** `error.details.error_code`: the newer, stable name of some refusals. */
+  /** `error.details.error_code`: the newer, stable code of some refusals. */
   readonly errorCode: string | undefined
 
   constructor({ status, message, type, errorCode }: ErrorFacts) {
@@ -45,7 +47,7 @@ const byType = {
   overloaded_error: { status: 529, message: 'Overloaded' },
 } as const satisfies Record<string, Row>
 
-/** Refusals that share a type with others and are told apart by their words alone. */
+/** Refusals that share a type with others and differ only in their message. */
 const byCode: Readonly<Record<string, Row>> = {
   ...byType,
   credit_balance_too_low: {
@@ -57,7 +59,10 @@ const byCode: Readonly<Record<string, Row>> = {
   content_filter: { status: 400, message: 'Output blocked by content filtering policy' },
 }
 
-/** `sandbox:fail=CODE`: the vendor's error types, the refusals above, and anything else as a stable code of a 400. */
+/**
+ * `sandbox:fail=CODE`: the vendor's error types and the refusals above. Any other code becomes the stable code of a
+ * 400.
+ */
 export function errorForCode(code: string): MessagesError {
   const row = byCode[code]
   if (row) return new MessagesError(row)
@@ -79,7 +84,7 @@ function typeForStatus(status: number): keyof typeof byType {
   return own ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
 }
 
-/** What a proxy in front of the vendor says, not the vendor itself: no JSON at all. */
+/** Statuses that come from a proxy in front of the vendor, with an HTML page instead of JSON. */
 const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 
 export function writeError(error: MessagesError, seed: string): Response {
@@ -92,7 +97,7 @@ export function writeError(error: MessagesError, seed: string): Response {
   return Response.json(errorBody(error, requestId), { status, headers })
 }
 
-/** The envelope; in a stream it comes without a request id. */
+/** The vendor's error envelope. In a stream it has no request id. */
 export function errorBody({ type, message, errorCode }: MessagesError, requestId?: string): unknown {
   const details = errorCode === undefined ? undefined : { error_code: errorCode }
   return { type: 'error', error: { type, message, details }, request_id: requestId }

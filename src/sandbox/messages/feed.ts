@@ -31,7 +31,8 @@ export function feedRequest(
     feedFixed(feeding.prompt, role, frameTokens)
     for (const [at, block] of blocks.entries()) feedBlock(feeding, `messages.${index}.content.${at}`, block)
   }
-  // Numbers such as 1e20 grow when written out again, and no prompt may have more tokens than its request has bytes.
+  // A number such as 1e20 grows when it is serialised again, but no prompt may have more tokens than its request has
+  // bytes.
   const tokensMax = Buffer.byteLength(bodyText) + feeding.media * mediaTokens
   const promptTokens = Math.min(feeding.prompt.tokens, tokensMax)
   const marks = markLast(feeding.marks, body.cache_control)
@@ -42,7 +43,7 @@ export function feedRequest(
 function feedBlock(feeding: Feeding, place: string, block: Fields): void {
   const { prompt } = feeding
   switch (block.type) {
-    // Thoughts of earlier turns are not read again.
+    // The model does not read the thinking of earlier turns again.
     case 'thinking':
     case 'redacted_thinking':
       return
@@ -78,7 +79,9 @@ function feedDocument(feeding: Feeding, { source, title, context }: Fields): voi
   } else feedMedia(feeding, fields)
 }
 
-/** Tells media apart by their ends alone: hashing megabytes of base64 would slow every request that carries one. */
+/**
+ * Tells media apart by their length and both ends, because hashing megabytes of base64 would slow every such request.
+ */
 function feedMedia(feeding: Feeding, { data, url, file_id: file }: Fields): void {
   const text = textIn(data) || textIn(url) || textIn(file)
   feeding.media += 1
@@ -90,7 +93,7 @@ function mark({ prompt, marks }: Feeding, place: string, control: unknown): void
   marks.push({ tokens: prompt.tokens, fingerprint: fingerprintOf(prompt), ...(lifetime && { lifetime }) })
 }
 
-/** A `cache_control` of the whole request is one on its last block. */
+/** A `cache_control` on the whole request applies to its last block. */
 function markLast(marks: readonly Mark[], control: unknown): readonly Mark[] {
   const lifetime = readLifetime('cache_control', control)
   const last = marks.at(-1)

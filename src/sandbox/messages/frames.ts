@@ -6,10 +6,10 @@ import type { Block, Composition } from './compose.ts'
 import { errorBody, errorForStatus } from './errors.ts'
 import { writeCounts, writeEmptyBlock, writeStart, writeStop } from './write.ts'
 
-/** What of the answer went out that no token counts. */
+/** Billed parts of the answer that were sent but are not counted in tokens. */
 export type Progress = { hasSearched: boolean }
 
-/** The events of a stream in order, made as they are pulled. */
+/** The events of a stream in order, produced as they are pulled. */
 export function frames(ask: MessagesAsk, composition: Composition, progress: Progress): Generator<Frame, void> {
   return disturb(regularFrames(ask, composition, progress), ask.steering, {
     error: () => JSON.stringify(errorBody(errorForStatus(529))),
@@ -25,7 +25,7 @@ function* regularFrames(ask: MessagesAsk, composition: Composition, progress: Pr
   for (const [index, block] of composition.blocks.entries()) {
     const opening = JSON.stringify(writeEmptyBlock(block))
     if (block.type === 'web_search_tool_result') progress.hasSearched = true
-    // A thought that nobody may read comes whole, and is charged whole.
+    // A redacted thinking block comes in one piece and is charged at once.
     const hidden = block.type === 'redacted_thinking' ? block.tokens.length : 0
     const text = `{"type":"content_block_start","index":${index},"content_block":${opening}}`
     yield { kind: 'framing', text, output: hidden, reasoning: hidden }
@@ -56,7 +56,7 @@ function* blockSteps(steering: Steering, index: number, block: Block): Generator
     case 'thinking': {
       const { tokens, isShown, signature } = block
       if (isShown) for (const token of tokens) yield step('content', '"thinking_delta","thinking"', token, 1, 1)
-      // Thoughts that are not shown are charged with the signature that stands for them.
+      // Thinking that is not shown is charged with its signature.
       const hidden = isShown ? 0 : tokens.length
       yield step('framing', '"signature_delta","signature"', signature, hidden, hidden)
       return
@@ -72,7 +72,7 @@ function* blockSteps(steering: Steering, index: number, block: Block): Generator
     case 'tool_use':
     case 'server_tool_use': {
       const { nameTokens, input } = block
-      // The vendor begins with an empty fragment, and an input without properties ends with it.
+      // The vendor begins with an empty fragment. An input without properties consists of empty fragments alone.
       yield step('content', '"input_json_delta","partial_json"', '', nameTokens)
       const isEmpty = input.join('') === '{}'
       for (const token of input) yield step('content', '"input_json_delta","partial_json"', isEmpty ? '' : token, 1)

@@ -2,7 +2,7 @@ import { invalid, MessagesError } from './errors.ts'
 
 export type Version = '2023-06-01' | '2026-10-21'
 
-/** What the request's head says: who asks, in which version of the API, with which betas switched on. */
+/** What the request's headers say: the key, the version of the API, and the betas switched on. */
 export type Head = {
   readonly key: string
   readonly version: Version
@@ -14,7 +14,7 @@ export function readHead(headers: Headers): Head {
   return { key: readKey(headers), version: readVersion(headers), betas: readBetas(headers) }
 }
 
-/** SDKs before 1.0 send `x-api-key`, newer ones a bearer token; the vendor takes either from anybody. */
+/** SDKs before 1.0 send `x-api-key`, newer ones a bearer token; the vendor accepts both from every client. */
 function readKey(headers: Headers): string {
   const bearer = /^Bearer +(\S.*)$/i.exec(headers.get('authorization') ?? '')?.[1]
   const key = bearer ?? headers.get('x-api-key') ?? ''
@@ -45,7 +45,7 @@ function readBetas(headers: Headers): ReadonlySet<string> {
 
 const dated = /^([a-z0-9]+(?:-[a-z0-9]+)*?)-\d{4}-?\d{2}-?\d{2}$/
 
-/** The list changes with every release, so any name that carries a date is taken for a real one. */
+/** The list of betas changes with every release, so any name that carries a date counts as real. */
 function withoutDate(beta: string): string {
   const name = dated.exec(beta)?.[1]
   if (name !== undefined) return name

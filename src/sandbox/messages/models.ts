@@ -7,7 +7,7 @@ import { readHead } from './head.ts'
 const limitUsual = 20
 const limitMax = 1_000
 
-/** One page of the models, in order; the SDK asks for the next with `after_id`. */
+/** One page of the models in order. The SDK asks for the next page with `after_id`. */
 export function listModels(call: Call, world: World): Response {
   return answer(call, () => {
     const models = [...(world.models.get(call.vendor)?.values() ?? [])]

@@ -2,7 +2,7 @@ import type { Protocol } from '../protocol.ts'
 import { answerMessage, countTokens } from './answer.ts'
 import { listModels, showModel } from './models.ts'
 
-/** Anthropic's protocol: messages, the count of their tokens, and the list of models. */
+/** Anthropic's protocol: messages, token counting, and the list of models. */
 export const messagesProtocol: Protocol = (vendor, root, world) => [
   { method: 'POST', path: `${root}/messages`, answer: (call) => answerMessage(call, world) },
   { method: 'POST', path: `${root}/messages/count_tokens`, answer: (call) => countTokens(call, world) },
@@ -12,6 +12,6 @@ export const messagesProtocol: Protocol = (vendor, root, world) => [
     path: `${root}/models/*`,
     answer: (call) => showModel(call, world, call.path.slice(`${root}/models/`.length)),
   },
-  // The vendor's command-line tool warms its connection up with it, without a key.
+  // The vendor's command-line tool warms up its connection with this request, without a key.
   { method: 'HEAD', path: `/${vendor}/api/hello`, answer: () => new Response(null, { status: 200 }) },
 ]

@@ -11,7 +11,7 @@ export type WebResult = {
 
 const resultsPerSearch = 2
 
-/** What a search of the web finds: pages that do not exist, the same for the same question. */
+/** The results of a web search: pages that do not exist, the same for the same question. */
 export function searchWeb(question: string, domain: string, seed: number): readonly WebResult[] {
   return Array.from({ length: resultsPerSearch }, (_, index) => ({
     type: 'web_search_result' as const,

@@ -1,7 +1,7 @@
 import { type Fields, isFields, isGiven, textIn } from '../fields.ts'
 import { invalid } from './errors.ts'
 
-/** The vendor's checks of shapes, each worded as its validator words it. A place is a path such as `messages.0.role`. */
+/** The vendor's checks of shapes, in the wording of its validator. A place is a path such as `messages.0.role`. */
 
 export function fieldsAt(place: string, value: unknown): Fields {
   if (isFields(value)) return value
@@ -49,7 +49,7 @@ export function checkTag(place: string, type: unknown, tags: readonly string[]):
   throw invalid(place, message)
 }
 
-/** What a translator forgot to take out: the vendor refuses every field it does not know. */
+/** The vendor refuses every field it does not know, so fields that a translation forgot to remove are noticed. */
 export function checkExtras(place: string, fields: Fields, known: readonly string[]): void {
   for (const name of Object.keys(fields)) {
     if (!known.includes(name)) throw extra(place === '' ? name : `${place}.${name}`)

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto'
 
-// Known to everybody who reads this, and the same after a restart: an old conversation stays good.
+// Not really secret, and the same after a restart, so that an old conversation stays valid.
 const secret = 'the sandbox signs its thoughts'
 
 /**
- * What proves that a thought was ours: a number that tells turns apart and a MAC over it and the text as it was shown.
- * Where the text was left out, the signature stands for the empty one.
+ * Proves that a thinking block is the vendor's own: a number that tells turns apart, and a MAC over that number and the
+ * text as it was shown. Where the text was omitted, the signature covers the empty text.
  */
 export function signThought(text: string, seed: number): string {
   const turn = (seed >>> 0).toString(16).padStart(8, '0')
@@ -16,7 +16,7 @@ export function isOurThought(text: string, signature: string): boolean {
   return signature.startsWith('Eq') && signature.slice(10) === macOf(`${signature.slice(2, 10)}:${text}`)
 }
 
-/** A thought nobody may read; its content is nothing but its own signature. */
+/** The data of a redacted thinking block, which is nothing but its own signature. */
 export function hideThought(seed: number): string {
   return signThought('redacted', seed)
 }

@@ -1,6 +1,9 @@
 import { type SandboxModel, startSandbox } from '../sandbox.ts'
 
-/** Prices easy to reckon by hand, in nano-dollars: 2 in, 1 from the cache, 3 and 4 into it, 10 out, 1,000 a search. */
+/**
+ * Prices that are easy to compute by hand, in nano-dollars: 2 in, 1 for a cache read, 3 and 4 for cache writes, 10 out,
+ * 1,000 a search.
+ */
 const prices = {
   input: 2_000n,
   cachedInput: 1_000n,
@@ -28,7 +31,7 @@ const models: readonly SandboxModel[] = [
 
 type Sent = { ref?: string; path?: string; head?: Record<string, string>; signal?: AbortSignal }
 
-/** A sandbox on a free port and the few calls the tests make of it. */
+/** A sandbox on a free port, and the few calls that the tests make to it. */
 export function openMessages() {
   const sandbox = startSandbox({ port: 0, models: () => models })
   const base = sandbox.baseUrl('anthropic')
@@ -51,7 +54,7 @@ export function openMessages() {
     sandbox,
     base,
     post,
-    /** A user's text to a model, with whatever else the request holds. */
+    /** Sends a user's text to a model; `more` holds further fields of the request. */
     say: (text: string, more: object = {}, sent: Sent = {}): Promise<Response> =>
       post({ model: 'claude-test', max_tokens: 1_000, messages: [{ role: 'user', content: text }], ...more }, sent),
     bill: async (): Promise<Line[]> => {

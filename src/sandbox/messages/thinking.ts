@@ -12,7 +12,10 @@ const fieldsByType: Readonly<Record<string, readonly string[]>> = {
   between_tools: ['type'],
 }
 
-/** `reasoning` marks the models that refuse what OpenAI's do; those of this vendor that think have efforts. */
+/**
+ * `reasoning` marks models that refuse the fields OpenAI's reasoning models refuse. Anthropic's reasoning models have
+ * efforts.
+ */
 function isThinker({ reasoning, efforts }: SandboxModel): boolean {
   return reasoning || efforts.length > 0
 }
@@ -22,7 +25,7 @@ export function isThinking(thinking: unknown): boolean {
   return type === 'enabled' || type === 'adaptive'
 }
 
-/** The vendor's rules on `thinking` and on what may not stand beside it. */
+/** The vendor's rules on `thinking` and on the fields that may not accompany it. */
 export function checkThinking(body: Fields, model: SandboxModel, { betas }: Head): void {
   if (!isGiven(body.thinking)) return
   const thinking = fieldsAt('thinking', body.thinking)
@@ -61,11 +64,11 @@ function checkSamplingBeside({ temperature, top_p: topP, top_k: topK }: Fields):
   }
 }
 
-/** How many tokens the answer thinks. `answersResult`: the last message hands in the result of a tool. */
+/** How many tokens the answer reasons. `answersResult` means that the last message brings the result of a tool. */
 export function thinkingTokensFor(body: Fields, answersResult: boolean): number {
   const { type, budget_tokens: budget } = fieldsIn(body.thinking)
   if (!isThinking(body.thinking) && !(type === 'between_tools' && answersResult)) return 0
-  // Without a word about it, this vendor's effort is high.
+  // Without a given effort, Anthropic's default is high.
   const wanted = tokensByEffort[textIn(fieldsIn(body.output_config).effort) || 'high'] ?? 0
   return typeof budget === 'number' ? Math.min(wanted, budget) : wanted
 }

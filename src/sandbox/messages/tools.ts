@@ -2,11 +2,11 @@ import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import { matchingTools } from '../tool-words.ts'
 
 export type Tool = {
-  /** Who runs it: the client, or the vendor itself, which here knows how to search the web. */
+  /** Whether the client runs the tool or the vendor does; the simulated vendor only runs web searches. */
   readonly kind: 'client' | 'search'
   readonly name: string
   readonly schema: unknown
-  /** Where a search may look, if the request says so. */
+  /** The first domain that the request allows for a search, or `example.com`. */
   readonly domain: string
 }
 
@@ -19,11 +19,11 @@ type ToolAsk = {
   steered: string | undefined
 }
 
-/** Which tools the model calls, in the order offered; none means that it answers in words. */
+/** The tools that the model calls, in the order offered. None means that it answers in words. */
 export function chooseTools({ body, answersResult, userText, steered }: ToolAsk): readonly Tool[] {
   const offered = itemsIn(body.tools).map(fieldsIn).flatMap(readTool)
   const { type, name, disable_parallel_tool_use: isAlone } = fieldsIn(body.tool_choice)
-  // A result that was just handed in is answered in words: otherwise no agent loop would ever end.
+  // After a tool's result the model answers in words, because otherwise no agent loop would end.
   if (offered.length === 0 || type === 'none' || answersResult) return []
   if (type === 'tool') return offered.filter((tool) => tool.name === name)
   const named = offered.filter((tool) => tool.name === steered)
@@ -35,7 +35,7 @@ export function chooseTools({ body, answersResult, userText, steered }: ToolAsk)
 
 const viewSchema = { type: 'object', properties: { command: { const: 'view' }, path: { const: '/' } } }
 
-/** The client's own tools, and of the dated ones those that the simulator can call; the others it never does. */
+/** The client's own tools, and those dated tools that the simulator can call. It never calls the others. */
 function readTool(tool: Fields): readonly Tool[] {
   const type = textIn(tool.type)
   const name = textIn(tool.name)

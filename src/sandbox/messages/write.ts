@@ -2,7 +2,7 @@ import type { Units } from '../bill.ts'
 import type { MessagesAsk } from './ask.ts'
 import type { Block, Composition } from './compose.ts'
 
-/** The whole answer of a plain call as the vendor writes it. */
+/** The complete answer of a call without streaming, as the vendor writes it. */
 export function writeMessage(ask: MessagesAsk, composition: Composition): string {
   return JSON.stringify({
     ...writeHead(composition),
@@ -13,7 +13,7 @@ export function writeMessage(ask: MessagesAsk, composition: Composition): string
   })
 }
 
-/** The answer as it begins a stream: nothing said, and of the output one token at most. */
+/** The answer as it begins a stream: no content, and at most one output token. */
 export function writeStart(ask: MessagesAsk, composition: Composition): unknown {
   const units = { ...composition.promptUnits, output: Math.min(1, Math.max(0, composition.units.output)) }
   return {
@@ -49,7 +49,7 @@ function writeUsage(units: Units): object {
   }
 }
 
-/** What the end of a stream repeats: totals, not increments. */
+/** The counts that the end of a stream repeats. They are totals, not increments. */
 export function writeCounts({ input, cachedInput, output, reasoning, ...units }: Units): object {
   const { cacheWrite5m = 0, cacheWrite1h = 0, webSearches = 0 } = units
   return {
@@ -83,7 +83,7 @@ function writeBlock(block: Block): unknown {
   }
 }
 
-/** A block as it starts in a stream: what deltas fill is empty, all else complete. */
+/** A block as it starts in a stream: empty where deltas fill it, otherwise complete. */
 export function writeEmptyBlock(block: Block): object {
   switch (block.type) {
     case 'thinking':
@@ -100,7 +100,7 @@ export function writeEmptyBlock(block: Block): object {
   }
 }
 
-/** An input that was broken off is none. */
+/** An input that was cut short is written as an empty object. */
 function parsedOr(json: string): unknown {
   try {
     return JSON.parse(json) as unknown

@@ -11,22 +11,22 @@ import { feedRequest } from './feed.ts'
 import { effortOf, reasoningTokensFor } from './thinking.ts'
 import { chooseTools, type Tool } from './tools.ts'
 
-/** A checked request, reduced to what decides the answer. */
+/** A checked request, reduced to what determines the answer. */
 export type ResponsesAsk = TextAsk & {
   readonly model: SandboxModel
-  /** The request itself, most of which the answer repeats. */
+  /** The request itself, because the answer repeats most of it. */
   readonly body: Fields
   readonly stream: boolean
-  /** Whether deltas are padded at random, so that nobody can tell words by their length. */
+  /** OpenAI pads deltas with random letters, so that an observer cannot infer words from the length of a delta. */
   readonly isPadded: boolean
   readonly prompt: Prompt
   readonly promptTokens: number
   readonly outputTokensMax: number
-  /** Null where the model is none that thinks. */
+  /** Null for a model that does not reason. */
   readonly effort: string | null
   readonly reasoningTokens: number
   readonly includes: ReadonlySet<unknown>
-  /** How many alternatives to each token; absent where no likelihoods were asked for. */
+  /** How many alternatives are given for each token; absent unless the request includes logprobs. */
   readonly alternatives: number | undefined
   readonly tools: readonly Tool[]
 }
@@ -95,7 +95,7 @@ function readFormat({ text, instructions }: Fields, items: readonly Fields[]): R
   throw badRequest(message, 'input')
 }
 
-/** Generated words beyond the quote: together 20 to 60 tokens unless a verbosity was asked for. */
+/** Generated words beyond the quote: 20 to 60 tokens together, unless a verbosity is given. */
 function wordsFor(verbosity: unknown): number {
   if (verbosity === 'low') return 4
   return verbosity === 'high' ? 80 : 18

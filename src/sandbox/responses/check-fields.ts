@@ -20,7 +20,7 @@ import { effortOf, isThinking } from './thinking.ts'
 const known = [
   'access_programs',
   'background',
-  // In no description of the protocol: the vendor's own command-line tool sends it with every request.
+  // Not documented, but OpenAI's command-line tool sends it with every request.
   'client_metadata',
   'context_management',
   'conversation',
@@ -68,7 +68,7 @@ const includable = [
 
 const identifierCharactersMax = 64
 
-/** The vendor's rules on everything but the input and the tools. */
+/** The vendor's rules on all fields except the input and the tools. */
 export function checkFields(body: Fields, model: SandboxModel): void {
   checkKnown(body, known)
   for (const name of ['background', 'parallel_tool_calls', 'store', 'stream'] as const) checkSwitch(body[name], name)
@@ -184,7 +184,7 @@ function checkMetadata(metadata: unknown): void {
   }
 }
 
-/** The simulator keeps no answers: whatever a request would go on from is not there. */
+/** The simulator keeps no answers, so anything that a request would continue from is not found. */
 function checkNothingKept({ previous_response_id: previous, conversation, prompt, background }: Fields): void {
   if (isGiven(previous)) {
     const message = `Previous response with id '${shown(previous)}' not found.`

@@ -7,13 +7,13 @@ import { isOurThought } from './sealed.ts'
 import { checkKnown, checkOneOf, checkText, fieldsAt, listAt, missing, textAt } from './shape.ts'
 
 type Kind = {
-  /** The fields it may have beside `type`. */
+  /** The fields it may have besides `type`. */
   readonly known: readonly string[]
-  /** How the vendor's ids of it begin, where it is particular about them. */
+  /** The prefix of the vendor's ids for this type, where the vendor checks it. */
   readonly idStart?: string
 }
 
-/** The items that the simulator looks into. */
+/** The items whose contents the simulator checks. */
 const kinds: Readonly<Record<string, Kind>> = {
   message: { known: ['id', 'role', 'content', 'status', 'phase'] },
   function_call: {
@@ -34,7 +34,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   item_reference: { known: ['id'] },
 }
 
-/** Those of the vendor's other tools, which are taken as they are. */
+/** Items of the vendor's other tools, which are accepted unchecked. */
 const others = [
   'apply_patch_call',
   'apply_patch_call_output',
@@ -61,7 +61,10 @@ const others = [
 const supported = [...Object.keys(kinds), ...others]
 const idCharactersMax = 64
 
-/** The vendor's rules on the input: every item whole, every call answered, every thought before what it led to. */
+/**
+ * The vendor's rules on the input: every item is complete, every call is answered, and reasoning is followed by what it
+ * led to.
+ */
 export function checkInput({ input, store }: Fields, model: SandboxModel): readonly Fields[] {
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }]
   if (!isGiven(input) || (Array.isArray(input) && input.length === 0)) {
@@ -79,7 +82,7 @@ export function checkInput({ input, store }: Fields, model: SandboxModel): reado
   return items
 }
 
-/** A message need not say that it is one. */
+/** `type` is optional for a message. */
 function readItem(item: Fields, index: number): Fields {
   if (isGiven(item.type)) return item
   if (!isGiven(item.role)) throw missing(`input[${index}].type`)
@@ -143,7 +146,7 @@ function checkId(id: string, start: string | undefined, param: string): void {
 
 type Thought = { readonly at: string; readonly isKept: boolean; readonly model: SandboxModel }
 
-/** Where nothing is kept, a thought comes back sealed, or not at all. */
+/** With `store: false` reasoning must come back with its encrypted content. */
 function checkThought({ id, encrypted_content: sealed }: Fields, { at, isKept, model }: Thought): void {
   if (isGiven(sealed)) {
     const content = textAt(sealed, `${at}.encrypted_content`)
@@ -172,7 +175,7 @@ function checkIds(items: readonly Fields[]): void {
   }
 }
 
-/** What each kind of call is called, and what answers it. A search of tools that the vendor made has its result already. */
+/** The name of each kind of call and the item that answers it. A tool search made by the vendor needs no answer. */
 const answers: Readonly<Record<string, { readonly by: string; readonly called: string }>> = {
   function_call: { by: 'function_call_output', called: 'function call' },
   custom_tool_call: { by: 'custom_tool_call_output', called: 'custom tool call' },
@@ -192,7 +195,7 @@ function checkCalls(items: readonly Fields[]): void {
   for (const call of open.values()) throw badRequest(`No tool output found for ${call}.`, 'input')
 }
 
-/** What a thought may lead to: words, a call, or the next thought. */
+/** Reasoning must be followed by a message, a call, or more reasoning. */
 function checkFollowing(items: readonly Fields[]): void {
   for (const [index, item] of items.entries()) {
     if (item.type !== 'reasoning') continue

@@ -14,13 +14,13 @@ const knownByType: Readonly<Record<string, readonly string[]>> = {
   refusal: ['refusal'],
 }
 
-/** A message of any role: a text, or parts of which each says what it is. */
+/** A message's content is a text, or parts with a `type` each. */
 export function checkContent({ role, content }: Fields, at: string): void {
   checkOneOf(role, roles, `${at}.role`)
   checkParts(content, role === 'assistant' ? said : given, `${at}.content`)
 }
 
-/** What a tool gave back. */
+/** The output of a tool. */
 export function checkOutput(output: unknown, at: string): void {
   checkParts(output, given, at)
 }
@@ -36,7 +36,7 @@ function checkParts(content: unknown, supported: readonly string[], at: string):
 function checkPart(part: Fields, supported: readonly string[], at: string): void {
   const { type } = part
   if (!isGiven(type)) throw missing(`${at}.type`)
-  // The vendor blames the part, and not its type.
+  // The vendor's error names the part, not its type.
   checkOneOf(type, supported, at)
   checkKnown(part, ['type', ...(knownByType[textIn(type)] ?? [])], at)
   if (type === 'refusal') textAt(part.refusal, `${at}.refusal`)

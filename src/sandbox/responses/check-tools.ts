@@ -5,7 +5,7 @@ import { checkKnown, checkOneOf, checkSwitch, checkText, fieldsAt, listAt, missi
 
 const searches = ['web_search', 'web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'] as const
 
-/** The vendor's own tools that the simulator takes and never calls. */
+/** The vendor's own tools that the simulator accepts but never calls. */
 const hosted = [
   'apply_patch',
   'code_interpreter',
@@ -24,7 +24,7 @@ const supported = [...own, 'namespace', 'tool_search', ...searches, ...hosted]
 
 const shared = ['type', 'name', 'description', 'defer_loading', 'async', 'allowed_callers'] as const
 
-/** Each tool as the vendor takes it: flat, and with nothing in it that belongs to another protocol. */
+/** Tools must have the vendor's flat form, without fields of other protocols. */
 export function checkTools(tools: unknown): void {
   if (!isGiven(tools)) return
   for (const [index, tool] of listAt(tools, 'tools').entries()) checkTool(tool, `tools[${index}]`)
@@ -42,7 +42,7 @@ export function checkTool(tool: unknown, at: string): void {
   else if (shown(type).startsWith('web_search')) checkWebSearch(fields, at)
 }
 
-/** Unlike a tool of chat's, a function that does not say so is made strict, as far as it can be. */
+/** Unlike in chat completions, a function without `strict` is made strict as far as its schema allows. */
 function checkFunction(tool: Fields, at: string): void {
   const name = nameAt(tool.name, `${at}.name`)
   checkKnown(tool, [...shared, 'parameters', 'strict', 'output_schema'], at)

@@ -10,13 +10,13 @@ import type { ResponsesAsk } from './ask.ts'
 import { sealThought } from './sealed.ts'
 import type { Tool } from './tools.ts'
 
-/** One item of the answer, token by token where it has any, before anything is written. */
+/** One item of the answer, token by token where it has tokens, before it is written in any form. */
 export type Item = Thought | Message | ToolCall | WebSearch
 
 export type Thought = {
   readonly type: 'reasoning'
   readonly id: string
-  /** What was thought is nowhere to be read; the summary is told instead where it is asked for, at no cost of its own. */
+  /** The reasoning itself is never shown. A summary is given where the request asks for it, at no extra cost. */
   readonly tokens: number
   readonly summary: readonly string[]
   readonly sealed: string | undefined
@@ -38,7 +38,7 @@ export type ToolCall = {
   readonly name: string
   readonly namespace: string | undefined
   readonly nameTokens: number
-  /** The arguments or the plain text; broken off where the answer was. */
+  /** The arguments or the plain text, cut where the answer was cut. */
   readonly input: readonly string[]
   readonly isWhole: boolean
 }
@@ -56,15 +56,15 @@ export type Composition = {
   readonly created: number
   readonly model: string
   readonly items: readonly Item[]
-  /** Why it is not complete; undefined where it is. */
+  /** Why the answer is incomplete; undefined for a complete one. */
   readonly cutBy: 'max_output_tokens' | 'content_filter' | undefined
-  /** What is reported and billed once the answer is complete. */
+  /** The usage that is reported and billed once the answer is complete. */
   readonly units: Units
 }
 
 type Draft = { readonly items: Item[]; left: number; cutBy: Composition['cutBy'] }
 
-/** Decides the whole answer. Nothing here depends on more than the ask, the cached tokens and the clock. */
+/** Decides the whole answer, which depends only on the ask, the cached tokens and the clock. */
 export function compose(ask: ResponsesAsk, cachedTokens: number): Composition {
   const draft: Draft = { items: [], left: ask.outputTokensMax, cutBy: undefined }
   fill(ask, draft)
@@ -79,10 +79,10 @@ export function compose(ask: ResponsesAsk, cachedTokens: number): Composition {
   }
 }
 
-/** Thinks, searches, then calls or speaks, each as far as the tokens reach. */
+/** Reasons, searches, then calls tools or answers in words, each as far as the tokens reach. */
 function fill(ask: ResponsesAsk, draft: Draft): void {
   think(ask, draft)
-  // The budget went into thinking: an empty answer that still costs.
+  // Reasoning used up the whole cap: the answer is empty but still costs.
   if (draft.left === 0) {
     draft.cutBy = 'max_output_tokens'
     return
@@ -138,7 +138,7 @@ function filter(ask: ResponsesAsk, draft: Draft): void {
 
 const resultsPerSearch = 2
 
-/** The vendor's own tool: pages that do not exist, the same for the same question. */
+/** The vendor's own tool. It finds pages that do not exist, the same for the same question. */
 function search(ask: ResponsesAsk, draft: Draft, tool: Tool): void {
   const query = shorten(ask.userText)
   const tokens = splitTokens(JSON.stringify({ query })).length
@@ -172,7 +172,8 @@ function call(ask: ResponsesAsk, draft: Draft, tools: readonly Tool[]): void {
     const whole = splitTokens(text)
     const input = whole.slice(0, Math.max(0, draft.left - nameTokens))
     const isWhole = input.length === whole.length
-    // As at the real vendor, a cap may end the answer inside the arguments; what has no room for its name is not there.
+    // As with the real vendor, the cap may end the answer in the middle of the arguments. A call whose name does not
+    // fit is left out.
     if (nameTokens <= draft.left) {
       const ids = { id: seededId(idStarts[kind], seed), callId: seededId('call_', seed) }
       draft.items.push({ type: callTypes[kind], ...ids, name, namespace, nameTokens, input, isWhole })
@@ -199,7 +200,7 @@ function speak(ask: ResponsesAsk, draft: Draft): void {
   if (!isWhole) draft.cutBy = 'max_output_tokens'
 }
 
-/** A model that sells writing to the cache charges it for whatever it could have read and did not. */
+/** A model with a price for cache writes charges it for every cacheable block that was not read from the cache. */
 function count(ask: ResponsesAsk, items: readonly Item[], cachedTokens: number): Units {
   const made = items.map((item) => ({
     outputTokens: outputTokensOf(item),

@@ -7,7 +7,7 @@ const mediaTokens = 85
 type Fed = { readonly prompt: Prompt; readonly promptTokens: number }
 type Feeding = { readonly prompt: Prompt; media: number }
 
-/** Counts the prompt in the order the vendor caches it: tools, instructions, then items. */
+/** Counts the prompt in the order in which the vendor caches it: tools, instructions, then items. */
 export function feedRequest({ tools, instructions }: Fields, bodyText: string, items: readonly Fields[]): Fed {
   const feeding: Feeding = { prompt: createPrompt(), media: 0 }
   const { prompt } = feeding
@@ -17,14 +17,15 @@ export function feedRequest({ tools, instructions }: Fields, bodyText: string, i
     feedText(prompt, textIn(instructions))
   }
   for (const item of items) feedItem(feeding, item)
-  // Numbers such as 1e20 grow when written out again, and no prompt may have more tokens than its request has bytes.
+  // A number such as 1e20 grows when it is serialised again, but no prompt may have more tokens than its request has
+  // bytes.
   return { prompt, promptTokens: Math.min(prompt.tokens, Buffer.byteLength(bodyText) + feeding.media * mediaTokens) }
 }
 
 function feedItem(feeding: Feeding, item: Fields): void {
   const { prompt } = feeding
   switch (item.type) {
-    // Thoughts of earlier turns are not read again.
+    // The model does not read the reasoning of earlier turns again.
     case 'reasoning':
       return
     case 'message':
@@ -55,7 +56,9 @@ function feedContent(feeding: Feeding, content: unknown): void {
   }
 }
 
-/** Tells media apart by their ends alone: hashing megabytes of base64 would slow every request that carries one. */
+/**
+ * Tells media apart by their length and both ends, because hashing megabytes of base64 would slow every such request.
+ */
 function feedMedia(feeding: Feeding, part: Fields): void {
   const source = textIn(part.image_url ?? part.file_data ?? part.file_url ?? part.file_id)
   feeding.media += 1

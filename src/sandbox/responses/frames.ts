@@ -5,10 +5,10 @@ import type { ResponsesAsk } from './ask.ts'
 import type { Composition, Item, Message, Thought, ToolCall } from './compose.ts'
 import { writeEmptyItem, writeItem, writeLogprobs, writePart, writeResponse, writeSummary } from './write.ts'
 
-/** What of the answer went out that no token counts. */
+/** Billed parts of the answer that were sent but are not counted in tokens. */
 export type Progress = { hasSearched: boolean }
 
-/** The events of a stream in order, made as they are pulled. */
+/** The events of a stream in order, produced as they are pulled. */
 export function frames(ask: ResponsesAsk, composition: Composition, progress: Progress): Generator<Frame, void> {
   const regular = regularFrames(ask, composition, progress)
   const isFailing = ask.steering.text('finish') === 'failed'
@@ -27,7 +27,7 @@ export function frames(ask: ResponsesAsk, composition: Composition, progress: Pr
 const paddingMax = 16
 const typeAt = '{"type":"'.length
 
-/** Every event with its number, and every delta with some letters in it that mean nothing. */
+/** Adds its sequence number to every event, and meaningless letters of random length to every delta. */
 function* numbered(events: Iterable<Frame>, { seed, isPadded }: ResponsesAsk): Generator<Frame, void> {
   const random = seeded(seed)
   const letters = seededId('', seed)
@@ -48,7 +48,7 @@ function* numbered(events: Iterable<Frame>, { seed, isPadded }: ResponsesAsk): G
 
 const framesBeforeFailure = 3
 
-/** `sandbox:finish=failed`: after a few words the answer is over. */
+/** `sandbox:finish=failed`: the answer fails after a few words. */
 function* failing(regular: Iterable<Frame>, ask: ResponsesAsk, composition: Composition): Generator<Frame, void> {
   let sent = 0
   for (const frame of regular) {
@@ -90,7 +90,7 @@ function* regularFrames(ask: ResponsesAsk, composition: Composition, progress: P
   yield free('end', lifeEvent(status, ask, composition, { status, output }))
 }
 
-/** What nobody saw while it was made is charged when it is over. */
+/** What is not streamed while it is made is charged when its item ends. */
 function costOfEnd(item: Item): { readonly output: number; readonly reasoning: number } {
   if (item.type === 'web_search_call') return { output: item.tokens, reasoning: 0 }
   if (item.type === 'tool_search_call') return { output: item.nameTokens + item.input.length, reasoning: 0 }
@@ -116,7 +116,7 @@ function* itemFrames(ask: ResponsesAsk, item: Item, at: At): Generator<Frame, vo
       return yield* callFrames(item, at, 'response.function_call_arguments', 'arguments')
     case 'custom_tool_call':
       return yield* callFrames(item, at, 'response.custom_tool_call_input', 'input')
-    // The search for tools comes whole.
+    // The client's tool search comes in one piece.
     case 'tool_search_call':
   }
 }

@@ -10,7 +10,6 @@ import { compose, type Composition } from './compose.ts'
 import { frames, type Progress } from './frames.ts'
 import { writeItem, writeResponse } from './write.ts'
 
-/** Answers one call for a response. */
 export function answerResponse(call: Call, world: World): Promise<Response> {
   return answerCall(call, world, { notServed, readAsk, compose, answer })
 }
@@ -43,7 +42,7 @@ function answerStreaming(call: Call, world: World, ask: ResponsesAsk, compositio
   return new Response(body, { headers })
 }
 
-/** A stream that breaks off before the search does not cost it. */
+/** A stream that ends before the web search does not pay for it. */
 function sent(units: Units, { hasSearched }: Progress): Units {
   if (units === noUnits || hasSearched) return units
   const { webSearches: _, ...rest } = units

@@ -1,10 +1,13 @@
 import { createHmac } from 'node:crypto'
 import type { SandboxModel } from '../model.ts'
 
-// Known to everybody who reads this, and the same after a restart: an old conversation stays good.
+// Not really secret, and the same after a restart, so that an old conversation stays valid.
 const secret = 'the sandbox seals its thoughts'
 
-/** A thought that only its own vendor can open: a number that tells turns apart, and a MAC over both. */
+/**
+ * Encrypted reasoning that only its own vendor accepts: a number that tells turns apart, and a MAC over the vendor and
+ * that number.
+ */
 export function sealThought(model: SandboxModel, seed: number): string {
   const turn = (seed >>> 0).toString(16).padStart(8, '0')
   return start + turn + macOf(model, turn)

@@ -1,7 +1,7 @@
 import { badRequest, quotedList, type VendorError } from '../chat/errors.ts'
 import { type Fields, isFields, isGiven, shown } from '../fields.ts'
 
-/** How the vendor words what is wrong with the shape of a field. */
+/** The vendor's wording for what is wrong with the shape of a field. */
 
 export function missing(param: string): VendorError {
   return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
@@ -28,7 +28,7 @@ function kindOf(value: unknown): string {
   return `a ${typeof value}`
 }
 
-/** Every field that the vendor does not know is refused, at every depth. */
+/** The vendor refuses every field it does not know, at every depth. */
 export function checkKnown(fields: Fields, known: readonly string[], at = ''): void {
   const unknown = Object.keys(fields).find((name) => !known.includes(name))
   if (unknown === undefined) return
@@ -46,7 +46,7 @@ export function listAt(value: unknown, param: string): readonly unknown[] {
   return value
 }
 
-/** A text that has to be there. */
+/** A required text. */
 export function textAt(value: unknown, param: string, charactersMax = Infinity): string {
   if (!isGiven(value)) throw missing(param)
   if (typeof value !== 'string') throw wrongType(param, 'a string', value)

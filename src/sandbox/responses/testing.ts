@@ -1,6 +1,9 @@
 import { type SandboxModel, startSandbox } from '../sandbox.ts'
 
-/** Prices easy to reckon by hand, in nano-dollars: 2 in, 1 from the cache, 10 out, 1,000 a search; 3 into the cache of one. */
+/**
+ * Prices that are easy to compute by hand, in nano-dollars: 2 in, 1 for a cache read, 10 out, 1,000 a search;
+ * gpt-5.6-sol charges 3 for a cache write.
+ */
 const prices = { input: 2_000n, cachedInput: 1_000n, output: 10_000n, webSearch: 1_000_000n }
 const size = { contextTokens: 100_000, outputTokensMax: 4_096, prices }
 const efforts = ['none', 'low', 'medium', 'high', 'xhigh']
@@ -24,7 +27,7 @@ const models: readonly SandboxModel[] = [
 
 type Sent = { ref?: string; vendor?: string; path?: string; signal?: AbortSignal }
 
-/** A sandbox on a free port and the few calls the tests make of it. */
+/** A sandbox on a free port, and the few calls that the tests make to it. */
 export function openResponses() {
   const sandbox = startSandbox({ port: 0, models: () => models })
 
@@ -40,7 +43,7 @@ export function openResponses() {
   return {
     sandbox,
     post,
-    /** A text or items to a model, with whatever else the request holds. */
+    /** Sends a text or items to a model; `more` holds further fields of the request. */
     say: (input: unknown, more: object = {}, sent: Sent = {}): Promise<Response> =>
       post({ model: 'gpt-4o', input, ...more }, sent),
     bill: async (): Promise<Line[]> => {
@@ -115,7 +118,7 @@ export async function errorOf(response: Response | Promise<Response>): Promise<R
   return { status, ...error }
 }
 
-/** The events as the client reads them; each has its type for a name. */
+/** The events as the client reads them, each with its name checked against its type. */
 export async function eventsOf(response: Response | Promise<Response>): Promise<Event[]> {
   return readEvents(await (await response).text())
 }

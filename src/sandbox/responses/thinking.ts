@@ -3,7 +3,7 @@ import { type Fields, fieldsIn, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { defaultEffort } from '../openai-efforts.ts'
 
-/** The effort that a request comes to; null where the model is none that thinks. */
+/** The effort that applies to a request; null for a model that does not reason. */
 export function effortOf(body: Fields, model: SandboxModel): string | null {
   if (!model.reasoning) return null
   return textIn(fieldsIn(body.reasoning).effort) || defaultEffort(model)

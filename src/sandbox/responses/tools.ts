@@ -4,7 +4,7 @@ import { pickTools } from '../tool-words.ts'
 import { checkKnown, checkOneOf, listAt, missing, textAt } from './shape.ts'
 
 export type Tool = {
-  /** A search of the web is the vendor's own to make; all others are the client's. */
+  /** The vendor itself runs a web search; the client runs all other tools. */
   readonly kind: 'function' | 'custom' | 'tool_search' | 'web_search'
   readonly name: string
   readonly namespace: string | undefined
@@ -20,18 +20,18 @@ type ToolAsk = {
   steered: string | undefined
 }
 
-/** Which tools the model calls, in the order offered; none means that it answers in words. */
+/** The tools that the model calls, in the order offered. None means that it answers in words. */
 export function chooseTools({ body, items, userText, steered }: ToolAsk): readonly Tool[] {
   const laterTools = items.flatMap(({ type, tools }) =>
     type === 'additional_tools' || type === 'tool_search_output' ? itemsIn(tools).map(fieldsIn) : [],
   )
-  // What is to be loaded later is not there until a search has found it.
+  // A deferred tool is not available until a tool search has found it.
   const first = itemsIn(body.tools)
     .map(fieldsIn)
     .filter((tool) => tool.defer_loading !== true)
   const { mode, offered } = readChoice(body.tool_choice, [...first, ...laterTools].flatMap(readTool))
   const lastType = textIn(items.at(-1)?.type)
-  // As in chat, what belongs to a result may come behind it as the user's.
+  // As in chat completions, what belongs to a result may follow it in a user message.
   const saidType = textIn(items.findLast(({ role }) => role !== 'user')?.type)
   const answersResult = lastType.endsWith('_output') || saidType.endsWith('call_output')
   const isAlone = body.parallel_tool_calls === false
@@ -40,7 +40,7 @@ export function chooseTools({ body, items, userText, steered }: ToolAsk): readon
 
 const searchSchema = { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] }
 
-/** Those that the simulator can call. */
+/** The tools that the simulator can call. */
 function readTool(tool: Fields): readonly Tool[] {
   const type = textIn(tool.type)
   const name = textIn(tool.name)

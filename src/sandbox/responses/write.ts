@@ -9,7 +9,7 @@ type State = {
   readonly output: readonly unknown[]
 }
 
-/** The whole answer as the vendor writes it, and what it repeats of the request. */
+/** The complete answer as the vendor writes it, with the fields that it repeats from the request. */
 export function writeResponse(ask: ResponsesAsk, composition: Composition, { status, output }: State): unknown {
   const { body, effort, steering } = ask
   const isOver = status === 'completed' || status === 'incomplete'
@@ -55,14 +55,14 @@ const failure = {
   message: 'An error occurred while processing your request. You can retry your request.',
 }
 
-/** What a function left open is filled in. */
+/** Fills in the defaults of a function tool. */
 function writeTool(tool: Fields): Fields {
   if (tool.type !== 'function') return tool
   const { description = null, parameters = null, strict } = tool
   return { ...tool, description, parameters, strict: isGiven(strict) ? strict : true }
 }
 
-/** `input_tokens` includes those of the cache and `output_tokens` the thinking, as the vendor has it. */
+/** As at the vendor, `input_tokens` includes the cached tokens and `output_tokens` the reasoning. */
 function writeUsage({ input, cachedInput, cacheWrite5m = 0, output, reasoning }: Units): unknown {
   const prompt = input + cachedInput + cacheWrite5m
   return {
@@ -98,12 +98,12 @@ export function writeItem(ask: ResponsesAsk, item: Item): unknown {
   }
 }
 
-/** An item as it starts in a stream: what deltas fill is empty, all else complete. */
+/** An item as it starts in a stream: empty where deltas fill it, otherwise complete. */
 export function writeEmptyItem(item: Item): object {
   const { id, type } = item
   switch (type) {
     case 'reasoning':
-      // The vendor seals a thought anew when it is over: what it begins with opens nothing.
+      // The vendor encrypts reasoning again when the item ends, so the content at its start cannot be used.
       return { id, type, summary: [], encrypted_content: item.sealed?.slice(0, -8) }
     case 'message':
       return { id, type, status: 'in_progress', content: [], role: 'assistant' }
@@ -138,7 +138,7 @@ export function writeLogprobs({ alternatives }: ResponsesAsk, tokens: readonly s
   return alternatives === undefined ? [] : tokens.map((token) => writeTokenLogprob(token, alternatives))
 }
 
-/** Arguments that were broken off are none. */
+/** Arguments that were cut short are written as an empty object. */
 function parsedOr(json: string): unknown {
   try {
     return JSON.parse(json) as unknown
