@@ -8,7 +8,7 @@ import type { CodedRefusal } from '../refusal.ts'
 import { invalidForAlgorithm, invalidParameter, requestIdFor } from './errors.ts'
 import { type Native, nativeHeaders, nativeManners, openNative } from './native.ts'
 
-/** Embeddings in the vendor's own form: `texts` in, one number of usage out. */
+/** Embeddings in the vendor's own protocol: `texts` in, and a single number of usage out. */
 export const nativeEmbeddings: Endpoint<Native, EmbeddingAsk, CodedRefusal> = {
   manners: nativeManners,
   capabilities: ['embeddings'],

@@ -5,7 +5,7 @@ import { hashText, seeded } from '../seeded.ts'
 
 export const invalidParameter = (message: string): CodedRefusal => new CodedRefusal(400, 'InvalidParameter', message)
 
-/** What the algorithm behind the gateway of the vendor says, with its words let through. */
+/** A message from the algorithm behind the vendor's gateway, which passes it on. */
 export const invalidForAlgorithm = (message: string): CodedRefusal =>
   invalidParameter(`<400> InternalError.Algo.InvalidParameter: ${message}`)
 
@@ -18,7 +18,7 @@ const throttled = 'Requests rate limit exceeded, please try again later.'
 const inspected = 'Input or output data may contain inappropriate content.'
 const overdue = 'Access denied, please make sure your account is in good standing.'
 
-/** The codes that `sandbox:fail=CODE` knows, with the status and the words the vendor gives them. */
+/** The codes that `sandbox:fail=CODE` knows, with the vendor's status and message. */
 const rows: RefusalRows = {
   InvalidParameter: [400, 'Required parameter(s) missing or invalid, please check the request parameters.'],
   DataInspectionFailed: [400, inspected],
@@ -72,7 +72,7 @@ export function refusalsFor(key: string): Refusals {
   }
 }
 
-/** The same request has the same id; it is no secret here. */
+/** The id depends only on the request. It need not be secret here. */
 export function requestIdFor(text: string): string {
   const random = seeded(hashText(text))
   const hex = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join('')
@@ -83,10 +83,10 @@ export function errorBody({ code, message }: CodedRefusal, requestId: string): u
   return { code, message, request_id: requestId }
 }
 
-/** What a proxy in front of the vendor says, not the vendor itself. */
+/** Statuses that come from a proxy in front of the vendor. */
 const edgeStatuses: ReadonlySet<number> = new Set([413, 502, 504, 520, 522, 524])
 
-/** A refused stream is a stream all the same: status 200, with the true one in a comment. */
+/** A refused stream is still a stream: status 200, with the real status in a comment. */
 export function writeRefusal(request: Request, text: string, error: CodedRefusal): Response {
   const { status } = error
   if (edgeStatuses.has(status)) return htmlPage(status)
@@ -99,7 +99,7 @@ export function writeRefusal(request: Request, text: string, error: CodedRefusal
 
 export const wantsEvents = (request: Request): boolean => request.headers.get('x-dashscope-sse') === 'enable'
 
-/** No space after the colon, and the status where other vendors have a comment. */
+/** DashScope writes no space after the colon, and puts the status into an SSE comment. */
 export const resultEvent = (id: number, data: unknown): string =>
   `id:${id}\nevent:result\n:HTTP_STATUS/200\ndata:${JSON.stringify(data)}\n\n`
 

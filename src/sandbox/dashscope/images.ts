@@ -12,7 +12,7 @@ import { invalidParameter, requestIdFor } from './errors.ts'
 import { alike, type ImageRules, imageRulesFor, roundSize } from './image-rules.ts'
 import { type Native, nativeHeaders } from './native.ts'
 
-/** Pictures from words, or from pictures and words. */
+/** Images to make, from a prompt or from images and a prompt. */
 export type ImageAsk = Asked & { readonly count: number; readonly size: Size; readonly seed: number }
 
 export function makeImages({ steering, count, size, seed }: ImageAsk, call: Call): Made {
@@ -21,7 +21,7 @@ export function makeImages({ steering, count, size, seed }: ImageAsk, call: Call
   const content = indexes.map((index) => ({
     image: linkPicture({ ...size, format: 'png', seed: hashText(`${index}`, seed) }, { call, steering }),
   }))
-  // Only what succeeded is billed.
+  // Only images that succeeded are billed.
   const units = reportedUnits(steering, 'images', { images: { count: indexes.length, size: writeSize(size) } })
   const answer = {
     output: { choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] },
@@ -55,7 +55,7 @@ export function readImages({ input, parameters }: Native, model: SandboxModel): 
   }
 }
 
-/** One message of the user with exactly one text, and as many pictures as the model works from. */
+/** One user message with exactly one text, and as many images as the model takes. */
 function readContent(input: Fields, { images: [least, most] }: ImageRules): { text: string; images: string[] } {
   const messages = itemsIn(input.messages).map(fieldsIn)
   const [message, ...others] = messages
@@ -102,7 +102,10 @@ function readSize(asked: unknown, { sizes }: ImageRules, lastImage: string | und
   }
 }
 
-/** Where nothing is asked, the shape of the last picture decides; one behind a link is not fetched and counts as square. */
+/**
+ * Without a given size, the shape of the last image decides. An image behind a link is not fetched and counts as
+ * square.
+ */
 function defaultSize(sizes: ImageRules['sizes'], lastImage = ''): Size {
   const square = { width: 1024, height: 1024 }
   if (sizes.kind === 'listed') return parseSize(sizes.list[0], '*') ?? square

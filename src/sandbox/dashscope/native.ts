@@ -4,7 +4,7 @@ import type { Call } from '../protocol.ts'
 import { CodedRefusal } from '../refusal.ts'
 import { badKey, invalidParameter, modelNotFound, refusalsFor, requestIdFor, writeRefusal } from './errors.ts'
 
-/** A request of Alibaba's own form: what to work on, and how. */
+/** A request in Alibaba's own protocol: what to work on, and how. */
 export type Native = { readonly input: Fields; readonly parameters: Fields }
 
 export const nativeManners: Manners<CodedRefusal> = {

@@ -7,7 +7,7 @@ import { type ImageAsk, makeImages, readImages } from './images.ts'
 import { type Native, nativeManners, openNative } from './native.ts'
 import { makeSpeech, readSpeech, type SpeechAsk } from './speech.ts'
 
-/** One address for pictures and for speech: the model decides. */
+/** One path for images and speech: the model decides which. */
 const multimodal: Endpoint<Native, ImageAsk | SpeechAsk, CodedRefusal> = {
   manners: nativeManners,
   capabilities: ['images', 'edits', 'speech'],
@@ -16,7 +16,7 @@ const multimodal: Endpoint<Native, ImageAsk | SpeechAsk, CodedRefusal> = {
   make: (ask, call) => ('ms' in ask ? makeSpeech(ask, call) : makeImages(ask, call)),
 }
 
-/** Where CosyVoice and the newer lines speak. */
+/** The path of CosyVoice and the newer speech models. */
 const synthesizer: Endpoint<Native, SpeechAsk, CodedRefusal> = {
   manners: nativeManners,
   capabilities: ['speech'],
@@ -25,7 +25,7 @@ const synthesizer: Endpoint<Native, SpeechAsk, CodedRefusal> = {
   make: makeSpeech,
 }
 
-/** What Alibaba's own protocol answers at once; see `video` for its tasks. */
+/** The synchronous calls of Alibaba's own protocol. `video-dashscope` has its tasks. */
 export const dashscopeProtocol: Protocol = (...mounted) => [
   ...at('/services/aigc/multimodal-generation/generation', multimodal)(...mounted),
   ...at('/services/audio/tts/SpeechSynthesizer', synthesizer)(...mounted),

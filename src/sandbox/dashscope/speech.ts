@@ -20,7 +20,7 @@ import {
 import { type Native, nativeHeaders } from './native.ts'
 import { hasVoice } from './voices.ts'
 
-/** A text to say. */
+/** A text to speak. */
 export type SpeechAsk = Asked & { readonly text: string; readonly ms: number; readonly format: AudioFormat }
 
 const charactersMax = 600
@@ -53,7 +53,7 @@ export function readSpeech({ input, parameters }: Native, model: SandboxModel): 
     steering: readSteering(textIn(input.instructions), text),
     text,
     ms: spokenMs(text),
-    // The third generation of Qwen has no such field and always gives WAV.
+    // Qwen3-TTS has no such field and always gives WAV.
     format: model.model.startsWith('qwen3-tts') ? 'wav' : (chosen ?? 'wav'),
   }
 }
@@ -63,7 +63,7 @@ const languages = new Set([
   'Auto', 'Chinese', 'English', 'German', 'Italian', 'Portuguese', 'Spanish', 'Japanese', 'Korean', 'French', 'Russian',
 ])
 
-/** The first line of models is sold by tokens, 50 a second of sound; all others by the character. */
+/** The first line of models is sold by tokens, 50 per second of audio; all others by the character. */
 function countUnits({ model, steering, text, ms }: SpeechAsk): Units {
   if (!model.model.startsWith('qwen-tts')) return reportedUnits(steering, 'characters', { characters: hanTwice(text) })
   return reportedUnits(steering, 'audioOutput', { input: countTokens(text), audioOutput: Math.ceil(ms / 20) })
@@ -71,7 +71,7 @@ function countUnits({ model, steering, text, ms }: SpeechAsk): Units {
 
 type Told = { readonly data: string; readonly isLast: boolean; readonly units: Units }
 
-/** Until the last one, the reason to finish is the word "null" and there is no address. */
+/** Before the last event, `finish_reason` is the string "null" and there is no link. */
 function writeSpeech(ask: SpeechAsk, call: Call, { data, isLast, units }: Told): unknown {
   const { steering, format, ms } = ask
   const { characters = 0, input, audioOutput = 0 } = units
@@ -101,7 +101,7 @@ function makeEvents(ask: SpeechAsk, call: Call, units: Units): Made {
   }
 }
 
-/** A quarter of a second of samples in each. */
+/** Each event holds a quarter of a second of samples. */
 function* eventTexts(ask: SpeechAsk, call: Call, units: Units): Generator<string, void> {
   let id = 0
   for (const piece of piecesOf(recordAudio('pcm', ask.ms), 12_000)) {

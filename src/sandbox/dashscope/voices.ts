@@ -1,4 +1,4 @@
-/** On both models of the third generation. Two names hold a space; case counts. */
+/** The voices of both Qwen3-TTS models. Some names hold a space, and case matters. */
 // prettier-ignore
 const shared = new Set([
   'Cherry', 'Serena', 'Ethan', 'Chelsie', 'Momo', 'Vivian', 'Moon', 'Maia', 'Kai', 'Nofish', 'Bella', 'Eldric Sage',
@@ -11,7 +11,7 @@ const flashOnly = new Set([
   'Emilien', 'Andre', 'Radio Gol', 'Jada', 'Dylan', 'Li', 'Marcus', 'Roy', 'Peter', 'Sunny', 'Eric', 'Rocky', 'Kiki',
 ])
 
-/** Models of other lines have voices that are not listed here, so every name will do. */
+/** The voices of other models are not listed here, so any name is accepted. */
 export function hasVoice(model: string, voice: string): boolean {
   if (!model.startsWith('qwen3-tts')) return voice !== ''
   return shared.has(voice) || (!model.includes('instruct') && flashOnly.has(voice))

@@ -6,14 +6,14 @@ import { splitTokens } from '../tokens.ts'
 import type { EmbeddingRules } from './rules.ts'
 import { embed } from './vector.ts'
 
-/** Texts to embed, token by token, whatever the protocol. */
+/** Texts to embed, token by token, in any protocol. */
 export type EmbeddingAsk = Asked & {
   readonly inputs: readonly (readonly string[])[]
   readonly dimensions: number
   readonly encoding: 'float' | 'base64'
 }
 
-/** What a protocol says to an input that cannot be. */
+/** A protocol's refusals of an invalid input. */
 export type InputRefusals = {
   missing(): Error
   empty(index: number): Error
@@ -24,8 +24,8 @@ export type InputRefusals = {
 }
 
 /**
- * The texts of an input as tokens. A list of numbers is one text, a list of lists several. Some vendors cut off what is
- * beyond the model's length instead of refusing it.
+ * The texts of an input as tokens. A list of numbers is one text, a list of lists several. With `isCut`, text beyond
+ * the model's input length is cut off, as some vendors do, instead of refused.
  */
 export function readInputs(
   given: unknown,
@@ -58,7 +58,7 @@ function idsIn(item: unknown): string[] | undefined {
 
 const countAll = (inputs: EmbeddingAsk['inputs']): number => inputs.reduce((sum, tokens) => sum + tokens.length, 0)
 
-/** Any of the texts may steer; the last has the last word. */
+/** Any of the texts may steer; the last one wins. */
 export const steeringOf = (inputs: EmbeddingAsk['inputs']): Asked['steering'] =>
   readSteering(...inputs.map((tokens) => tokens.join('')))
 
@@ -66,7 +66,7 @@ export function countUnits({ steering, inputs }: EmbeddingAsk): Units {
   return reportedUnits(steering, 'input', { input: countAll(inputs) })
 }
 
-/** The vectors in the order of the inputs. Steering words are heard, not embedded. */
+/** The vectors in the order of the inputs. Steering words are not embedded. */
 export function vectorsOf({ inputs, dimensions }: Pick<EmbeddingAsk, 'inputs' | 'dimensions'>): Float32Array[] {
   return inputs.map((tokens) => {
     const text = tokens.join('')

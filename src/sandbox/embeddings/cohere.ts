@@ -15,7 +15,7 @@ const manners: Manners<VendorError> = {
     Response.json({ id: seededId('', hashText(text)), message }, { status }),
 }
 
-/** `POST /embed` of Cohere's second version: texts in, vectors by type out, and the tokens billed. */
+/** `POST /embed` of Cohere's second version: texts in; vectors by type and the billed tokens out. */
 export const cohereProtocol = embeddingsAt('/embed', {
   manners,
   read: readAsk,
@@ -48,7 +48,7 @@ function readAsk(body: Fields, model: SandboxModel): EmbeddingAsk {
   if (isGiven(dimension) && !hasDimensions(rules, Number(dimension))) {
     throw refuse(`invalid request: output_dimension ${shown(dimension)} is not supported by ${model.model}.`)
   }
-  // Long texts lose their end unless the request says NONE.
+  // Long texts are cut at the end unless the request says NONE.
   const inputs = readInputs(body.texts, rules, refusals, body.truncate !== 'NONE')
   return {
     model,

@@ -11,7 +11,7 @@ import { embeddingsAt } from './endpoint.ts'
 import { type EmbeddingRules, hasDimensions, rulesFor } from './rules.ts'
 import { toBase64 } from './vector.ts'
 
-/** `POST /embeddings` in OpenAI's form, as most vendors have it. */
+/** `POST /embeddings` in OpenAI's form, which most vendors share. */
 export const embeddingsProtocol = embeddingsAt('/embeddings', {
   manners: commonManners,
   read: readAsk,
@@ -32,7 +32,7 @@ export function writeVectors(ask: EmbeddingAsk): unknown[] {
   }))
 }
 
-/** Alibaba adds an id to the common form, ByteDance the time as well. */
+/** Alibaba adds an id to the common form, ByteDance an id and the time. */
 function extras({ model: { vendor } }: EmbeddingAsk, seed: string): object {
   if (vendor !== 'dashscope' && vendor !== 'ark') return {}
   const id = seededId('', hashText(seed))

@@ -1,6 +1,8 @@
 import type { InputRefusals } from './ask.ts'
 
-/** Alibaba lets the words of the algorithm behind its door through, in its own protocol as in the compatible one. */
+/**
+ * Alibaba passes on the messages of the algorithm behind its gateway, in its own protocol and in the compatible one.
+ */
 export function dashscopeRefusals(refuse: (message: string) => Error): InputRefusals {
   const say = (message: string): Error =>
     refuse(`<400> InternalError.Algo.InvalidParameter: ${message}: input.contents`)

@@ -7,7 +7,7 @@ import type { SandboxModel } from '../model.ts'
 import type { Call, Protocol } from '../protocol.ts'
 import { countUnits, type EmbeddingAsk } from './ask.ts'
 
-/** What tells one vendor's embeddings from another's. */
+/** What differs between vendors' embeddings. */
 type Form = {
   readonly manners: Manners<VendorError>
   readonly read: (body: Fields, model: SandboxModel) => EmbeddingAsk

@@ -1,4 +1,7 @@
-/** What an embedding model takes, as its vendor says it; the simulator keeps its own list, lest a catalogue's mistake hide. */
+/**
+ * What an embedding model accepts, according to its vendor. The simulator keeps its own list, so that a mistake in the
+ * catalogue is noticed.
+ */
 export type EmbeddingRules = {
   /** The longest vector it has. */
   readonly dimensionsMax: number
@@ -6,9 +9,9 @@ export type EmbeddingRules = {
   /** The lengths it offers: a list, any up to the longest, or no choice. */
   readonly dimensions: readonly number[] | 'any' | 'fixed'
   readonly inputsMax: number
-  /** Tokens of one input. */
+  /** The limit for one input. */
   readonly tokensMax: number
-  /** Tokens of all inputs of a call. */
+  /** The limit for all inputs of a call. */
   readonly batchTokensMax: number
   readonly takesTokens: boolean
   readonly takesBase64: boolean
@@ -30,7 +33,7 @@ const voyage = { ...openai, inputsMax: 1000, tokensMax: 32_000, batchTokensMax: 
 const voyageSizes = listed(1024, [256, 512, 1024, 2048])
 const cohere = { ...openai, inputsMax: 96, tokensMax: 128_000, batchTokensMax: Infinity, takesTokens: false }
 
-/** The first that fits the id holds; the last fits all. */
+/** The first pattern that matches the id applies; the last one matches every id. */
 const byModel: readonly (readonly [RegExp, EmbeddingRules])[] = [
   [/text-embedding-3-small/, { ...openai, ...upTo(1536) }],
   [/text-embedding-3-large/, { ...openai, ...upTo(3072) }],

@@ -9,14 +9,14 @@ import { type EmbeddingAsk, type InputRefusals, readInputs, steeringOf } from '.
 import { embeddingsAt } from './endpoint.ts'
 import { hasDimensions, rulesFor } from './rules.ts'
 
-/** Every refusal is one sentence in `detail`. */
+/** Voyage puts every refusal as one sentence into `detail`. */
 const manners: Manners<VendorError> = {
   ...commonManners,
   writeRefusal: (_, { status, message }) =>
     status === 502 ? htmlPage(status) : Response.json({ detail: message }, { status }),
 }
 
-/** `POST /embeddings` of Voyage: the common answer, but other names in the request and one number of usage. */
+/** `POST /embeddings` of Voyage: OpenAI's answer with a single number of usage, but other names in the request. */
 export const voyageProtocol = embeddingsAt('/embeddings', {
   manners,
   read: readAsk,
@@ -56,7 +56,7 @@ function readAsk(body: Fields, model: SandboxModel): EmbeddingAsk {
       `Model ${model.model} does not support output_dimension set to ${shown(dimension)}. Use one of: ${list}.`,
     )
   }
-  // Texts beyond the model's length are cut unless the request says otherwise.
+  // Texts beyond the model's input length are cut unless the request says otherwise.
   const inputs = readInputs(body.input, rules, refusalsFor(model.model), body.truncation !== false)
   return {
     model,

@@ -2,12 +2,12 @@ import { crc, createBitWriter } from './bits.ts'
 
 export type AudioFormat = 'mp3' | 'opus' | 'aac' | 'flac' | 'wav' | 'pcm'
 
-/** Mono at 24 kHz, as every vendor here speaks; a sample is two bytes, the lower first. */
+/** Mono at 24 kHz, which all these vendors produce. A sample is two bytes, low byte first. */
 export const sampleRate = 24_000
 
 const bytesPerMs = (sampleRate * 2) / 1_000
 
-/** A file that lasts as long as asked for. WAV and PCM hum, the packed ones are silent. */
+/** A file of the given duration. WAV and PCM hold a tone, the compressed formats silence. */
 export function recordAudio(format: AudioFormat, ms: number): Buffer<ArrayBuffer> {
   return recorders[format](ms)
 }
@@ -28,7 +28,7 @@ export const audioTypes = {
 
 export const isAudioFormat = (name: string): name is AudioFormat => Object.hasOwn(recorders, name)
 
-/** A tone that swells and fades ten times a second. One beat is reckoned and then repeated. */
+/** A tone that swells and fades ten times a second. One beat is computed and then repeated. */
 function pcm(ms: number): Buffer<ArrayBuffer> {
   return Buffer.alloc(ms * bytesPerMs, beat)
 }
@@ -58,17 +58,19 @@ function wav(ms: number): Buffer<ArrayBuffer> {
   return Buffer.concat([header, samples])
 }
 
-/** As many copies of a packet as the time takes, at least one. */
+/** How many packets the duration takes, at least one. */
 const packets = (ms: number, packetMs: number): number => Math.max(1, Math.ceil(ms / packetMs))
 
-/** MPEG-2 layer III, 160 kbit/s, 480 bytes for 24 ms: what OpenAI sends. A frame whose fields are all zero is silent. */
+/**
+ * MPEG-2 layer III, 160 kbit/s, 480 bytes for 24 ms, as OpenAI sends it. A frame whose fields are all zero is silent.
+ */
 function mp3(ms: number): Buffer<ArrayBuffer> {
   const frame = Buffer.alloc(480)
   frame.set([0xff, 0xf3, 0xe4, 0xc4])
   return Buffer.alloc(packets(ms, 24) * frame.length, frame)
 }
 
-/** ADTS frames of 1,024 samples around the shortest silence that AAC-LC knows. */
+/** ADTS frames of 1,024 samples, each holding the shortest silence that AAC-LC can express. */
 function aac(ms: number): Buffer<ArrayBuffer> {
   const silence = [0x00, 0xc8, 0x00, 0x80, 0x23, 0x80]
   const header = createBitWriter()
@@ -86,7 +88,7 @@ function aac(ms: number): Buffer<ArrayBuffer> {
 
 const flacBlock = 576
 
-/** Frames of one constant, which is zero. */
+/** Frames that each hold one constant value, zero. */
 function flac(ms: number): Buffer<ArrayBuffer> {
   const count = packets(ms, flacBlock / (sampleRate / 1_000))
   const info = createBitWriter()
@@ -104,7 +106,7 @@ function flac(ms: number): Buffer<ArrayBuffer> {
 }
 
 function flacFrame(index: number): Buffer<ArrayBuffer> {
-  // 576 samples, 24 kHz, mono, 16 bits; then the number of the frame, written as UTF-8 writes a character.
+  // 576 samples, 24 kHz, mono, 16 bits; then the frame's number, encoded like a UTF-8 character.
   const head = Buffer.concat([Buffer.from([0xff, 0xf8, 0x27, 0x08]), Buffer.from(String.fromCodePoint(index))])
   const body = [...head, crc(head, { polynomial: 0x07, bits: 8 }), 0, 0, 0]
   const sum = crc(Uint8Array.from(body), { polynomial: 0x8005, bits: 16 })
@@ -120,7 +122,7 @@ function opus(ms: number): Buffer<ArrayBuffer> {
   for (let sent = 0; sent < count;) {
     const batch = Math.min(50, count - sent)
     sent += batch
-    // Time is told in samples of 48 kHz, whatever went in.
+    // Opus counts time in samples of 48 kHz, whatever the input rate.
     const position = sent * 960
     pages.push(
       oggPage(

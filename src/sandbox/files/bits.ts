@@ -1,7 +1,7 @@
-/** Gathers fields of odd widths, the highest bit first, as most media formats have them. */
+/** Collects fields of any width, highest bit first, as most media formats store them. */
 export type BitWriter = {
   put(value: number, bits: number): void
-  /** All bytes so far; what is left of the last one is filled with `filler` bits. */
+  /** All bytes so far. The rest of the last byte is filled with `filler` bits. */
   bytes(filler?: 0 | 1): Uint8Array<ArrayBuffer>
 }
 
@@ -11,7 +11,7 @@ export function createBitWriter(): BitWriter {
   let count = 0
   function put(value: number, bits: number): void {
     for (let bit = bits - 1; bit >= 0; bit -= 1) {
-      // Fields wider than 32 bits exist, and shifts do not reach them.
+      // Shifts are limited to 32 bits, and some fields are wider.
       pending = (pending << 1) | (Math.floor(value / 2 ** bit) & 1)
       count += 1
       if (count < 8) continue
@@ -31,7 +31,7 @@ export function createBitWriter(): BitWriter {
 
 type CrcOptions = { readonly polynomial: number; readonly bits: 8 | 16 | 32 }
 
-/** A checksum that takes the highest bit first and starts at 0: FLAC's two and Ogg's. */
+/** A checksum that takes the highest bit first and starts at 0, as both of FLAC's and Ogg's do. */
 export function crc(bytes: Uint8Array, { polynomial, bits }: CrcOptions): number {
   const top = 2 ** (bits - 1)
   let sum = 0

@@ -1,6 +1,6 @@
 import type { Call } from '../protocol.ts'
 
-/** The form that a call brings, whose text is one character a byte; undefined where it cannot be read. */
+/** The call's form, whose text holds one character per byte; undefined if it cannot be read. */
 export async function readForm({ request, text }: Call): Promise<FormData | undefined> {
   const headers = { 'content-type': request.headers.get('content-type') ?? '' }
   try {

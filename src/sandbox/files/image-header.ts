@@ -2,7 +2,7 @@ import type { ImageFormat, Size } from './picture.ts'
 
 export type ImageHeader = Size & { readonly format: ImageFormat; readonly hasAlpha: boolean }
 
-/** What the first bytes of a file say it is; undefined for anything but PNG, JPEG and WebP. */
+/** What the first bytes of a file say about it; undefined for anything but PNG, JPEG and WebP. */
 export function readImageHeader(bytes: Uint8Array): ImageHeader | undefined {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   try {
@@ -18,7 +18,7 @@ export function readImageHeader(bytes: Uint8Array): ImageHeader | undefined {
 
 function readPng(file: Buffer): ImageHeader {
   const [width, height, colour] = [file.readUInt32BE(16), file.readUInt32BE(20), file.readUInt8(25)]
-  // Grey and full colour have an alpha channel by type, a palette by a chunk before the pixels.
+  // Grey and full colour declare an alpha channel in the colour type, a palette in a tRNS chunk before the pixels.
   const hasAlpha = colour === 4 || colour === 6 || file.subarray(0, file.indexOf('IDAT')).includes('tRNS')
   return { width, height, format: 'png', hasAlpha }
 }
@@ -26,7 +26,7 @@ function readPng(file: Buffer): ImageHeader {
 function readJpeg(file: Buffer): ImageHeader {
   for (let at = 2; ;) {
     const marker = file.readUInt16BE(at)
-    // The frame headers are C0 to CF, of which C4, C8 and CC are something else.
+    // Frame headers are C0 to CF, except C4, C8 and CC.
     if (marker === 0xffc0 || (marker > 0xffc0 && marker < 0xffd0 && marker % 4 !== 0)) {
       return { width: file.readUInt16BE(at + 7), height: file.readUInt16BE(at + 5), format: 'jpeg', hasAlpha: false }
     }

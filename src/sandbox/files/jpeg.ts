@@ -1,8 +1,8 @@
 import type { Picture } from './picture.ts'
 
 /**
- * A baseline JPEG of even blocks: only the mean of each is written, so a block takes a few bits. Both Huffman tables are
- * our own and as small as can be: "no change" and "end of block" are one bit each.
+ * A baseline JPEG of uniform blocks: only the mean of each is written, so a block takes a few bits. Both Huffman tables
+ * are minimal: "no change" and "end of block" take one bit each.
  */
 export function encodeJpeg({ width, height, from, to }: Picture): Uint8Array<ArrayBuffer> {
   const frame = [8, height >> 8, height & 255, width >> 8, width & 255, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]
@@ -10,7 +10,7 @@ export function encodeJpeg({ width, height, from, to }: Picture): Uint8Array<Arr
     Buffer.concat([
       Buffer.from([0xff, 0xd8]),
       segment(0xe0, [...Buffer.from('JFIF\0'), 1, 1, 0, 0, 1, 0, 1, 0, 0]),
-      // All coefficients are divided by 8, which makes the first one of a block its mean.
+      // All coefficients are divided by 8, which makes a block's first coefficient its mean.
       segment(0xdb, [0, ...Array.from({ length: 64 }, () => 8)]),
       segment(0xc0, frame),
       // One code of one bit for "no change", eleven of five bits for changes of up to eleven bits.
@@ -38,9 +38,10 @@ function toYcc([red = 0, green = 0, blue = 0]: readonly number[]): readonly [num
   ]
 }
 
-/** The colour changes from one row of blocks to the next; within a row every block says "no change". */
+/** The colour changes from one row of blocks to the next. Within a row every block says "no change". */
 function scan(columns: number, rows: number, from: readonly number[], to: readonly number[]): Buffer {
-  // Three bytes of room for the changes of a row, six bits for each block; stuffing at most doubles it.
+  // One byte for each block, which takes six bits, and 16 bytes for the changes of a row. Stuffing at most doubles
+  // that.
   const bytes = Buffer.alloc(rows * (columns + 16) * 2)
   let size = 0
   let pending = 0
@@ -52,7 +53,7 @@ function scan(columns: number, rows: number, from: readonly number[], to: readon
       count -= 8
       const byte = (pending >> count) & 255
       bytes[size] = byte
-      // A byte of ones is followed by a zero, lest it look like a marker.
+      // A byte of ones is followed by a zero, so that it does not look like a marker.
       size += byte === 255 ? 2 : 1
     }
     pending &= (1 << count) - 1

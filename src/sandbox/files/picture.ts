@@ -7,7 +7,7 @@ export type Size = { readonly width: number; readonly height: number }
 
 export type ImageFormat = 'png' | 'jpeg' | 'webp'
 
-/** What a picture is: so large, and from one colour to another. */
+/** An image: its size, and a gradient from one colour to another. */
 export type Picture = Size & {
   readonly from: readonly number[]
   readonly to: readonly number[]
@@ -28,14 +28,14 @@ export type PictureWish = Size & {
   readonly isTransparent?: boolean
 }
 
-/** A real file in the format and of the size asked for. */
+/** A real file of the given format and size. */
 export function drawPicture({ width, height, format, seed, isTransparent = false }: PictureWish): Buffer<ArrayBuffer> {
   const random = seeded(seed)
   const colour = (): number[] => Array.from({ length: 3 }, () => Math.floor(random() * 256))
   return Buffer.from(encoders[format]({ width, height, from: colour(), to: colour(), isTransparent }).buffer)
 }
 
-/** `1024x768` or, with another sign, `1024*768`. */
+/** Reads `1024x768` or, with the other sign, `1024*768`. */
 export function parseSize(text: string, sign: 'x' | '*' = 'x'): Size | undefined {
   const [width = '', height = '', ...more] = text.split(sign)
   if (more.length > 0 || !/^\d{1,5}$/.test(width) || !/^\d{1,5}$/.test(height)) return undefined

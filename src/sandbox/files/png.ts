@@ -3,7 +3,7 @@ import type { Picture } from './picture.ts'
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
-/** Bands of 256 shades from one colour to the other: a byte a pixel, which packs to a few kilobytes at any size. */
+/** 256 bands from one colour to the other, at one byte per pixel, which compress to a few kilobytes at any size. */
 export function encodePng({ width, height, from, to, isTransparent }: Picture): Uint8Array<ArrayBuffer> {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
@@ -12,7 +12,7 @@ export function encodePng({ width, height, from, to, isTransparent }: Picture): 
   const shades = Array.from({ length: 256 }, (_, shade) => from.map((start, at) => blend(start, to[at] ?? 0, shade)))
   const rows = Buffer.alloc((width + 1) * height)
   for (let y = 0; y < height; y += 1) {
-    // The first byte of a row names its filter: none.
+    // The first byte of a row is its filter, here none.
     const start = y * (width + 1)
     rows.fill(Math.floor((y * 256) / height), start + 1, start + 1 + width)
   }
@@ -21,7 +21,7 @@ export function encodePng({ width, height, from, to, isTransparent }: Picture): 
       signature,
       chunk('IHDR', header),
       chunk('PLTE', Buffer.from(shades.flat())),
-      // The lighter half of the shades can be seen through.
+      // The first half of the shades is transparent.
       ...(isTransparent ? [chunk('tRNS', Buffer.alloc(128))] : []),
       chunk('IDAT', deflateSync(rows, { level: 1 })),
       chunk('IEND', Buffer.alloc(0)),

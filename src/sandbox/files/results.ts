@@ -4,7 +4,7 @@ import type { Steering } from '../steering.ts'
 import { type AudioFormat, audioTypes, isAudioFormat, recordAudio } from './audio.ts'
 import { drawPicture, isImageFormat, parseSize, type PictureWish, writeSize } from './picture.ts'
 
-/** What a call made, behind links that are signed for a day. Nothing is kept: the name of a file is how to make it again. */
+/** Results are served behind links that are signed for a day. No file is stored: its name says how to make it again. */
 type LinkOptions = { readonly call: Call; readonly steering: Steering; readonly lifeSeconds?: number }
 
 export const linkPicture = ({ format, seed, ...size }: PictureWish, options: LinkOptions): string =>
@@ -13,7 +13,7 @@ export const linkPicture = ({ format, seed, ...size }: PictureWish, options: Lin
 export const linkAudio = (format: AudioFormat, ms: number, options: LinkOptions): string =>
   linkTo(`${ms}.${format}`, options)
 
-/** `sandbox:expired` makes a link whose time is over. */
+/** `sandbox:expired` makes a link that has already expired. */
 function linkTo(name: string, { call, steering, lifeSeconds = linkSeconds }: LinkOptions): string {
   const address = `${new URL(call.request.url).origin}/${call.vendor}/results/${name}`
   return signLink(address, linkExpiry(steering, lifeSeconds))
@@ -23,7 +23,7 @@ export function linkExpiry(steering: Steering, lifeSeconds = linkSeconds): numbe
   return Math.floor(Date.now() / 1000) + (steering.has('expired') ? -1 : lifeSeconds)
 }
 
-/** Where the links lead. No key is asked for: the signature is one. */
+/** Serves the linked files. No key is needed, because the signature authorises the request. */
 export const resultsProtocol: Protocol = (_, root) => [
   {
     method: 'GET',

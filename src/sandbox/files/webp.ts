@@ -1,8 +1,8 @@
 import type { Picture } from './picture.ts'
 
 /**
- * A lossless WebP of one colour. Each of its five Huffman codes knows a single symbol, which takes no bits, so that the
- * whole picture is its header, at any size.
+ * A lossless WebP of one colour. Each of its five Huffman codes has a single symbol, which takes no bits, so that an
+ * image of any size is just its header.
  */
 export function encodeWebp({ width, height, from, isTransparent }: Picture): Uint8Array<ArrayBuffer> {
   const [red = 0, green = 0, blue = 0] = from
@@ -16,7 +16,7 @@ export function encodeWebp({ width, height, from, isTransparent }: Picture): Uin
       [0b101, 3], // simple, one symbol, of eight bits
       [symbol, 8],
     ]),
-    [0b0001, 4], // the code of distances: simple, one symbol, of one bit, which is 0
+    [0b0001, 4], // the distance code: simple, one symbol of one bit, which is 0
   ]
   const body = lowestFirst(fields)
   const file = Buffer.alloc(21 + body.length + ((body.length + 1) % 2))
@@ -29,7 +29,7 @@ export function encodeWebp({ width, height, from, isTransparent }: Picture): Uin
   return new Uint8Array(file)
 }
 
-/** Unlike all other formats here, this one fills its bytes from the lowest bit. */
+/** Unlike all other formats here, WebP fills its bytes from the lowest bit. */
 function lowestFirst(fields: readonly (readonly [value: number, bits: number])[]): number[] {
   const bytes: number[] = []
   let at = 0

@@ -18,17 +18,19 @@ import { mannersOn } from './manners.ts'
 import { type Picturing, picturing, readPicturing } from './picture.ts'
 import { readSpeaking, type Speaking, speaking } from './speech.ts'
 
-/** A prompt that is answered with a picture, or with sound. */
+/** A prompt that is answered with an image or with audio. */
 type ContentAsk = Asked & {
   readonly counted: CountedPrompt
   readonly userText: string
   readonly work: Picturing | Speaking
-  /** A few words go with a picture unless only a picture is wanted. */
+  /** A few words accompany an image, unless only an image is requested. */
   readonly words: string
   readonly finish: string
 }
 
-/** generateContent of the models that draw or speak. What is not theirs (tools, schemas, thinking) is not looked at. */
+/**
+ * generateContent of the models that draw or speak. It ignores what does not apply to them: tools, schemas, thinking.
+ */
 export function mediaContent(model: string, delivery: Delivery): Endpoint<Fields, ContentAsk, GoogleError> {
   return {
     manners: mannersOn(delivery === 'plain' ? 'generateContent' : 'streamGenerateContent'),
@@ -65,7 +67,7 @@ function readAsk(body: Fields, bodyText: string, model: SandboxModel): ContentAs
   }
 }
 
-/** The first combination is the default of models that draw; those that speak insist on being asked to. */
+/** The first combination is the default of image models. Speech models require an explicit one. */
 function readModalities(config: Fields, { model }: SandboxModel, combinations: readonly string[][]): readonly string[] {
   const asked = itemsIn(config.responseModalities).map(String)
   const fitting = combinations.find((known) => known.toSorted().join() === asked.toSorted().join())
@@ -102,7 +104,7 @@ function* asArray(texts: readonly string[]): Generator<string, void> {
   yield '\n]'
 }
 
-/** Pictures in the prompt are tokens like others; what is made has a count of its own. */
+/** Images in the prompt are ordinary input tokens; generated media have a count of their own. */
 function countUnits({ steering, counted, work, words, finish }: ContentAsk): Units {
   const input = counted.tokens
   if (steering.has('blocked')) return reportedUnits(steering, 'input', { input })
@@ -113,7 +115,7 @@ function countUnits({ steering, counted, work, words, finish }: ContentAsk): Uni
     : reportedUnits(steering, 'audioOutput', { input, output, audioOutput: made })
 }
 
-/** One answer, or as a stream several that each hold what is new; the last one tells why it ended. */
+/** One answer, or for a stream several that each hold what is new. The last one has the finish reason. */
 function* answersOf(ask: ContentAsk, units: Units, isStreaming: boolean): Generator<unknown, void> {
   const { model, steering, work, words, finish, counted } = ask
   const told = {

@@ -49,7 +49,7 @@ export function embedding(model: string, method: Method): Endpoint<readonly Fiel
     make(ask) {
       const units = countUnits(ask)
       const embeddings = valuesOf(ask).map((vector) => ({ values: Array.from(vector) }))
-      // The first generation does not say what it used.
+      // The first generation does not report its usage.
       const isTold = /embedding-2/.test(ask.model.model) && !ask.steering.has('nousage')
       const answer = {
         ...(isBatch ? { embeddings } : { embedding: embeddings[0] }),
@@ -72,7 +72,7 @@ function readBatch(requests: readonly Fields[], model: string): readonly Fields[
   return requests
 }
 
-/** What is beyond the model's length is cut off without a word. */
+/** Text beyond the model's input length is cut off silently. */
 function readContent({ content: given }: Fields, index: number, tokensMax: number): readonly string[] {
   const text = contentText(fieldsIn(given).parts)
   if (text === '') throw invalid(`* EmbedContentRequest.content: content ${index} is empty.\n`)
@@ -87,7 +87,7 @@ function readDimensions(requests: readonly Fields[], model: string): number {
   throw invalid(`outputDimensionality must be between 1 and ${dimensionsMax}, but got ${Number(asked)}.`)
 }
 
-/** The first generation cuts its vectors and leaves it to the caller to make them unit again. */
+/** The first generation truncates its vectors without normalising them again. */
 function valuesOf(ask: EmbeddingAsk): readonly Float32Array[] {
   if (!/embedding-001/.test(ask.model.model)) return vectorsOf(ask)
   const { dimensionsMax } = rulesFor(ask.model.model)

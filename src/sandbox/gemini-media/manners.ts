@@ -3,7 +3,7 @@ import { refusalsFor } from '../gemini/generate.ts'
 import { readKey } from '../gemini/key.ts'
 import type { Manners } from '../media/serve.ts'
 
-/** Google's manners on a method; a model that does something else is as good as none. */
+/** Google's manners for a method. A model that does not support the method is reported as unknown. */
 export function mannersOn(method: string): Manners<GoogleError> {
   const unknownModel = (model: string): GoogleError => modelNotFound(model, method)
   return {

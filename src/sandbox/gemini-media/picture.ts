@@ -14,7 +14,7 @@ export type Picturing = {
   readonly tokens: number
 }
 
-/** The sizes at 1K; the larger ones are twice and four times as wide. */
+/** The sizes at 1K; larger ones are two and four times as wide. */
 const sizes: Readonly<Record<string, readonly [width: number, height: number]>> = {
   '1:1': [1024, 1024],
   '2:3': [832, 1248],
@@ -30,7 +30,7 @@ const sizes: Readonly<Record<string, readonly [width: number, height: number]>> 
 
 const scales: Readonly<Record<string, number>> = { '1K': 1, '2K': 2, '4K': 4 }
 
-/** The second generation has one size, and one price for it. */
+/** The second generation has a single resolution with a single price. */
 export function readPicturing(config: Fields, model: string, { prompt }: CountedPrompt): Picturing {
   const { aspectRatio = '1:1', imageSize = '1K' } = fieldsIn(config.imageConfig)
   const size = sizes[shown(aspectRatio)]
@@ -48,7 +48,7 @@ export function readPicturing(config: Fields, model: string, { prompt }: Counted
   }
 }
 
-/** A picture arrives whole, in a stream too. */
+/** An image arrives in one piece, even in a stream. */
 export function picturing({ size, seed }: Picturing): readonly InlineData[] {
   return [{ mimeType: 'image/png', data: drawPicture({ ...size, format: 'png', seed }).toString('base64') }]
 }

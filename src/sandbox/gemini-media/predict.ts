@@ -17,7 +17,7 @@ type ImagenAsk = Asked & {
   readonly seed: number
 }
 
-/** Imagen: pictures as bytes, by the piece; one that was filtered out is missing. */
+/** Imagen: images as bytes, sold by the image. A filtered image is missing from the answer. */
 export function imagen(model: string): Endpoint<Fields, ImagenAsk, GoogleError> {
   return {
     manners: mannersOn('predict'),

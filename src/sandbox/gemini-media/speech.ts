@@ -28,7 +28,7 @@ export function readSpeaking(config: Fields, text: string): Speaking {
   return { kind: 'speech', ms, tokens: Math.ceil(ms / msPerToken) }
 }
 
-/** Bare samples, without a header: the rate stands in the type. In a stream a second at a time. */
+/** Raw samples without a header: the rate is part of the MIME type. A stream sends a second at a time. */
 export function speaking({ ms }: Speaking, isStreaming: boolean): readonly InlineData[] {
   const sound = recordAudio('pcm', ms)
   const pieces = piecesOf(sound, isStreaming ? sampleRate * 2 : sound.length)

@@ -10,7 +10,7 @@ import { readSteering } from '../steering.ts'
 import { type Family, familyOf } from './families.ts'
 import { readSize } from './size.ts'
 
-/** Pictures to make, from words alone or from other pictures. */
+/** Images to make, from a prompt alone or from other images. */
 export type ImageAsk = Asked & {
   readonly family: Family
   readonly count: number
@@ -26,10 +26,10 @@ export type ImageAsk = Asked & {
   readonly seed: number
 }
 
-/** What an edit brings beside its fields. */
+/** What an edit brings besides its fields. */
 export type Edited = { readonly size: Size; readonly imageTokens: number; readonly label: string }
 
-/** `extra` are the parameters that only an edit knows. */
+/** `extra` lists the parameters that only edits take. */
 export function readAsk(body: Fields, model: SandboxModel, edited?: Edited, extra: readonly string[] = []): ImageAsk {
   const family = familyOf(model.model)
   const unknown = Object.keys(body).find((name) => family.fields && ![...family.fields, ...extra].includes(name))

@@ -12,7 +12,7 @@ import { makeImages } from './make.ts'
 type Upload = { readonly type: string; readonly bytes: Uint8Array }
 type Form = { readonly fields: Fields; readonly images: readonly Upload[]; readonly mask: Upload | undefined }
 
-/** `POST /images/edits`: a form with pictures in it. */
+/** `POST /images/edits`: a form with images in it. */
 export const imageEdits: Endpoint<Form, ImageAsk, VendorError> = {
   manners: commonManners,
   capabilities: ['edits'],
@@ -90,7 +90,7 @@ function readUpload({ type, bytes }: Upload, index: number): ImageHeader {
   throw badRequest(message, 'image', 'invalid_image_file')
 }
 
-/** The older model wants a square. */
+/** dall-e-2 takes only a square PNG. */
 function checkPlainPng({ format, width, height }: ImageHeader, [upload]: readonly Upload[]): void {
   if (format !== 'png' || (upload?.bytes.length ?? 0) >= maskBytesMax) {
     throw badRequest('Uploaded image must be a PNG and less than 4 MB.', 'image')
@@ -108,7 +108,10 @@ function checkMask({ bytes }: Upload, image: ImageHeader): void {
   if (!mask.hasAlpha) throw badMask('mask image missing alpha channel')
 }
 
-/** 65 tokens, and 129 for each tile of 512 once the short side is scaled down to 512; more for faithful faces. */
+/**
+ * 65 tokens, plus 129 for each 512-pixel tile once the short side is scaled down to 512, plus more for high input
+ * fidelity.
+ */
 function visionTokens({ width, height }: ImageHeader, isFaithful: boolean): number {
   const scale = Math.min(1, 512 / Math.min(width, height))
   const tiles = Math.ceil((width * scale) / 512) * Math.ceil((height * scale) / 512)

@@ -1,17 +1,17 @@
-/** What a line of image models takes, as its vendor says it. */
+/** What a line of image models accepts, according to its vendor. */
 export type Family = {
-  /** By tokens, always as bytes, or by the piece, as a link or bytes. */
+  /** Sold by tokens and always sent as bytes, or sold by the image and sent as a link or bytes. */
   readonly sold: 'tokens' | 'pieces'
   readonly promptCharactersMax: number
   readonly countMax: number
   /** The first is the default. */
   readonly sizes: readonly [string, ...string[]]
-  /** Also takes any size: sides in steps of 16 up to 3840, at most 3:1. */
+  /** Also takes any size whose sides are multiples of 16 up to 3840, with an aspect ratio of at most 3:1. */
   readonly isFreeSize: boolean
   readonly qualities: readonly [string, ...string[]]
-  /** All parameters it knows beside those of an edit; absent: it minds none. */
+  /** All parameters it knows, besides those of an edit. Absent: it ignores unknown parameters. */
   readonly fields?: readonly string[]
-  /** Pictures that an edit takes. */
+  /** How many images an edit takes. */
   readonly imagesMax: number
 }
 
@@ -39,7 +39,7 @@ const dallE: Family = {
   imagesMax: 1,
 }
 
-/** The first that fits the id holds; the last fits all. */
+/** The first pattern that matches the id applies; the last one matches every id. */
 const byModel: readonly (readonly [RegExp, Family])[] = [
   [
     /gpt-image-2\.[56]/,
@@ -63,7 +63,7 @@ const byModel: readonly (readonly [RegExp, Family])[] = [
   [/(?:)/, openFamily()],
 ]
 
-/** The compatible vendors mind little. */
+/** OpenAI-compatible vendors check little. */
 function openFamily(): Family {
   const { fields: _, ...open } = dallE
   return {

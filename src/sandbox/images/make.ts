@@ -8,14 +8,14 @@ import type { Call } from '../protocol.ts'
 import { hashText } from '../seeded.ts'
 import type { ImageAsk } from './ask.ts'
 
-/** Image tokens of a square of 1024; other sizes cost by their pixels. */
+/** Image tokens of a 1024-pixel square; other sizes cost in proportion to their pixels. */
 const squareTokens: Readonly<Record<string, number>> = { low: 272, medium: 1056, high: 4160, xhigh: 8320, max: 16_640 }
 const partialImageTokens = 100
 
-/** The vendor's links to pictures live for an hour. */
+/** The vendor's links to images are valid for an hour. */
 const lifeSeconds = 3_600
 
-/** `event` is what the stream's events are named after. */
+/** `event` is the prefix of the stream's event names. */
 export function makeImages(ask: ImageAsk, call: Call, event: 'image_generation' | 'image_edit'): Made {
   const units = countUnits(ask)
   const created = Math.floor(Date.now() / 1000)
@@ -85,7 +85,7 @@ function settings({ background, format, quality, size }: ImageAsk): Record<strin
   return { background, output_format: format, quality, size: writeSize(size) }
 }
 
-/** Previews, then the picture. The usage of all stands on the last one, so that a sum over the events is right. */
+/** Previews, then the image. The last image carries the usage of all, so that a sum over the events is correct. */
 function* eventTexts(ask: ImageAsk, units: Units, created: number, event: string): Generator<string, void> {
   const about = { created_at: created, ...settings(ask) }
   for (let index = 0; index < ask.count; index += 1) {

@@ -15,7 +15,7 @@ const imageGenerations: Endpoint<Fields, ImageAsk, VendorError> = {
   make: (ask, call) => makeImages(ask, call, 'image_generation'),
 }
 
-/** OpenAI's protocol for pictures: made from words, or from pictures and words. */
+/** OpenAI's protocol for images: made from a prompt, or from images and a prompt. */
 export const imagesProtocol: Protocol = (vendor, root, world) => [
   ...at('/images/generations', imageGenerations)(vendor, root, world),
   ...at('/images/edits', imageEdits)(vendor, root, world),

@@ -7,7 +7,7 @@ const sideMax = 3840
 const sideStep = 16
 const ratioMax = 3
 
-/** The size of the pictures; `auto` is the listed one whose shape is nearest to the picture that is edited. */
+/** The size of the images. `auto` means the listed size whose shape is nearest to the edited image. */
 export function readSize(body: Fields, { sizes, isFreeSize }: Family, edited: Size | undefined): Size {
   const asked = textIn(body.size) || sizes[0]
   if (asked === 'auto') return nearest(sizes, edited ?? { width: 1, height: 1 })

@@ -7,7 +7,7 @@ import { hashText, seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
 import type { Manners, Opened } from './serve.ts'
 
-/** The manners of OpenAI's protocol, which most vendors have. */
+/** The manners of OpenAI's protocol, which most vendors share. */
 export const commonManners: Manners<VendorError> = {
   readKey,
   isRefusal: (error) => error instanceof VendorError,
@@ -33,7 +33,7 @@ export function commonHeaders(call: Pick<Call, 'text'>, contentType = 'applicati
 
 export const countTokens = (text: string): number => splitTokens(text).length
 
-/** The text of a field that has to be there. */
+/** The text of a required field. */
 export function requiredText(body: Fields, name: string, charactersMax: number): string {
   const text = body[name]
   if (text === undefined || text === null) {
@@ -54,7 +54,7 @@ export function requiredText(body: Fields, name: string, charactersMax: number):
   return text
 }
 
-/** One of the words the vendor lists; the first where none is given. */
+/** One of the values that the vendor lists; the first is the default. */
 export function oneOf<Word extends string>(body: Fields, name: string, words: readonly [Word, ...Word[]]): Word {
   const given = body[name] ?? words[0]
   const found = words.find((word) => word === given)

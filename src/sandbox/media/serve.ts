@@ -11,23 +11,23 @@ import type { Steering } from '../steering.ts'
 
 type Refusal = Error & { readonly status: number }
 
-/** How a vendor takes a key and says no. */
+/** How a vendor reads a key and words its refusals. */
 export type Manners<R extends Refusal> = {
   readKey(request: Request): string
   isRefusal(error: unknown): error is R
   writeRefusal(call: Call, refusal: R): Response
   unknownModel(model: string): R
-  /** The model exists, but does something else. */
+  /** For a model that exists but has another capability. */
   wrongModel(model: string): R
   refusalsFor(key: string): Refusals
 }
 
-/** A checked request: what decides the answer. */
+/** A checked request, which determines the answer. */
 export type Asked = { readonly model: SandboxModel; readonly steering: Steering }
 
-/** The answer, made and counted before any of it is sent: one text, or pieces that go out one by one. */
+/** The answer, made and counted before any of it is sent: one text, or pieces that are sent one by one. */
 export type Made = {
-  /** What is reported and billed. */
+  /** The usage that is reported and billed. */
   readonly units: Units
   readonly headers: Record<string, string>
   readonly body:
@@ -36,15 +36,15 @@ export type Made = {
         readonly kind: 'pieces'
         readonly texts: Iterable<string>
         readonly encode: (frame: Frame) => Uint8Array
-        /** What stands in the place of a piece when the stream goes wrong. */
+        /** What is sent instead of a piece when the stream fails. */
         readonly error: () => string
       }
 }
 
-/** One address that makes something other than chat, in one vendor's protocol. */
+/** One path that makes something other than chat, in one vendor's protocol. */
 export type Endpoint<Body, Ask extends Asked, R extends Refusal> = {
   readonly manners: Manners<R>
-  /** A model has to be sold for one of these. */
+  /** A model must be sold for one of these. */
   readonly capabilities: readonly string[]
   open(call: Call): Opened<Body> | Promise<Opened<Body>>
   read(body: Body, model: SandboxModel, call: Call): Ask
@@ -53,12 +53,12 @@ export type Endpoint<Body, Ask extends Asked, R extends Refusal> = {
 
 export type Opened<Body> = { readonly model: string; readonly body: Body }
 
-/** The endpoint as a protocol of its own, at a path under whatever root it is mounted on. */
+/** The endpoint as a protocol of its own, at a path under the root on which it is mounted. */
 export const at =
   <Body, Ask extends Asked, R extends Refusal>(path: string, endpoint: Endpoint<Body, Ask, R>): Protocol =>
   (_, root, world) => [{ method: 'POST', path: `${root}${path}`, answer: (call) => serve(call, world, endpoint) }]
 
-/** Answers one call and writes its line on the bill, whatever becomes of it. */
+/** Answers one call and adds its line to the bill, however the call ends. */
 export async function serve<Body, Ask extends Asked, R extends Refusal>(
   call: Call,
   world: World,
@@ -119,13 +119,13 @@ function deliver(call: Call, world: World, ask: Asked, { units, headers: given, 
     steering,
     units,
     signal,
-    // What is sent in pieces was made as a whole: whoever has seen a piece of it pays for all.
+    // The answer was made before its first piece was sent, so a client that received one piece pays for all.
     settle: ({ status, units: sent }) => charge(call, world, ask, status, sent === noUnits ? noUnits : billed(units)),
   })
   return new Response(stream, { headers })
 }
 
-/** Every piece is content but the last, at which the whole is charged. */
+/** Every piece is content except the last, at which the whole answer is charged. */
 function* framesOf(texts: Iterable<string>, isEndless: boolean): Generator<Frame, void> {
   let held: string | undefined
   for (const text of texts) {
@@ -136,7 +136,7 @@ function* framesOf(texts: Iterable<string>, isEndless: boolean): Generator<Frame
   if (held !== undefined) yield free('end', held)
 }
 
-/** A usage reported below zero is billed as nothing. */
+/** Usage reported as negative is billed as zero. */
 function billed(units: Units): Units {
   if (units === noUnits) return noUnits
   const { images } = units
@@ -150,7 +150,7 @@ function billed(units: Units): Units {
 
 type MainUnit = 'input' | 'imageOutput' | 'audioOutput' | 'characters' | 'images'
 
-/** What is reported: everything, nothing with `sandbox:zero`, and N of the main unit with `sandbox:usage=N`. */
+/** The reported usage: nothing with `sandbox:zero`, N of the main unit with `sandbox:usage=N`, otherwise everything. */
 export function reportedUnits(steering: Steering, main: MainUnit, counted: Partial<Units>): Units {
   if (steering.has('zero')) return noUnits
   const units = { ...noUnits, ...counted }
@@ -159,7 +159,7 @@ export function reportedUnits(steering: Steering, main: MainUnit, counted: Parti
   return main === 'images' ? { ...units, images: { ...units.images, count: told } } : { ...units, [main]: told }
 }
 
-/** An empty object where the usage is to be kept quiet. */
+/** An empty object if `sandbox:nousage` hides the usage. */
 export function toldUsage(steering: Steering, usage: unknown): { usage?: unknown } {
   return steering.has('nousage') ? {} : { usage }
 }

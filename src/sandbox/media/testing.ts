@@ -4,7 +4,7 @@ import type { Units } from '../bill.ts'
 
 const nano = 1_000n
 
-/** Prices easy to reckon by hand, in nano-dollars: 2 in, 10 out, and what the list adds. */
+/** Prices that are easy to compute by hand, in nano-dollars: 2 in, 10 out, and those that the list adds. */
 function sold(vendor: string, model: string, capabilities: string[], more: Partial<SandboxModel['prices']> = {}) {
   const prices = { input: 2n * nano, output: 10n * nano, ...more }
   return {
@@ -64,7 +64,7 @@ export type BillLine = Omit<PlainLine, 'units'> & { units: Units }
 
 const credentials = { authorization: 'Bearer vendor-key', 'x-goog-api-key': 'vendor-key', 'xi-api-key': 'vendor-key' }
 
-/** A sandbox that sells media, and the few calls the tests make of it. */
+/** A sandbox that sells media, and the few calls that the tests make to it. */
 export function openMedia() {
   const sandbox = startSandbox({ port: 0, models: () => models })
   const post = (path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>

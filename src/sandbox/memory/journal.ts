@@ -11,29 +11,32 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-/** What outlives the process, one record a line. */
+/** What outlives the process, one record per line. */
 export type Journal = {
-  /** All that is still there, oldest first, without what is damaged. */
+  /** All records still kept, oldest first, without damaged ones. */
   read(): unknown[]
-  /** Writes before anybody can hear of it. What one turn of the loop appends stands there together or not at all. */
+  /**
+   * Writes before a response can report the record. Records appended in one turn of the event loop are written
+   * together.
+   */
   append(record: object): void
   close(): void
 }
 
-// Two files of this size are all that is kept: some five thousand films, or a hundred thousand lines of the bill, which take
-// 0.3 s to be read. A line takes 6 µs to be written.
+// Only two files of this size are kept: some five thousand videos, or a hundred thousand lines of the bill, which take
+// 0.3 s to read. Writing a line takes 6 µs.
 const fileBytesMax = 8 * 1024 * 1024
 const keptMs = 24 * 60 * 60 * 1_000
 
 type JournalOptions = {
   readonly folder: string
   readonly now: number
-  /** Told once why nothing can be kept. The simulators answer all the same. */
+  /** Called with the reason if nothing can be kept. The simulators still answer. */
   readonly complain: (cause: unknown) => void
   readonly bytesMax?: number
 }
 
-/** Appends, and never rewrites: a file that is full becomes the older one, in the place of the one before. */
+/** Only appends. A full file becomes the older one and replaces the previous older one. */
 export function openJournal({ folder, now, complain, bytesMax = fileBytesMax }: JournalOptions): Journal {
   const current = join(folder, 'journal.jsonl')
   const older = join(folder, 'journal.old.jsonl')
@@ -57,7 +60,7 @@ export function openJournal({ folder, now, complain, bytesMax = fileBytesMax }: 
   }
   function flush(): void {
     if (file === undefined || pending.length === 0) return
-    // The line ends before a record, so that one which was cut off takes no other with it.
+    // The newline comes before each record, so that a record that was cut off does not damage the next one.
     const text = pending.map((line) => `\n${line}`).join('')
     pending = []
     bytes += writeSync(file, text)

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { listen, type Listener, type ListenOptions } from '../../base/listen.ts'
 
 /**
- * Opens the port that was chosen; where none was, the one of the last time, so that links which were given out lead here
- * again; and a free one where somebody else has that by now.
+ * Opens the chosen port. If none was chosen, opens the port of the last run, so that links already given out still
+ * work, or a free port if another process has taken that one.
  */
 export function listenAgain(options: ListenOptions, folder: string | undefined): Listener {
   if (folder === undefined) return listen(options)
@@ -32,7 +32,7 @@ function readPort(file: string): number {
   }
 }
 
-/** A disk that takes nothing is complained about by the journal beside it. */
+/** Errors are ignored here, because the journal in the same folder reports a disk that cannot be written. */
 function remember(file: string, folder: string, port: number): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -2,16 +2,19 @@ import type { BillLine } from '../bill.ts'
 import { type Fields, isFields } from '../fields.ts'
 import type { Journal } from './journal.ts'
 
-/** What a journal holds of the last day. */
+/** What a journal holds from the last day. */
 export type Recalled = {
   readonly lines: readonly BillLine[]
-  /** As it was written last, by family and id. */
+  /** The latest record of each video, by family and id. */
   readonly films: ReadonlyMap<string, ReadonlyMap<string, Fields>>
 }
 
 const keptMs = 24 * 60 * 60 * 1_000
 
-/** Reads a journal from its beginning: the last word on a film counts, and what was cleared or forgotten is gone. */
+/**
+ * Reads a journal from its beginning. The last record of a video counts; cleared bills and forgotten videos are
+ * dropped.
+ */
 export function recall(journal: Journal | undefined, now: number): Recalled {
   let lines: BillLine[] = []
   const films = new Map<string, Map<string, Fields>>()

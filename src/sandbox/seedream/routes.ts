@@ -22,7 +22,7 @@ type SeedreamAsk = Asked & {
   readonly seed: number
 }
 
-/** `POST /images/generations` of ByteDance: the path is the common one, the form is not. */
+/** `POST /images/generations` of ByteDance. The path is OpenAI's, the request is not. */
 const seedream: Endpoint<Fields, SeedreamAsk, VendorError> = {
   manners: commonManners,
   capabilities: ['images', 'edits'],
@@ -43,7 +43,7 @@ export const seedreamProtocol = at('/images/generations', seedream)
 const promptCharactersMax = 4_000
 const referencesMax = 14
 const imagesMax = 15
-/** How many pictures a story has where the request leaves it to the model. */
+/** How many images a sequence has if the request leaves it to the model. */
 const storyImages = 3
 
 function readAsk(body: Fields, model: SandboxModel): SeedreamAsk {
@@ -78,7 +78,7 @@ function readReferences(image: unknown): readonly string[] {
 
 const isFailed = ({ steering }: SeedreamAsk, index: number): boolean => steering.number('fail-image') === index + 1
 
-/** Only pictures that were made count. */
+/** Only images that were made are counted. */
 function countUnits(ask: SeedreamAsk): Units {
   const count = Array.from({ length: ask.count }, (_, index) => index).filter((index) => !isFailed(ask, index)).length
   return reportedUnits(ask.steering, 'images', { images: { count, size: writeSize(ask.size) } })
@@ -95,7 +95,7 @@ const failure = {
   message: 'The request failed because the output image may contain sensitive information.',
 }
 
-/** One that failed stands among those that did not, and the answer is a success all the same. */
+/** A failed image is listed among the others, and the answer as a whole is still a success. */
 function writeMember(ask: SeedreamAsk, call: Call, index: number): Record<string, unknown> {
   if (isFailed(ask, index)) return { error: failure }
   const wish: PictureWish = { ...ask.size, format: ask.format, seed: hashText(`${index}`, ask.seed) }

@@ -4,7 +4,7 @@ import { parseSize, type Size } from '../files/picture.ts'
 
 type SizeRules = { readonly tiers: readonly string[]; readonly pixels: readonly [least: number, most: number] }
 
-/** The first that fits the id holds; the last fits all. */
+/** The first pattern that matches the id applies; the last one matches every id. */
 const byModel: readonly (readonly [RegExp, SizeRules])[] = [
   [/seedream-5-0/, { tiers: ['2K', '3K'], pixels: [3_686_400, 10_404_496] }],
   [/seedream-4-5/, { tiers: ['2K', '4K'], pixels: [3_686_400, 16_777_216] }],
@@ -14,7 +14,7 @@ const byModel: readonly (readonly [RegExp, SizeRules])[] = [
 const tierSides: Readonly<Record<string, number>> = { '1K': 1024, '2K': 2048, '3K': 3072, '4K': 4096 }
 const ratioMax = 16
 
-/** A tier leaves the shape to the model, which here makes squares; or width and height, never both ways. */
+/** The size is either a tier, which leaves the shape to the model (squares here), or a width and height. */
 export function readSize(asked: unknown, model: string): Size {
   const rules = byModel.find(([pattern]) => pattern.test(model))?.[1]
   if (!isGiven(asked) || !rules) return { width: 2048, height: 2048 }

@@ -9,7 +9,7 @@ import { hashText, seededId } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
 import { encodeBytes, piecesOf, spokenMs } from './speak.ts'
 
-/** The vendor's list: a word for it, in `detail`. */
+/** The vendor's refusals by the code that it gives in `detail`. */
 const rows: RefusalRows = {
   invalid_request: [422, 'The request is not valid.'],
   needs_authorization: [401, 'Neither authorization header nor xi-api-key received.'],
@@ -36,7 +36,7 @@ const writeDetail = (status: string, message: string): object => ({ detail: { st
 
 const edgeStatuses: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
 
-/** A key in a header of its own, and every refusal in `detail`. */
+/** ElevenLabs takes its key in a header of its own and puts every refusal into `detail`. */
 const manners: Manners<CodedRefusal> = {
   readKey(request) {
     const key = request.headers.get('xi-api-key') ?? ''
@@ -61,7 +61,7 @@ const manners: Manners<CodedRefusal> = {
 
 type ElevenAsk = Asked & { readonly text: string; readonly format: AudioFormat; readonly ms: number }
 
-/** `POST /text-to-speech/{voice}`: bytes, and what they cost in a header. */
+/** `POST /text-to-speech/{voice}`: audio bytes, with their cost in a header. */
 const elevenSpeech: Endpoint<Fields, ElevenAsk, CodedRefusal> = {
   manners,
   capabilities: ['speech'],
@@ -80,7 +80,7 @@ const elevenSpeech: Endpoint<Fields, ElevenAsk, CodedRefusal> = {
   },
 }
 
-/** Also with `/stream` behind the voice, which only matters to those who listen while it is made. */
+/** Also serves `/stream` after the voice, which only matters to clients that play the audio while it is made. */
 export const elevenlabsProtocol = at('/text-to-speech/*', elevenSpeech)
 
 const charactersMax = 10_000
@@ -104,7 +104,7 @@ function readAsk(body: Fields, model: SandboxModel, { path, request }: Call): El
   return { model, steering: readSteering(text), text, format: readFormat(request), ms: spokenMs(text, speed) }
 }
 
-/** The codec comes first, then how many samples a second, and of what is packed how many thousand bits. */
+/** The codec, then the sample rate, then for compressed formats the bit rate in kbit/s. */
 const outputFormats =
   /^(?:(mp3)_(?:22050_32|24000_48|44100_(?:32|64|96|128|192))|(opus)_48000_(?:32|64|96|128|192)|(pcm|wav)_(?:8000|16000|22050|24000|32000|44100|48000))$/
 

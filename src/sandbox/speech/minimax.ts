@@ -20,13 +20,13 @@ type MinimaxAsk = Asked & {
   readonly ms: number
   readonly delivery: 'hex' | 'url'
   readonly isStreaming: boolean
-  /** Whether the last event has all of the sound again. */
+  /** Whether the last event repeats the whole audio. */
   readonly repeats: boolean
 }
 
 const writeTrouble = (): string => JSON.stringify(writeBase(1000, 'unknown error'))
 
-/** `POST /t2a_v2` of MiniMax: sound as hexadecimal digits inside JSON. */
+/** `POST /t2a_v2` of MiniMax: audio as hexadecimal digits inside JSON. */
 const minimaxSpeech: Endpoint<Fields, MinimaxAsk, CodedRefusal<number>> = {
   manners: { ...minimaxManners, wrongModel: (model) => invalid(`model ${model} does not speak`) },
   capabilities: ['speech'],
@@ -77,10 +77,10 @@ function readAsk(body: Fields, model: SandboxModel): MinimaxAsk {
   }
 }
 
-/** Some voices of its own have shorter names than one may give to a copied one. */
+/** Built-in voices with names shorter than those allowed for cloned voices. */
 const shortVoices: ReadonlySet<string> = new Set(['Arnold', 'Grinch', 'Rudolph'])
 
-/** The voices are the account's: any name that could be one of them is there. */
+/** Voices belong to the account, so every name that could be a voice is accepted. */
 function readVoice({ voice_id: voice, speed = 1 }: Fields): { speed: number } {
   const name = textIn(voice)
   if (name === '') throw invalid('voice_id is empty')
@@ -91,13 +91,13 @@ function readVoice({ voice_id: voice, speed = 1 }: Fields): { speed: number } {
 
 function readFormat({ format: asked = 'mp3', sample_rate: rate = 32_000 }: Fields, isStreaming: boolean): AudioFormat {
   const format = formats.find((known) => known === asked)
-  // A stream has no place for the lengths in a header of WAV.
+  // A stream cannot know the lengths that a WAV header needs.
   if (!format || (isStreaming && format === 'wav')) throw invalid('format')
   if (!rates.has(rate)) throw invalid('sample_rate')
   return format
 }
 
-/** Status 2 is complete; the counts come with it. */
+/** Status 2 means complete; the counts come with it. */
 function writeAnswer({ steering, text, format, ms }: MinimaxAsk, call: Call, audio: string, units: Units): unknown {
   const counts = steering.has('nousage') ? {} : { usage_characters: units.characters ?? 0 }
   return {
@@ -116,7 +116,7 @@ function writeAnswer({ steering, text, format, ms }: MinimaxAsk, call: Call, aud
   }
 }
 
-/** The last event repeats the whole sound, unless it is asked not to. */
+/** The last event repeats the whole audio unless the request excludes it. */
 function* eventTexts(ask: MinimaxAsk, call: Call, units: Units): Generator<string, void> {
   const sound = recordAudio(ask.format, ask.ms)
   for (const piece of piecesOf(sound)) {

@@ -9,18 +9,18 @@ import type { Units } from '../bill.ts'
 import type { SandboxModel } from '../model.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
 
-/** How long a text takes to say: about 16 characters a second, and a breath for one that only steers. */
+/** How long a text takes to say: about 16 characters a second, and at least 240 ms. */
 export function spokenMs(text: string, speed = 1): number {
   const { length } = Array.from(withoutSteering(text).trim())
   return Math.max(240, Math.round((length * 60) / speed))
 }
 
-/** Characters as some vendors count them: a Han character twice. */
+/** Counts characters as some vendors do: a Han character counts twice. */
 export function hanTwice(text: string): number {
   return Array.from(text).reduce((sum, character) => sum + (/\p{Script=Han}/u.test(character) ? 2 : 1), 0)
 }
 
-/** A sound in pieces that can be held as text, one character a byte, so that streams of either kind go one way. */
+/** Audio in pieces held as text, one character per byte, so that binary and text streams share one path. */
 export function* piecesOf(audio: Buffer, bytes = 16_384): Generator<string, void> {
   for (let at = 0; at < audio.length; at += bytes) yield audio.toString('latin1', at, at + bytes)
 }
@@ -88,7 +88,7 @@ function readAsk(body: Fields, model: SandboxModel): SpeechAsk {
   }
 }
 
-/** A voice is a name or, of one's own, an id. The compatible vendors have voices of their own. */
+/** A voice is a name, or the id of a custom voice. Compatible vendors have voices of their own. */
 function checkVoice(body: Fields, model: SandboxModel): void {
   if (!isGiven(body.voice))
     throw badRequest("Missing required parameter: 'voice'.", 'voice', 'missing_required_parameter')
@@ -96,10 +96,10 @@ function checkVoice(body: Fields, model: SandboxModel): void {
   oneOf(body, 'voice', isOlder(model) ? voices : newerVoices)
 }
 
-// 1,250 tokens a minute make the vendor's quoted 1.5 cents of it.
+// 1,250 tokens a minute, so that a minute costs the 1.5 cents that the vendor quotes.
 const tokensPerMs = 1_250 / 60_000
 
-/** By the character where that has a price, else by the tokens of the text and of the sound. */
+/** Counts characters where they have a price, otherwise the tokens of the text and the audio. */
 function countUnits({ model, steering, input, ms }: SpeechAsk): Units {
   if (model.prices.character !== undefined) {
     return reportedUnits(steering, 'characters', { characters: Array.from(input).length })
