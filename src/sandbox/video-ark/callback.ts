@@ -5,7 +5,7 @@ import { writeRecord } from './record.ts'
 
 const triesAtEnd = 3
 
-/** Posts the record at every change; a cancelled task is not spoken of. Only what is final is worth trying again. */
+/** Posts the record at every change except a cancellation. Only the post of a final state is tried again. */
 export function tellChange(task: VideoTask<SeedanceAsk>, callbacks: Callbacks): void {
   const { ask, state, steering } = task
   const url = ask.settings.callbackUrl

@@ -2,10 +2,10 @@ import { type Fields, fieldsIn, isFields, isGiven, shown, textIn } from '../fiel
 import type { Family } from './families.ts'
 import { invalidField, missingField } from './refusals.ts'
 
-/** What the items of `content` add up to. */
+/** What all items of `content` together ask for. */
 export type Content = {
   readonly text: string
-  /** From text alone, from a first frame, from a first and a last one, from references, or from a draft made before. */
+  /** Made from text alone, a first frame, a first and a last frame, references, or an earlier draft. */
   readonly mode: 'text' | 'first' | 'first-last' | 'reference' | 'draft'
   readonly videos: number
   readonly draftId: string | undefined
@@ -14,7 +14,7 @@ export type Content = {
 const itemTypes = ['text', 'image_url', 'video_url', 'audio_url', 'draft_task'] as const
 type ItemType = (typeof itemTypes)[number]
 
-/** Every kind but text may be one of these. */
+/** The roles of each type of item. */
 const roles: Readonly<Partial<Record<ItemType, readonly string[]>>> = {
   image_url: ['first_frame', 'last_frame', 'reference_image'],
   video_url: ['reference_video'],
@@ -53,7 +53,7 @@ function readItem(value: unknown, index: number): Item {
   return { type, role, fields }
 }
 
-/** Videos come by address only, the rest also inline. Nothing is fetched. */
+/** Videos are accepted as a URL only, other media also inline. Nothing is fetched. */
 function checkUrl(url: unknown, type: ItemType, path: string): void {
   if (!isGiven(url)) throw missingField(path)
   const isInline = type !== 'video_url' && /^data:(image|audio)\/[\w.+-]+;base64,/.test(textIn(url))
@@ -73,7 +73,7 @@ function readDraft(drafts: readonly Item[], items: number, { makesDrafts }: Fami
 function readMode(items: readonly Item[], family: Family): Content['mode'] {
   const images = items.filter(({ type }) => type === 'image_url')
   const count = (role: string): number => images.filter((item) => item.role === role).length
-  // A single picture need not say what it is.
+  // A single image may omit its role.
   const [only] = images
   const isBare = images.length === 1 && only?.role === undefined
   if (!isBare && images.some(({ role }) => role === undefined)) {

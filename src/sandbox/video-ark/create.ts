@@ -15,11 +15,11 @@ import { readFlags } from './flags.ts'
 import { arkManners, invalidField } from './refusals.ts'
 import { readSettings, type Settings } from './settings.ts'
 
-/** What a task of Seedance holds. */
+/** What a Seedance task holds. */
 export type SeedanceAsk = {
   readonly settings: Settings
   readonly content: Content
-  /** What was really made; seconds are whole, so a part of one is lost. */
+  /** What was really made. Seconds are whole: a fraction is dropped. */
   readonly frames: number
   readonly seconds: number
   readonly ratio: string
@@ -52,7 +52,7 @@ export const seedanceCreation: Creation<Fields, SeedanceAsk, VendorError> = {
       return readOrder(body, family, content, readSteering(content.text))
     }
     const draft = findDraft(content.draftId, world)
-    // The final keeps what the draft was asked for; only its size and what is said of it are new.
+    // The final video keeps what the draft was asked for, except fields that the new request sets.
     const kept = { duration: draft.ask.settings.seconds, ratio: draft.ask.settings.ratio, ...body, draft: false }
     return readOrder(kept, family, { ...content, text: draft.ask.content.text }, draft.steering)
   },
@@ -67,14 +67,14 @@ function findDraft(id: string, world: World): VideoTask<SeedanceAsk> {
   return draft
 }
 
-// None is fetched to learn its length.
+// Reference videos are not fetched, so each counts as this long.
 const referenceSeconds = 5
-// The steered end of a task that would have gone on.
+// `sandbox:expire` ends a task after this time.
 const expirySoonMs = 100
 
 function readOrder(body: Fields, family: Family, content: Content, steering: Steering): NewOrder<SeedanceAsk> {
   const settings = readSettings(body, readFlags(content.text), family, content)
-  // The picture decides where there is one, and the model where there is none; here both decide for 16:9.
+  // `adaptive` leaves the ratio to the first image or to the model; the simulator always takes 16:9.
   const ratio = settings.ratio === 'adaptive' ? '16:9' : settings.ratio
   const [width, height] = sizeOf(family, settings.resolution, ratio)
   const asked = steering.number('seconds') ?? settings.seconds

@@ -1,11 +1,11 @@
-/** Seedance's generations, told apart by the id whatever stands before and after it. */
+/** Seedance's generations, recognised within the id, whatever its prefix and suffix. */
 export type Generation = '1.0' | '1.5' | '2.0' | '2.5'
 
 export type Family = {
   readonly generation: Generation
   readonly resolutions: readonly string[]
   readonly seconds: readonly [least: number, most: number]
-  /** How many pictures, videos and sounds a request may refer to; absent where it may refer to none. */
+  /** How many images, videos and audio files a request may refer to; absent if it may not refer to any. */
   readonly references?: { readonly images: number; readonly videos: number; readonly audios: number }
   readonly hasSound: boolean
   readonly isFlexible: boolean
@@ -54,7 +54,7 @@ const sizes: Readonly<Record<string, Readonly<Record<string, Size>>>> = {
   '4k': { '16:9': [3840, 2160], '4:3': [3326, 2494], '1:1': [2880, 2880], '21:9': [4398, 1886] },
 }
 
-/** Portrait is landscape turned. */
+/** Portrait sizes are landscape sizes with their sides swapped. */
 export function sizeOf({ generation }: Family, resolution: string, ratio: string): Size {
   if (generation === '2.5' && resolution === '480p' && ratio === '16:9') return [854, 480]
   if (generation === '2.5' && resolution === '480p' && ratio === '9:16') return [480, 854]

@@ -1,6 +1,6 @@
 import type { Fields } from '../fields.ts'
 
-/** Fields of older times may stand at the end of the prompt: `--rs 720p --dur 5`. */
+/** Some fields may also be given in the older form, at the end of the prompt: `--rs 720p --dur 5`. */
 const names: Readonly<Record<string, string>> = {
   rs: 'resolution',
   resolution: 'resolution',
@@ -16,7 +16,9 @@ const names: Readonly<Record<string, string>> = {
   watermark: 'watermark',
 }
 
-/** What the flags say, as if it stood in the body; the last of a kind wins, and unknown ones are text. */
+/**
+ * The flags as if they were fields of the body. The last flag of a kind wins, and unknown flags are part of the text.
+ */
 export function readFlags(text: string): Fields {
   const found: Record<string, unknown> = {}
   for (const [, flag = '', value = ''] of text.matchAll(/--([a-z]+)\s+(\S+)/g)) {

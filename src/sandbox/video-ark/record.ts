@@ -3,7 +3,7 @@ import { frameLink, videoLink } from '../video/results.ts'
 import type { VideoTask } from '../video/tasks.ts'
 import type { SeedanceAsk } from './create.ts'
 
-/** What GET, the list and a callback say of a task. */
+/** What GET, the list and a callback report about a task. */
 export function writeRecord(task: VideoTask<SeedanceAsk>): object {
   const { id, model, state, oddWord, failure, createdAt, changedAt, ask } = task
   const { settings, content } = ask
@@ -36,7 +36,7 @@ function writeResult(task: VideoTask<SeedanceAsk>): object {
     seed: settings.seed === -1 ? Math.floor(seeded(task.seed)() * 100_000) : settings.seed,
     resolution: settings.resolution,
     ratio,
-    // Whichever of the two was asked for.
+    // Reports whichever of the two was requested.
     ...(settings.frames === undefined ? { duration: seconds } : { frames }),
     framespersecond: 24,
   }

@@ -2,7 +2,7 @@ import { VendorError } from '../chat/errors.ts'
 import { commonManners } from '../media/common.ts'
 import type { Manners } from '../media/serve.ts'
 
-/** A field that breaks a rule, in Ark's words; its id of the request is added when it is written. */
+/** An invalid field in Ark's words. The request id is added when the error is written. */
 export function invalidField(param: string, why: string, code = 'InvalidParameter'): VendorError {
   const message = `The parameter \`${param}\` specified in the request is not valid: ${why}.`
   return new VendorError({ status: 400, message, code, param, verbatim: true })

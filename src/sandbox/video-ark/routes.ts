@@ -5,7 +5,7 @@ import { seedanceCreation, seedanceTasks } from './create.ts'
 import { writeRecord } from './record.ts'
 import { arkManners, invalidField, taskNotFound, wrongState } from './refusals.ts'
 
-/** Ark's tasks of content generation: Seedance's videos. */
+/** Ark's content generation tasks: Seedance's videos. */
 export const arkVideoProtocol: Protocol = (vendor, root, world) => {
   const path = `${root}/contents/generations/tasks`
   const idOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
@@ -27,7 +27,7 @@ function answerTask(call: Call, world: World, id: string): Response {
   })
 }
 
-/** What waits is cancelled, what has ended is deleted, and what runs or was cancelled stays. */
+/** DELETE cancels a queued task and deletes one that has ended. It refuses a running or a cancelled task. */
 function answerDelete(call: Call, world: World, id: string): Response {
   return answerFree(call, arkManners, () => {
     const tasks = world.videos.of(seedanceTasks)
@@ -43,7 +43,7 @@ function answerDelete(call: Call, world: World, id: string): Response {
 const pageMax = 500
 const pageSizeUsual = 10
 
-/** No filter knows the caller's own reference. */
+/** The vendor offers no filter for the caller's own reference. */
 function answerList(call: Call, world: World): Response {
   return answerFree(call, arkManners, () => {
     const { searchParams: query } = new URL(call.request.url)

@@ -4,13 +4,13 @@ import type { Content } from './content.ts'
 import { type Family, ratios } from './families.ts'
 import { invalidField } from './refusals.ts'
 
-/** Everything beside the content that decides the video, the bill and the record. */
+/** Everything besides the content that determines the video, the bill and the record. */
 export type Settings = {
   readonly resolution: string
   readonly ratio: string
-  /** The model chooses where it was given -1. */
+  /** Chosen by the model if the request says -1. */
   readonly seconds: number
-  /** Given instead of seconds, by the oldest models only. */
+  /** Given instead of seconds. Only the oldest models take it. */
   readonly frames: number | undefined
   readonly seed: number
   readonly generateAudio: boolean
@@ -24,10 +24,13 @@ export type Settings = {
 
 const secondsChosen = 5
 
-/** A rule on one field: the value, or the refusal it earns. */
+/** A rule for one field: returns the value or throws the refusal. */
 type Reader<T> = (value: unknown, name: string) => T
 
-/** Body fields are checked strictly; a flag in the prompt counts where the body is silent and is dropped where it is bad. */
+/**
+ * Body fields are checked strictly. A flag in the prompt applies if the body lacks the field, and is dropped if
+ * invalid.
+ */
 export function readSettings(body: Fields, flags: Fields, family: Family, content: Content): Settings {
   function read<T>(name: string, usual: T, reader: Reader<T>): T {
     if (isGiven(body[name])) return reader(body[name], name)
@@ -100,7 +103,7 @@ function durationOf({ seconds: [least, most], generation }: Family): Reader<numb
   }
 }
 
-/** 25 and a multiple of four more. */
+/** 25 plus a multiple of four. */
 const frames: Reader<number> = (value, name) => {
   const count = integer(29, 289)(value, name)
   if (count % 4 !== 1) throw invalidField(name, 'it must be 25 + 4n')

@@ -3,7 +3,7 @@ import { type Family, type Frame, framesOf, sizingOf, tiersOf } from './families
 import { type Media, readMedia } from './media.ts'
 import { mismatch, notOneOf, optionalBoolean, optionalInteger, optionalWord } from './rules.ts'
 
-/** What decides the video, once every field has passed. */
+/** What determines the video, once every field has passed its check. */
 export type Wish = Media & {
   readonly frame: Frame
   readonly seconds: number
@@ -13,8 +13,8 @@ export type Wish = Media & {
 const seedMax = 2_147_483_647
 
 /**
- * Reads `input` and `parameters` by the version's own rules, and throws at the first that is broken. Fields of another
- * version are unknown here, and what is unknown is ignored: a resolution where a size belongs gets the largest size.
+ * Reads `input` and `parameters` by the version's own rules, and throws at the first broken rule. Fields of other
+ * versions are unknown and therefore ignored: a resolution where a size belongs yields the largest size.
  */
 export function readWish(body: Fields, family: Family, headers: Headers): Wish {
   const input = fieldsIn(body.input)
@@ -49,12 +49,12 @@ function readResolution(parameters: Fields, family: Family, { hasFirstFrame }: M
   const takesRatio = family.kind === 'any' || (family.version === '2.7' && family.kind !== 'i2v')
   const ratios = [...frames.map((frame) => frame.ratio), ...(family.kind === 'any' ? ['adaptive'] : [])]
   const asked = takesRatio ? optionalWord(parameters, 'ratio', ratios) : undefined
-  // The picture decides where there is one; all pictures are taken to be 16:9, since none is fetched.
+  // The first image decides the ratio if there is one. Images are not fetched, so all count as 16:9.
   const ratio = hasFirstFrame ? '16:9' : (asked ?? '16:9')
   return frames.find((frame) => frame.ratio === ratio) ?? frames[0] ?? framesOf(family)[0]
 }
 
-/** Where the model may choose, it chooses this. */
+/** The duration that the model chooses if it may. */
 const secondsChosen = 5
 
 function readSeconds(parameters: Fields, { version, kind }: Family, hasVideo: boolean): number {
@@ -71,7 +71,7 @@ function readSeconds(parameters: Fields, { version, kind }: Family, hasVideo: bo
   return optionalInteger(parameters, 'duration', 2, isShort ? 10 : 15) ?? 5
 }
 
-/** The words that steer, and whether they were allowed to be improved. */
+/** The prompt, which may hold steering words, and whether the vendor may extend it. */
 export function promptOf(body: Fields): { readonly prompt: string; readonly isExtended: boolean } {
   return { prompt: textIn(fieldsIn(body.input).prompt), isExtended: fieldsIn(body.parameters).prompt_extend !== false }
 }

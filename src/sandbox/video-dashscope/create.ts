@@ -11,13 +11,13 @@ import { CodedRefusal } from '../refusal.ts'
 import { promptOf, readWish, type Wish } from './check.ts'
 import { type Family, familyOf, framesOf } from './families.ts'
 
-/** What a task of Wan holds. */
+/** What a Wan task holds. */
 export type WanAsk = {
   readonly family: Family
   readonly wish: Wish
   readonly prompt: string
   readonly isExtended: boolean
-  /** Of the video itself, and of the references that are billed with it. */
+  /** The seconds of the video itself, and of the references that are billed with it. */
   readonly outputSeconds: number
   readonly inputSeconds: number
   readonly requestId: string
@@ -57,7 +57,7 @@ function readBody(text: string): Fields {
   throw invalidParameter('Required body invalid, please check the request body format.')
 }
 
-// What all moving references of a request are cut to, together: none is fetched to learn its length.
+// The billed seconds of all reference videos of a request together. They are not fetched, so their length is unknown.
 const referenceSeconds = 5
 
 function readOrder(body: Fields, family: Family, call: Call): NewOrder<WanAsk> {
@@ -87,7 +87,7 @@ function readOrder(body: Fields, family: Family, call: Call): NewOrder<WanAsk> {
   }
 }
 
-/** 2.5 refuses a broken rule at once; later versions take the task and let it fail. */
+/** Wan 2.5 refuses a broken rule at once; later versions accept the task and let it fail. */
 function tryWish(body: Fields, family: Family, { request }: Call): { wish: Wish; failure?: Failure } {
   try {
     return { wish: readWish(body, family, request.headers) }

@@ -1,13 +1,13 @@
-/** Wan's models differ by version and by what they start from; the id says both. */
+/** Wan's models differ by version and by what they start from; the id tells both. */
 export type Family = {
   readonly version: '2.5' | '2.6' | '2.7' | '3.0'
-  /** From text, from an image, from references; 3.0 from any of them. */
+  /** From text, from an image, or from references; 3.0 takes any of them. */
   readonly kind: 't2v' | 'i2v' | 'r2v' | 'any'
-  /** May be asked to stay silent, for less. */
+  /** May be asked for a video without sound, at a lower price. */
   readonly isFlash: boolean
 }
 
-// With a date, or as a preview, the rules are those of the plain id.
+// A dated id or a preview has the rules of the plain id.
 const pattern = /^wan(2\.[567])-(t2v|i2v|r2v)(-flash)?(?:-preview|-\d{4}-\d{2}-\d{2})?$/
 
 const allInOne = /^wan3\.0-video(?:-prime)?$/
@@ -20,7 +20,7 @@ export function familyOf(model: string): Family | undefined {
   return { version, kind, isFlash: flash !== undefined }
 }
 
-/** How the request says how large: width and height, or a resolution. The other field is ignored. */
+/** How the request gives the size: as width and height, or as a resolution. The other field is ignored. */
 export function sizingOf({ version, kind }: Family): 'size' | 'resolution' {
   return version === '2.7' || version === '3.0' || kind === 'i2v' ? 'resolution' : 'size'
 }
@@ -48,7 +48,7 @@ const since27: Readonly<Record<Tier, Sizes>> = {
   1080: { ...commonHigh, '4:3': [1648, 1248], '3:4': [1248, 1648] },
 }
 
-/** The wide shape is 3.0's own; the vendor does not say its pixels. */
+/** Only 3.0 has the 21:9 shape. The vendor does not document its pixels. */
 const since30: Readonly<Record<Tier, Sizes>> = {
   480: { ...since27[480], '21:9': [1120, 480] },
   720: { ...since27[720], '21:9': [1680, 720] },
@@ -59,7 +59,7 @@ const tables = { '2.5': until26, '2.6': until26, '2.7': since27, '3.0': since30 
 
 export type Frame = { readonly tier: Tier; readonly ratio: string; readonly width: number; readonly height: number }
 
-/** Everything the family can make, the largest of 16:9 first: what it makes unless told otherwise. */
+/** Everything the family can make. The first entry, the largest 16:9, is the default. */
 export function framesOf(family: Family): readonly [Frame, ...Frame[]] {
   const table = tables[family.version]
   const frames = tiersOf(family)

@@ -7,7 +7,7 @@ const windowMsMax = 24 * 60 * 60 * 1_000
 const pageSizeUsual = 10
 const pageSizeMax = 100
 
-/** One page of the tasks of a day, newest first. No filter knows the caller's own reference. */
+/** One page of the tasks of a day, newest first. The vendor offers no filter for the caller's own reference. */
 export function listTasks(tasks: readonly VideoTask<WanAsk>[], query: URLSearchParams, now: number): object {
   const [from, to] = readWindow(query, now)
   const pageNumber = readPage(query, 'page_no', 1, Number.MAX_SAFE_INTEGER)
@@ -53,7 +53,7 @@ function readWindow(query: URLSearchParams, now: number): readonly [from: number
     if (at === undefined) throw invalidParameter(`${name} should be in the form YYYYMMDDhhmmss.`)
     return at
   })
-  // A second is named by its beginning, and meant whole.
+  // A time names the beginning of a second and includes all of it.
   const to = end === undefined ? (start === undefined ? now : start + windowMsMax) : end + 999
   const from = start ?? to - windowMsMax
   if (to - from > windowMsMax + 999) throw invalidParameter('The time range should not exceed 24 hours.')

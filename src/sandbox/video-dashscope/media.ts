@@ -2,17 +2,17 @@ import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import type { Family } from './families.ts'
 import { mismatch, required } from './rules.ts'
 
-/** What a request brings to start from. */
+/** The media that a request brings to start from. */
 export type Media = {
-  /** A picture that the video begins with, and whose shape it has. */
+  /** An image that the video begins with, and whose shape it takes. */
   readonly hasFirstFrame: boolean
-  /** A reference that moves: its seconds are billed too. */
+  /** A reference video, whose seconds are billed too. */
   readonly hasVideo: boolean
 }
 
 const referencesMax = 5
 
-/** Each version has its own fields for the same things. */
+/** Each version has its own fields for the same media. */
 export function readMedia(input: Fields, family: Family, mayReadStore: boolean): Media {
   const { version, kind } = family
   for (const name of ['prompt', 'negative_prompt']) {
@@ -40,7 +40,7 @@ export function readMedia(input: Fields, family: Family, mayReadStore: boolean):
 
 type CheckUrl = (value: unknown, path: string) => string
 
-/** The combinations of 2.7 from an image: no type comes twice. */
+/** The combinations that 2.7 accepts for image-to-video. No type may occur twice. */
 const frameSets: ReadonlySet<string> = new Set([
   'first_frame',
   'first_frame last_frame',
@@ -113,7 +113,7 @@ function checkCount(count: number, path: string): void {
   if (count > referencesMax) throw mismatch(`List should have at most ${referencesMax} items: ${path}`)
 }
 
-/** The vendor's own store is read only where a header allows it. Nothing is fetched here. */
+/** URLs of the vendor's own store are accepted only if a header allows it. Nothing is fetched. */
 function readUrl(value: unknown, path: string, mayReadStore: boolean): string {
   const url = textIn(value)
   const isKnown = /^(https?:\/\/[^/]|data:[a-z]+\/[\w.+-]+;base64,)/i.test(url)

@@ -15,7 +15,7 @@ export function statusOf({ state, oddWord }: VideoTask<WanAsk>): string {
   return oddWord ?? words[state]
 }
 
-/** What GET says of a task: `output`, and `usage` once there is a video. */
+/** What GET reports about a task: `output`, and `usage` once there is a video. */
 export function writeRecord(task: VideoTask<WanAsk>): object {
   const { id, state, createdAt, startedAt, endedAt, failure, steering } = task
   const output = {
@@ -45,7 +45,7 @@ function writeLink(task: VideoTask<WanAsk>): object {
   return task.steering.has('no-video') ? {} : { video_url: videoLink(task) }
 }
 
-/** Only the oldest version shows what became of the prompt. */
+/** Only 2.5 shows the extended prompt. */
 function writePrompts({ ask }: VideoTask<WanAsk>): object {
   const { prompt, isExtended, family } = ask
   const isShown = family.version === '2.5' && isExtended
@@ -73,12 +73,12 @@ function writeUsage({ ask, steering }: VideoTask<WanAsk>): object {
 
 const zoneMs = 8 * 60 * 60 * 1_000
 
-/** The vendor's clock is eight hours ahead and does not say so. */
+/** The vendor's times are in UTC+8 without saying so. */
 function writeTime(ms: number): string {
   return new Date(ms + zoneMs).toISOString().replace('T', ' ').replace('Z', '')
 }
 
-/** `YYYYMMDDhhmmss` in the vendor's zone. */
+/** Reads `YYYYMMDDhhmmss` in the vendor's time zone. */
 export function readTime(text: string): number | undefined {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(text) ?? []
   if (year === undefined) return undefined

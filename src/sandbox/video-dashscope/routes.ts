@@ -8,7 +8,7 @@ import { wanCreation, wanTasks } from './create.ts'
 import { listTasks } from './list.ts'
 import { writeRecord } from './record.ts'
 
-/** DashScope's asynchronous tasks: Wan's videos are made, asked for, listed and cancelled here. */
+/** DashScope's asynchronous tasks: creating, polling, listing and cancelling Wan's videos. */
 export const dashscopeVideoProtocol: Protocol = (vendor, root, world) => {
   const idOf = ({ path }: Call): string => decodeURIComponent(path.slice(`${root}/tasks/`.length))
   const list = (call: Call): Response => answerList(call, world)
@@ -26,7 +26,7 @@ export const dashscopeVideoProtocol: Protocol = (vendor, root, world) => {
   ]
 }
 
-/** A task that never was, or was too long ago, is no error: its state is unknown. */
+/** A task that never existed or has been forgotten is not an error: its state is UNKNOWN. */
 function answerTask(call: Call, world: World, id: string): Response {
   return answerFree(call, nativeManners, (refusals) => {
     const task = world.videos.of(wanTasks).poll(id)
@@ -56,7 +56,7 @@ function answerCancel(call: Call, world: World, tail: string): Response {
   })
 }
 
-/** The id of the request stands in the body and in a header. */
+/** The request id is both in the body and in a header. */
 function write({ path, text }: Call, body: object): Response {
   const requestId = requestIdFor(`${path} ${text}`)
   return Response.json({ ...body, request_id: requestId }, { headers: { 'x-request-id': requestId } })

@@ -2,7 +2,7 @@ import { type Fields, isGiven } from '../fields.ts'
 import { invalidParameter } from '../dashscope/errors.ts'
 import type { CodedRefusal } from '../refusal.ts'
 
-/** A broken rule: refused at once by the oldest version, found out by a running task of the others. */
+/** A broken rule. Wan 2.5 refuses it at once; in later versions the running task fails. */
 export const mismatch = invalidParameter
 
 export function required(path: string): CodedRefusal {
@@ -21,7 +21,7 @@ export function optionalBoolean(parameters: Fields, name: string): boolean | und
   throw mismatch(`Input should be a valid boolean: parameters.${name}`)
 }
 
-/** A number in quotes is none. */
+/** A number in quotes is refused. */
 export function optionalInteger(parameters: Fields, name: string, least: number, most: number): number | undefined {
   const value = parameters[name]
   if (!isGiven(value)) return undefined
@@ -33,7 +33,7 @@ export function optionalInteger(parameters: Fields, name: string, least: number,
   return value
 }
 
-/** One of the words, letter by letter: `720p` is not `720P`. */
+/** One of the words, case-sensitive: `720p` is not `720P`. */
 export function optionalWord(parameters: Fields, name: string, words: readonly string[]): string | undefined {
   const value = parameters[name]
   if (!isGiven(value)) return undefined

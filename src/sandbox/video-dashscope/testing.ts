@@ -21,7 +21,7 @@ export type Record = {
 const asyncHeaders = { 'x-dashscope-async': 'enable' }
 const ended = new Set(['SUCCEEDED', 'FAILED', 'CANCELED', 'UNKNOWN'])
 
-/** The few calls the tests make of DashScope's tasks. */
+/** The few calls that the tests make to DashScope's tasks. */
 export function openWan() {
   const videos = openVideos()
   const root = `${videos.sandbox.baseUrl('dashscope')}/api/v1`

@@ -11,7 +11,7 @@ import { errorForCode, invalidField } from './errors.ts'
 import { klingManners, writeKling } from './manners.ts'
 import { writeData } from './record.ts'
 
-/** What a task is made from; it is found again only under the same address. */
+/** What a task is made from. A task is found only under the path of its kind. */
 export type Kind = 'text2video' | 'image2video'
 
 export type KlingAsk = {
@@ -26,7 +26,7 @@ export type KlingAsk = {
 export const klingTasks: TaskFamily<KlingAsk> = {
   name: 'kling',
   keptMs: 30 * 24 * 60 * 60 * 1_000,
-  // Digits beyond what a JSON number holds, as a text.
+  // A string of digits, because it has more than a JSON number holds.
   writeId: (seed, createdAt) => `${createdAt}${String(seed).padStart(10, '0')}`.slice(0, 18),
   tell: tellChange,
   withoutWords: (ask) => ask,
@@ -35,7 +35,7 @@ export const klingTasks: TaskFamily<KlingAsk> = {
 const textCharactersMax = 2_500
 const modelUsual = 'kling-v1'
 const shapes = { '16:9': [1280, 720], '9:16': [720, 1280], '1:1': [960, 960] } as const
-// A professional video has half as many pixels again on each side.
+// A professional video has 1.5 times as many pixels on each side.
 const proScale = 1.5
 
 export const klingCreation = (kind: Kind): Creation<Fields, KlingAsk, CodedRefusal<number>> => ({
@@ -92,7 +92,7 @@ function readText(body: Fields, name: string): string {
   return value
 }
 
-/** The first word where none is given. A duration is a word too: the number 5 is refused. */
+/** The first word is the default. A duration is a string too: the number 5 is refused. */
 function oneOf<Word extends string>(body: Fields, name: string, words: readonly [Word, ...Word[]]): Word {
   const value = body[name] ?? words[0]
   const found = words.find((word) => word === value)
@@ -100,7 +100,7 @@ function oneOf<Word extends string>(body: Fields, name: string, words: readonly 
   throw invalidField(`${name} value ${JSON.stringify(value)} is invalid`)
 }
 
-/** An address, or base64 without the prefix that it has elsewhere. */
+/** A URL, or base64 without the data URL prefix that other vendors require. */
 function checkImages(body: Fields): void {
   const given = ['image', 'image_tail'].filter((name) => isGiven(body[name]) && body[name] !== '')
   if (given.length === 0) throw invalidField('image and image_tail cannot be empty at the same time')
@@ -114,7 +114,7 @@ function checkScale(value: unknown): void {
   if (typeof value !== 'number' || value < 0 || value > 1) throw invalidField('cfg_scale must be in [0, 1]')
 }
 
-/** The caller's own name for a task, which no other may have. */
+/** The caller's own id for a task, which must be unique. */
 function readExternalId(body: Fields, { videos }: World): string {
   const id = readText(body, 'external_task_id')
   const isTaken =

@@ -1,6 +1,6 @@
 import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 
-/** The vendor's list: a number of its own beside the status. */
+/** The vendor's refusals by its own code, with the HTTP status. */
 const rows: RefusalRows = {
   '1000': [401, 'Authentication failed'],
   '1001': [401, 'Authorization is empty'],

@@ -11,7 +11,7 @@ const words = {
   expired: 'failed',
 } as const satisfies Record<VideoState, string>
 
-/** What an answer, a list and a callback say of a task. */
+/** What an answer, a list and a callback report about a task. */
 export function writeData(task: VideoTask<KlingAsk>): object {
   const { id, state, oddWord, createdAt, changedAt, failure, ask } = task
   return {

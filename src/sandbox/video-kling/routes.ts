@@ -6,7 +6,7 @@ import { errorForCode, invalidField } from './errors.ts'
 import { klingManners, writeKling } from './manners.ts'
 import { writeData } from './record.ts'
 
-/** Kling's videos. Each kind has an address of its own, under which alone its tasks are found. */
+/** Kling's videos. Each kind has its own path, and its tasks are found only there. */
 export const klingProtocol: Protocol = (vendor, root, world) => [
   ...routesOf('text2video', root, world),
   ...routesOf('image2video', root, world),
@@ -24,7 +24,7 @@ function routesOf(kind: Kind, root: string, world: World): Route[] {
   ]
 }
 
-/** By its own id, or by the one that its caller gave it. */
+/** Finds a task by its own id or by the caller's id. */
 function answerTask(call: Call, world: World, kind: Kind, name: string): Response {
   return answerFree(call, klingManners, (refusals) => {
     const tasks = world.videos.of(klingTasks)

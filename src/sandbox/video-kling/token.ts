@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto'
 import { fieldsIn, textIn } from '../fields.ts'
 import { errorForCode } from './errors.ts'
 
-/** An access key and its secret stand for an account. Here the secret of every key is known: the key and `-secret`. */
+/** An account has an access key and a secret. Here the secret follows from the key: the key plus `-secret`. */
 function secretOf(accessKey: string): string {
   return `${accessKey}-secret`
 }
 
-/** Who calls: the issuer of a token that is signed with the issuer's secret, and is valid now. */
+/** The caller's access key: the issuer of a token that is signed with the issuer's secret and valid now. */
 export function readToken(authorization: string | null, nowMs: number): string {
   if (!authorization) throw errorForCode('1001')
   const [, token = ''] = /^Bearer +(\S+)$/i.exec(authorization) ?? []

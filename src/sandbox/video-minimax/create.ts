@@ -10,7 +10,7 @@ import { errorForCode, invalid, writeBase } from './errors.ts'
 import { minimaxManners } from './manners.ts'
 
 export type MinimaxAsk = {
-  /** How often its file was asked for. */
+  /** How often its file was requested. */
   readonly file: { calls: number }
 }
 
@@ -49,7 +49,7 @@ export const minimaxCreation: Creation<Fields, MinimaxAsk, CodedRefusal<number>>
       steering,
       ask: { file: { calls: 0 } },
       clip: { width, height, frames: made * framesPerSecond, sound: false },
-      // As it was ordered, however long it turns out.
+      // Billed as ordered, whatever the real length.
       units: { ...noUnits, video: { seconds, resolution: resolution.toLowerCase(), sound: false } },
       failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
     }
@@ -63,7 +63,7 @@ function readText(body: Fields, name: string): string {
   return value
 }
 
-/** The first where none is given. */
+/** The first value is the default. */
 function oneOf<Value extends string | number>(body: Fields, name: string, values: readonly [Value, ...Value[]]): Value {
   const given = body[name] ?? values[0]
   const found = values.find((value) => value === given)
@@ -86,7 +86,7 @@ function checkSubjects(body: Fields): void {
   }
 }
 
-/** A film that is not on the price list is not made. */
+/** The vendor refuses a combination that is not on its price list. */
 function checkSold(resolution: string, seconds: number, { perVideo }: SandboxPrices): void {
   if (perVideo && perVideo[`${resolution.toLowerCase()}/${seconds}s`] === undefined) {
     throw invalid(`duration ${seconds} with resolution ${resolution}`)

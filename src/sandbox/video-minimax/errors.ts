@@ -3,8 +3,8 @@ import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 const troubleCode = 1000
 
 /**
- * As much of the vendor's list as is known: a number of its own, under status 200 unless the server itself is in trouble.
- * The statuses here are what others would answer with, and stand on the bill.
+ * The known part of the vendor's list. MiniMax sends its own code under status 200, unless the server itself fails. The
+ * statuses here are those that other vendors would use; they appear on the bill.
  */
 const rows: RefusalRows = {
   [troubleCode]: [500, 'unknown error'],
@@ -36,7 +36,7 @@ export function invalid(message: string): CodedRefusal<number> {
   return new CodedRefusal(400, 2013, `invalid params, ${message}`)
 }
 
-/** What stands beside every answer; zero is a success. */
+/** Part of every answer; zero means success. */
 export function writeBase(code = 0, message = 'success'): object {
   return { base_resp: { status_code: code, status_msg: message } }
 }

@@ -12,7 +12,7 @@ const words = {
   expired: 'Fail',
 } as const satisfies Record<VideoState, string>
 
-/** What a question about a task is answered. Why one failed stands where errors do. */
+/** The answer to a poll. The reason for a failure is in the same place as errors. */
 export function writeRecord(task: VideoTask<MinimaxAsk>): object {
   const { id, state, oddWord, polls, failure, steering } = task
   const isFirst = state === 'queued' && polls <= 1
@@ -35,7 +35,7 @@ function fileIdOf(taskId: string): string {
   return `${fileMark}${taskId}`
 }
 
-/** Whose file it is; an id of something else is nobody's. */
+/** The task that a file belongs to; an empty id for anything that is not a file's id. */
 export function taskIdOf(fileId: string): string {
   return fileId.startsWith(fileMark) ? fileId.slice(fileMark.length) : ''
 }

@@ -6,7 +6,7 @@ import { invalid } from './errors.ts'
 import { minimaxManners } from './manners.ts'
 import { taskIdOf, writeFile, writeRecord } from './record.ts'
 
-/** MiniMax's videos: a task by its id, and what it made as a file, which says where it is. */
+/** MiniMax's videos: a task by its id, and its result as a file, which holds the download link. */
 export const minimaxVideoProtocol: Protocol = (vendor, root, world) => [
   { method: 'POST', path: `${root}/video_generation`, answer: (call) => createTask(call, world, minimaxCreation) },
   { method: 'GET', path: `${root}/query/video_generation`, answer: (call) => answerTask(call, world) },

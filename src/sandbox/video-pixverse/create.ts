@@ -9,13 +9,13 @@ import { errorForCode, invalid, writeAnswer } from './errors.ts'
 import { pixverseManners } from './manners.ts'
 import { isPictureId } from './upload.ts'
 
-/** What its record repeats. */
+/** The fields that a task's record repeats. */
 export type PixverseAsk = { readonly prompt: string; readonly negativePrompt: string; readonly seed: number }
 
 export const pixverseTasks: TaskFamily<PixverseAsk> = {
   name: 'pixverse',
   keptMs: 24 * 60 * 60 * 1_000,
-  // A number, of no more digits than JSON holds.
+  // A number with no more digits than JSON holds.
   writeId: (seed, createdAt) => `${createdAt}${String(seed % 1_000).padStart(3, '0')}`,
   withoutWords: ({ seed }) => ({ prompt: '', negativePrompt: '', seed }),
 }
@@ -36,7 +36,7 @@ const negativeCharactersMax = 2_048
 const secondsMax = 15
 const seedMax = 2_147_483_647
 
-/** Where an order comes in, and the pictures that it has to name there. */
+/** The paths for orders, and the image fields that each requires. */
 export const pictureFields = {
   text: [],
   img: ['img_id'],
@@ -58,7 +58,7 @@ export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseA
     if (prompt === '') throw invalid('prompt is empty', 400011)
     const negativePrompt = readText(body, 'negative_prompt', negativeCharactersMax, 400019)
     for (const name of pictureFields[kind]) readPictureId(body, name)
-    // A film from pictures has their shape, of which the sandbox knows nothing.
+    // A video made from images takes their shape, which the sandbox does not know.
     const [across, down] = shapes[kind === 'text' ? readShape(body) : '16:9']
     const resolution = oneOf(body, 'quality', ['360p', '540p', '720p', '1080p'])
     const seconds = readWhole(body, 'duration', 1, secondsMax)
@@ -74,7 +74,7 @@ export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseA
       steering,
       ask: { prompt, negativePrompt, seed },
       clip: { width: side(across), height: side(down), frames: made * framesPerSecond, sound },
-      // As it was ordered, however long it turns out.
+      // Billed as ordered, whatever the real length.
       units: { ...noUnits, video: { seconds, resolution, sound } },
       failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
     }
@@ -98,7 +98,7 @@ function readText(body: Fields, name: string, charactersMax: number, tooLong: nu
   return value
 }
 
-/** It must be given. */
+/** The field is required. */
 function oneOf<Word extends string>(body: Fields, name: string, words: readonly Word[]): Word {
   const found = words.find((word) => word === body[name])
   if (found !== undefined) return found

@@ -3,8 +3,8 @@ import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 const troubleCode = 99999
 
 /**
- * As much of the vendor's list as an order and its pictures can meet: a number of its own, under status 200 unless the server
- * itself is in trouble. The statuses here are what others would answer with, and stand on the bill.
+ * The part of the vendor's list that orders and uploads can meet. PixVerse sends its own code under status 200, unless
+ * the server itself fails. The statuses here are those that other vendors would use; they appear on the bill.
  */
 const rows: RefusalRows = {
   [troubleCode]: [500, 'Something is wrong that has no name.'],
@@ -44,7 +44,7 @@ export function invalid(message: string, code = 400017): CodedRefusal<number> {
   return new CodedRefusal(400, code, message)
 }
 
-/** What every answer is; zero is a success. */
+/** The envelope of every answer; zero means success. */
 export function writeAnswer(resp: object | null, code = 0, message = 'success'): object {
   return { ErrCode: code, ErrMsg: message, Resp: resp }
 }

@@ -6,7 +6,7 @@ import { errorForCode, errorForStatus, invalid, writeAnswer } from './errors.ts'
 const edgeStatuses: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
 
 export const pixverseManners: Manners<CodedRefusal<number>> = {
-  /** In a header of its own; and no call without a name for its trace. */
+  /** PixVerse takes its key in a header of its own, and refuses a call without a trace id. */
   readKey({ headers }) {
     const key = headers.get('api-key') ?? ''
     if (key === '' || key === 'bad-key') throw errorForCode('10005')

@@ -3,7 +3,7 @@ import type { VideoState, VideoTask } from '../video/tasks.ts'
 import type { PixverseAsk } from './create.ts'
 import { writeAnswer } from './errors.ts'
 
-/** What waits and what is made have one number. */
+/** Queued and running tasks share one number. */
 const numbers = {
   queued: 5,
   running: 5,
@@ -16,7 +16,7 @@ const numbers = {
 const moderated = 7
 const moderationCodes: ReadonlySet<string> = new Set(['500054', '500063'])
 
-/** What a question about a task is answered. Why one failed is not told, but for moderation. */
+/** The answer to a poll. It gives no reason for a failure, except for moderation. */
 export function writeRecord(task: VideoTask<PixverseAsk>): object {
   const { id, state, oddWord, failure, ask, clip, seed, createdAt, changedAt, steering } = task
   const isModerated = state === 'failed' && moderationCodes.has(failure?.code ?? '')
@@ -26,7 +26,7 @@ export function writeRecord(task: VideoTask<PixverseAsk>): object {
     status: oddWord ?? (isModerated ? moderated : numbers[state]),
     prompt: ask.prompt,
     negative_prompt: ask.negativePrompt,
-    // It chooses one where it was given none.
+    // The vendor chooses a seed if none was given.
     seed: ask.seed === 0 ? (seed % 2_147_483_647) + 1 : ask.seed,
     url: isMade ? videoLink(task) : '',
     outputWidth: isMade ? clip.width : 0,

@@ -9,7 +9,7 @@ import { answerUpload } from './upload.ts'
 
 const kinds = Object.keys(pictureFields) as PixverseKind[]
 
-/** PixVerse's videos, and the pictures that they begin and end with. */
+/** PixVerse's videos, and the uploads of their first and last images. */
 export const pixverseProtocol: Protocol = (vendor, root, world) => {
   const path = `${root}/video/result`
   const idOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))

@@ -13,7 +13,10 @@ const moderationCode = 500052
 const bytesMax = 20 * 1024 * 1024
 const sideMax = 10_000
 
-/** Takes a picture, as a file or by its link, whose words steer what becomes of it. It costs nothing, and is on no bill. */
+/**
+ * Accepts an image as a file or by its link, in which steering words apply. It costs nothing and adds no line to the
+ * bill.
+ */
 export async function answerUpload(call: Call): Promise<Response> {
   try {
     const refusals = pixverseManners.refusalsFor(pixverseManners.readKey(call.request))
@@ -28,7 +31,7 @@ export async function answerUpload(call: Call): Promise<Response> {
   }
 }
 
-/** Of this alone it speaks under a bad status, and in small letters. */
+/** Only this refusal has an error status, and its fields are in lower case. */
 function writeModerated({ code, message }: CodedRefusal<number>): Response {
   return Response.json({ err_code: code, err_msg: message, resp: '' }, { status: 500 })
 }
@@ -55,7 +58,7 @@ function readFile(bytes: Uint8Array): Picture {
 
 const checkDigits = 1_000
 
-/** Nothing is remembered of a picture: its number proves itself, by last digits that follow from the others. */
+/** Images are not remembered. An id proves itself valid: its last digits are a checksum of the others. */
 function writePictureId(label: string): number {
   const seed = hashText(label)
   return seed * checkDigits + checkOf(seed)

@@ -9,7 +9,7 @@ import type { Refusal } from '../refusal.ts'
 import { errorForStatus, failureFor, invalidField } from './errors.ts'
 import { runwayManners } from './manners.ts'
 
-/** What a task is made from: each has an address and fields of its own. */
+/** What a task is made from. Each kind has its own path and fields. */
 export type Kind = 'text_to_video' | 'image_to_video' | 'video_to_video'
 
 export const runwayTasks: TaskFamily<Kind> = {
@@ -24,11 +24,11 @@ const seedMax = 4_294_967_295
 const secondsUsual = 10
 const secondsLeast = 2
 const secondsMost = 10
-/** Of a film that is to be changed it takes the beginning. */
+/** Only the beginning of an input video is used. */
 const changedSeconds = 5
 const sizes = ['1280:720', '720:1280', '1104:832', '832:1104', '960:960', '1584:672'] as const
 const textSizes = sizes.slice(0, 2)
-/** The only tier it has. */
+/** Runway has only this resolution. */
 const resolution = '720p'
 
 export const runwayCreation = (kind: Kind): Creation<Fields, Kind, Refusal> => ({
@@ -51,7 +51,7 @@ export const runwayCreation = (kind: Kind): Creation<Fields, Kind, Refusal> => (
       steering,
       ask: kind,
       clip: { width, height, frames: seconds * framesPerSecond, sound: false },
-      // It charges what was asked for, however long the film turns out.
+      // Runway bills what was ordered, whatever the real length.
       units: { ...noUnits, video: { seconds: asked.seconds, resolution, sound: false } },
       failure: code === undefined ? undefined : failureFor(code),
     }
@@ -88,7 +88,7 @@ function readScene(body: Fields, kind: Kind): Asked {
   return { size, seconds: duration }
 }
 
-/** One link, or a list in which the first frame stands alone. */
+/** One link, or a list that holds only the first frame. */
 function readImage(image: unknown): void {
   const [only, ...more] = typeof image === 'string' ? [{ uri: image, position: 'first' }] : itemsIn(image).map(fieldsIn)
   if (!only || more.length > 0 || only.position !== 'first') throw invalidField('promptImage', 'expected a first frame')

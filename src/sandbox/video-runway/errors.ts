@@ -4,7 +4,7 @@ export function invalidField(field: string, why: string): Refusal {
   return new Refusal(400, `Validation of body failed: ${field}: ${why}`)
 }
 
-/** A sentence in `error`, and the status says the rest. */
+/** A refusal is a sentence in `error`; only the status tells refusals apart. */
 const sentences: Readonly<Record<number, string>> = {
   400: 'There is a problem with one of the inputs.',
   401: 'The API key is not valid.',
@@ -20,7 +20,7 @@ export function errorForStatus(status: number): Refusal {
   return new Refusal(status, sentences[status] ?? 'An unexpected error occurred.')
 }
 
-/** How a task says that it failed: a code for machines, a sentence for people. */
+/** How a task reports its failure: a code for machines, a sentence for people. */
 export function failureFor(code: string): { readonly code: string; readonly message: string } {
   const isUnsafe = code.startsWith('SAFETY')
   return { code, message: isUnsafe ? 'The content was held back by moderation.' : 'An unexpected error occurred.' }

@@ -7,7 +7,7 @@ const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 const version = '2024-11-06'
 
 export const runwayManners: Manners<Refusal> = {
-  /** Every call names its key and the version of the protocol, the ones about tasks too. */
+  /** Every call, also one about a task, carries a key and the version of the protocol. */
   readKey({ headers }) {
     const [, key = ''] = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? []
     if (key === '' || key === 'bad-key') throw errorForStatus(401)

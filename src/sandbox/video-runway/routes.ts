@@ -8,7 +8,6 @@ import { runwayManners } from './manners.ts'
 
 const kinds: readonly Kind[] = ['text_to_video', 'image_to_video', 'video_to_video']
 
-/** Runway's videos. */
 export const runwayProtocol: Protocol = (vendor, root, world) => {
   const path = `${root}/tasks`
   const idOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
@@ -37,7 +36,7 @@ function answerTask(call: Call, world: World, id: string): Response {
   })
 }
 
-/** What is not over is stopped, what is over is deleted, and neither is found again. */
+/** DELETE stops a task that has not ended and deletes one that has. Neither is found again. */
 function answerDelete(call: Call, world: World, id: string): Response {
   return answerFree(call, runwayManners, () => {
     const tasks = world.videos.of(runwayTasks)
@@ -58,7 +57,7 @@ const words = {
   expired: 'FAILED',
 } as const satisfies Record<VideoState, string>
 
-/** It says nothing of what was asked, and counts nothing. */
+/** A record does not repeat the request and reports no usage. */
 function writeTask(task: VideoTask<Kind>): object {
   const { id, state, oddWord, createdAt, failure, steering } = task
   return {

@@ -11,7 +11,7 @@ import { writeTask } from './record.ts'
 
 export type SoraAsk = {
   readonly prompt: string
-  /** As its record says them, and its bill counts them. */
+  /** As the record reports and the bill counts them. */
   readonly seconds: number
   readonly size: string
 }
@@ -27,7 +27,7 @@ const promptCharactersMax = 32_000
 const known: ReadonlySet<string> = new Set(['model', 'prompt', 'seconds', 'size', 'input_reference'])
 const sizes = ['720x1280', '1280x720'] as const
 const largeSizes = ['1024x1792', '1792x1024'] as const
-/** How the price list calls the two tiers. */
+/** The names of the two tiers on the price list. */
 const [usualTier, largeTier] = ['720p', '1792x1024']
 
 export const soraCreation: Creation<Fields, SoraAsk, VendorError> = {
@@ -58,7 +58,7 @@ export const soraCreation: Creation<Fields, SoraAsk, VendorError> = {
   write: (task) => ({ text: JSON.stringify(writeTask(task)), headers: commonHeaders({ text: task.id }) }),
 }
 
-/** A number is refused: its seconds are words. */
+/** Sora takes the seconds as a string and refuses a number. */
 function readSeconds(body: Fields): string {
   const { seconds } = body
   if (isGiven(seconds) && typeof seconds !== 'string') {
@@ -67,7 +67,7 @@ function readSeconds(body: Fields): string {
   return oneOf(body, 'seconds', ['4', '8', '12'])
 }
 
-/** A link that it fetches itself, or the picture. Files of the account are none that the sandbox has. */
+/** A link that the vendor fetches, or the image itself. The sandbox has no files of the account. */
 function checkReference(reference: unknown): void {
   const { image_url: image } = fieldsIn(reference)
   if (isFields(reference) && /^(?:https?:\/\/[^/]|data:image\/\w+;base64,)/.test(textIn(image))) return

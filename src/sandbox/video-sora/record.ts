@@ -12,10 +12,10 @@ const words = {
 
 const progress: Readonly<Partial<Record<VideoState, number>>> = { running: 50, succeeded: 100 }
 
-/** For so long the film can be fetched. */
+/** How long the video can be downloaded. */
 const fetchedMs = 24 * 60 * 60 * 1_000
 
-/** A video as creation and GET say it. Where its film is, it does not say. */
+/** A video as creation and GET report it. The record holds no link to the video. */
 export function writeTask(task: VideoTask<SoraAsk>): object {
   const { id, model, state, oddWord, createdAt, endedAt, failure, steering, ask } = task
   const isMade = state === 'succeeded' && endedAt !== undefined
@@ -36,7 +36,7 @@ export function writeTask(task: VideoTask<SoraAsk>): object {
   }
 }
 
-/** Until then, in milliseconds, the film of a task that was made can be fetched. */
+/** The time in milliseconds until which the finished video can be downloaded. */
 export function expiresAt({ endedAt = 0, steering }: VideoTask<SoraAsk>): number {
   return steering.has('expired') ? endedAt : endedAt + fetchedMs
 }

@@ -6,7 +6,7 @@ import { answerFilm } from '../video/results.ts'
 import { soraCreation, soraTasks } from './create.ts'
 import { expiresAt, writeTask } from './record.ts'
 
-/** OpenAI's videos, with their films below them. */
+/** OpenAI's videos, with the bytes of each at `/content` below it. */
 export const soraProtocol: Protocol = (_, root, world) => {
   const path = `${root}/videos`
   const tailOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
@@ -38,7 +38,7 @@ function answerTask(call: Call, world: World, id: string): Response {
 const pageMax = 100
 const pageSizeUsual = 20
 
-/** No filter knows the caller's own reference. */
+/** The vendor offers no filter for the caller's own reference. */
 function answerList(call: Call, world: World): Response {
   return answerFree(call, commonManners, () => {
     const query = Object.fromEntries(new URL(call.request.url).searchParams)
@@ -56,7 +56,7 @@ function answerList(call: Call, world: World): Response {
   })
 }
 
-/** The bytes themselves; previews in other forms are not drawn here. */
+/** The bytes of the video. Other variants, such as previews, are not made here. */
 function answerContent(call: Call, world: World, id: string): Response {
   return answerFree(call, commonManners, () => {
     const variant = new URL(call.request.url).searchParams.get('variant') ?? 'video'
@@ -68,7 +68,7 @@ function answerContent(call: Call, world: World, id: string): Response {
   })
 }
 
-/** Deletes what is over. What waits or runs goes on: nobody can stop it. */
+/** Deletes a video that has ended. The vendor has no way to stop one that is queued or running. */
 function answerDelete(call: Call, world: World, id: string): Response {
   return answerFree(call, commonManners, () => {
     const tasks = world.videos.of(soraTasks)

@@ -1,7 +1,7 @@
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import { invalid } from '../gemini/errors.ts'
 
-/** What Veo is asked for, checked. */
+/** A checked request for a Veo video. */
 export type Wish = {
   readonly prompt: string
   readonly resolution: '720p' | '1080p' | '4k'
@@ -17,7 +17,7 @@ type Facts = {
   readonly takesReferences: boolean
 }
 
-/** 3.1 makes everything, its light edition no 4k and nothing from references; 2 made but one size. */
+/** Veo 3.1 makes everything; its lite edition makes no 4k and takes no references. Veo 2 has a single resolution. */
 function factsOf(model: string): Facts {
   if (model.startsWith('veo-2'))
     return { resolutions: ['720p'], seconds: [5, 6, 7, 8], samplesMax: 2, takesReferences: false }
@@ -78,7 +78,7 @@ function refuseUnknown(fields: Fields, known: ReadonlySet<string>): void {
   for (const name of Object.keys(fields)) if (!known.has(name)) throw unsupported(name)
 }
 
-/** The bytes stand in a field of their own; the form that chat has for images is none here. */
+/** The bytes come in a field of their own; chat's form for images is refused. */
 function checkImage(image: Fields): void {
   if (isGiven(image.inlineData)) throw unsupported('inlineData')
   if (textIn(image.bytesBase64Encoded) === '') throw invalid('Image must have either `bytesBase64Encoded` or `gcsUri`.')
@@ -96,7 +96,7 @@ function oneOf<Word extends string>(parameters: Fields, name: string, words: rea
   throw invalid(`The string value for \`${name}\` is not supported. Please provide one of ${words.join(', ')}.`)
 }
 
-/** The vendor names the ends of the range even where not all between them will do. */
+/** The vendor's message names the ends of the range even if not all values between them are allowed. */
 function numberOf(parameters: Fields, name: string, allowed: readonly number[]): number | undefined {
   const value = parameters[name]
   if (!isGiven(value)) return undefined

@@ -51,7 +51,7 @@ const shapes: Readonly<Record<Wish['resolution'], readonly [width: number, heigh
   '4k': [3840, 2160],
 }
 
-/** The model stands in the address, so the creation is made for each. */
+/** The model is part of the path, so there is a creation per model. */
 export const veoCreation = (model: string, root: string): Creation<Fields, VeoAsk, GoogleError> => ({
   manners: veoManners,
   family: veoTasks,
@@ -67,7 +67,7 @@ export const veoCreation = (model: string, root: string): Creation<Fields, VeoAs
       steering,
       ask: { wish, root },
       clip: { width, height, frames: wish.seconds * framesPerSecond, sound: true },
-      // What the filter takes away is not paid for.
+      // A filtered video is free.
       units: steering.has('blocked') ? noUnits : { ...noUnits, video },
       failure: readFailure(steering),
     }

@@ -2,7 +2,7 @@ import { videoLink } from '../video/results.ts'
 import type { VideoTask } from '../video/tasks.ts'
 import { operationName, type VeoAsk } from './create.ts'
 
-/** The numbers of the gRPC codes that a video ends with. */
+/** The numbers of the gRPC codes that a video can end with. */
 const codes: Readonly<Record<string, number>> = {
   CANCELLED: 1,
   INVALID_ARGUMENT: 3,
@@ -15,7 +15,7 @@ const codes: Readonly<Record<string, number>> = {
   UNAVAILABLE: 14,
 }
 
-/** What GET says of an operation. A field that is false may be left out, so one that waits is a name and nothing more. */
+/** What GET reports about an operation. Fields that are false may be left out, so a queued operation is only a name. */
 export function writeOperation(task: VideoTask<VeoAsk>): object {
   const { id, model, state, failure } = task
   const name = operationName(model.model, id)
@@ -45,7 +45,7 @@ function writeSamples(task: VideoTask<VeoAsk>): object {
   return { generatedSamples: samples }
 }
 
-/** Where the bytes are: a place that needs no key, and should not be shown one. */
+/** Redirects to the bytes, at a place that needs no key and must not be sent one. */
 export function redirectToFile(task: VideoTask<VeoAsk>): Response {
   return new Response(null, { status: 302, headers: { location: videoLink(task) } })
 }

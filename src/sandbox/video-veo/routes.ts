@@ -5,7 +5,7 @@ import { resultRoute } from '../video/results.ts'
 import { veoCreation, veoManners, veoTasks } from './create.ts'
 import { redirectToFile, writeOperation } from './operation.ts'
 
-/** Veo's files. Its operations live among Google's models, at addresses that the models' own routes hand on. */
+/** Veo's files. Its operations are below Google's models, whose routes hand those calls on. */
 export const veoProtocol: Protocol = (vendor, root, world) => [
   { method: 'GET', path: `${root}/files/*`, answer: (call) => answerFile(call, world, `${root}/files/`) },
   resultRoute(vendor, () => world.videos.clock.now()),
@@ -16,7 +16,7 @@ export function predictLongRunning(call: Call, world: World, model: string): Pro
   return createTask(call, world, veoCreation(model, root))
 }
 
-/** The model and the id of an operation, where the tail of an address names one. */
+/** The model and the id of an operation, if the end of the path names one. */
 export function readOperation(tail: string): { readonly model: string; readonly id: string } | undefined {
   const [, model, id] = /^([^/]+)\/operations\/([^/]+)$/.exec(tail) ?? []
   return model === undefined || id === undefined ? undefined : { model, id }

@@ -1,7 +1,7 @@
 import { type Fields, isGiven, itemsIn, textIn } from '../fields.ts'
 import { invalidField } from './errors.ts'
 
-/** What a task is made from: each has an address of its own. */
+/** What a task is made from. Each kind has its own path. */
 export const kinds = ['text2video', 'img2video', 'start-end2video', 'reference2video'] as const
 export type Kind = (typeof kinds)[number]
 
@@ -28,7 +28,7 @@ const resolutions = ['720p', '540p', '1080p'] as const
 const ratios = ['16:9', '9:16', '4:3', '3:4', '1:1'] as const
 const promptCharactersMax = 5_000
 
-/** How many pictures each kind takes. */
+/** How many images each kind takes. */
 const images = {
   text2video: [0, 0],
   img2video: [1, 1],
@@ -84,7 +84,7 @@ function readWhole(body: Fields, name: string, usual: number, least: number, mos
   throw invalidField(name, `expected ${least} to ${most}`)
 }
 
-/** The first word where none is given. */
+/** The first word is the default. */
 function oneOf<Word extends string>(body: Fields, name: string, words: readonly [Word, ...Word[]]): Word {
   const value = body[name] ?? words[0]
   const found = words.find((word) => word === value)

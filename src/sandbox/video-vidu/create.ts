@@ -16,7 +16,7 @@ export type ViduAsk = { readonly wish: Wish; readonly credits: number }
 export const viduTasks: TaskFamily<ViduAsk> = {
   name: 'vidu',
   keptMs: 30 * 24 * 60 * 60 * 1_000,
-  // Digits beyond what a JSON number holds, as a text.
+  // A string of digits, because it has more than a JSON number holds.
   writeId: (seed, createdAt) => `${createdAt}${String(seed).padStart(10, '0')}`.slice(0, 18),
   tell: tellChange,
   withoutWords: ({ wish, credits }) => ({ wish: { ...wish, prompt: '' }, credits }),
@@ -24,7 +24,7 @@ export const viduTasks: TaskFamily<ViduAsk> = {
 
 type Rates = Readonly<Record<Wish['resolution'], number>>
 
-/** Credits a second. Those that are not here cost as the dearest of them. */
+/** Credits per second. Models that are not listed cost as `pro`, the most expensive. */
 const pro: Rates = { '540p': 9, '720p': 20, '1080p': 24 }
 const turbo: Rates = { '540p': 7, '720p': 11, '1080p': 13 }
 const turboReference: Rates = { '540p': 4, '720p': 10, '1080p': 13 }
@@ -61,7 +61,7 @@ export const viduCreation = (kind: Kind): Creation<Fields, ViduAsk, CodedRefusal
   write: (task) => ({ text: JSON.stringify(writeCreated(task)) }),
 })
 
-/** What it was asked for comes back, with what it costs. */
+/** Repeats the request and adds what it costs. */
 function writeCreated({ id, model, createdAt, ask: { wish, credits } }: VideoTask<ViduAsk>): object {
   const { prompt, seconds, resolution, ratio, sound, seed, payload } = wish
   return {
@@ -80,7 +80,7 @@ function writeCreated({ id, model, createdAt, ask: { wish, credits } }: VideoTas
   }
 }
 
-/** The short side is what the resolution says, and both are even. */
+/** The resolution gives the short side; both sides are even. */
 function sizeOf({ resolution, ratio }: Wish): { width: number; height: number } {
   const [across, down] = shapes[ratio]
   const short = Number.parseInt(resolution, 10)
@@ -88,7 +88,7 @@ function sizeOf({ resolution, ratio }: Wish): { width: number; height: number } 
   return { width: side(across), height: side(down) }
 }
 
-/** Of what waits it tells nothing; what is not heard is told three times. */
+/** Posts nothing about queued tasks. Each post is tried up to three times. */
 function tellChange(task: VideoTask<ViduAsk>, callbacks: Callbacks): void {
   const { ask, steering, state } = task
   if (ask.wish.callbackUrl === '' || state === 'queued' || steering.has('no-callback')) return

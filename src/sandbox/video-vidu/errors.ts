@@ -1,6 +1,6 @@
 import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 
-/** The vendor's list: a word for it beside the status. */
+/** The vendor's refusals by its own code, with the HTTP status. */
 const rows: RefusalRows = {
   FieldInvalid: [400, 'A field is not valid.'],
   CreditInsufficient: [400, 'There are not enough credits.'],

@@ -7,7 +7,7 @@ import { errorForCode, errorForStatus, invalidField } from './errors.ts'
 const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 
 export const viduManners: Manners<CodedRefusal> = {
-  /** A token, and no bearer. */
+  /** Vidu takes `Token` instead of `Bearer`. */
   readKey({ headers }) {
     const [, key = ''] = /^Token +(\S+)$/.exec(headers.get('authorization') ?? '') ?? []
     if (key === '' || key === 'bad-key') throw errorForCode('Unauthorized')

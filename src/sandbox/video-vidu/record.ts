@@ -11,7 +11,7 @@ const words = {
   expired: 'failed',
 } as const satisfies Record<VideoState, string>
 
-/** What an answer and a callback say of a task. */
+/** What an answer and a callback report about a task. */
 export function writeTask(task: VideoTask<ViduAsk>): object {
   const { id, state, oddWord, failure, ask, steering } = task
   return {

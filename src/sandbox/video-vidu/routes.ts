@@ -9,7 +9,7 @@ import { writeTask } from './record.ts'
 
 const tail = '/creations'
 
-/** Vidu's videos. Each kind has an address of its own; their tasks have one. */
+/** Vidu's videos. Each kind has its own path; the tasks of all kinds share one. */
 export const viduProtocol: Protocol = (vendor, root, world) => {
   const path = `${root}/tasks`
   const creations = kinds.map((kind) => {

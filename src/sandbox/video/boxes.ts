@@ -1,4 +1,4 @@
-/** The grain of an MP4 file: named boxes in boxes, numbers with the greatest byte first. */
+/** The structure of an MP4 file: named boxes within boxes, and big-endian numbers. */
 export const boxHeadBytes = 8
 
 export function box(name: string, ...parts: readonly Uint8Array[]): Uint8Array {

@@ -1,10 +1,10 @@
-/** Tells whoever asked for it. The posts of one task follow each other, so that they arrive in order. */
+/** Posts callbacks. The posts of one task are sent one after another, so that they arrive in order. */
 export type Callbacks = {
   post(task: object, url: string, body: unknown, options: PostOptions): void
   stop(): void
 }
 
-/** `tries`: so often until the answer is a success. `copies`: how many times the same news is told. */
+/** `tries`: how often a post is tried until it succeeds. `copies`: how many times the same post is sent. */
 type PostOptions = { readonly tries: number; readonly copies: number }
 
 const answerMsMax = 5_000
@@ -28,12 +28,12 @@ export function createCallbacks(): Callbacks {
       await response.body?.cancel()
       return response.ok
     } catch {
-      return false // Nobody there, or too slow.
+      return false // No server answered, or too slowly.
     }
   }
   return {
     post(task, url, body, { tries, copies }) {
-      // As it is now: the task changes while its posts wait.
+      // Serialised now, because the task may change while its posts wait.
       const text = JSON.stringify(body)
       let queue = queues.get(task) ?? Promise.resolve()
       for (let copy = 0; copy < copies; copy += 1) queue = queue.then(() => deliver(url, text, tries))

@@ -11,20 +11,20 @@ import type { Order, TaskFamily, VideoTask } from './tasks.ts'
 
 type Refusal = Error & { readonly status: number }
 
-/** How a vendor takes orders for videos. */
+/** How a vendor accepts orders for videos. */
 export type Creation<Body, Ask, R extends Refusal> = {
   readonly manners: Manners<R>
   readonly family: TaskFamily<Ask>
   open(call: Call): Opened<Body>
-  /** Throws what the vendor refuses at once; what it finds out later is the order's failure. */
+  /** Throws what the vendor refuses at once. What it only detects later becomes the order's failure. */
   read(body: Body, model: SandboxModel, call: Call, world: World): NewOrder<Ask>
-  /** What the vendor says to a task that was made. */
+  /** The vendor's answer for a task that was created. */
   write(task: VideoTask<Ask>): { readonly text: string; readonly headers?: Record<string, string> }
 }
 
 export type NewOrder<Ask> = Omit<Order<Ask>, 'ref' | 'model' | 'origin'>
 
-/** The way of every order: the faults asked for, then the task, then an answer that may get lost. */
+/** Creates a task: first the faults that steering asks for, then the task, then an answer that may get lost. */
 export async function createTask<Body, Ask, R extends Refusal>(
   call: Call,
   world: World,
@@ -44,7 +44,7 @@ export async function createTask<Body, Ask, R extends Refusal>(
     const order = creation.read(opened.body, known, call, world)
 
     const { steering } = order
-    // A caller who leaves meanwhile does not stop it: the request has arrived, so the task is made and will be billed.
+    // A caller that hangs up now does not stop it: the request has arrived, so the task is created and billed.
     await pause(steering.number('delay') ?? 0, call.request.signal)
     const fault = await faultFor(onceAccepted(steering), refusals)
     if (fault) {
@@ -58,7 +58,7 @@ export async function createTask<Body, Ask, R extends Refusal>(
     return answer(call, steering, creation.write(task))
   } catch (error) {
     if (!manners.isRefusal(error)) throw error
-    // A task writes its own line when it ends.
+    // A task adds its own line to the bill when it ends.
     if (!task) billNothing(error.status)
     return manners.writeRefusal(call, error)
   }
@@ -70,24 +70,26 @@ function answer({ request }: Call, steering: Steering, { text, headers: given }:
   if (steering.has('lost')) return new Response(lostBody())
   const headers = new Headers({ 'content-type': 'application/json', ...given })
   if (steering.has('headers')) oddHeaders(headers)
-  // An endless answer goes on inside its last text.
+  // An endless answer continues inside its last text.
   return plainAnswer({ text, headers, steering, signal: request.signal, openAt: text.lastIndexOf('"'), settle: nobody })
 }
 
-/** The task writes its own line when it ends, whatever becomes of the answer. */
+/** The task adds its own line to the bill when it ends, whatever happens to the answer. */
 function nobody(): void {}
 
-/** A code to fail with is the task's: its creation succeeds. */
+/** `sandbox:fail=CODE` applies to the task; its creation succeeds. */
 function onceAccepted(steering: Steering): Steering {
   return { ...steering, text: (word) => (word === 'fail' ? undefined : steering.text(word)) }
 }
 
-/** A body that fails before its first byte: Bun then closes the connection without a head. Measured on Bun 1.4. */
+/**
+ * A body that fails before its first byte: Bun then closes the connection without sending a head. Measured on Bun 1.4.
+ */
 function lostBody(): ReadableStream<Uint8Array> {
   return new ReadableStream({ pull: (controller) => controller.error() })
 }
 
-/** Answers a call about tasks, which costs nothing and stands on no bill. */
+/** Answers a call about tasks, which costs nothing and adds no line to the bill. */
 export function answerFree<R extends Refusal>(
   call: Call,
   manners: Manners<R>,
@@ -103,7 +105,7 @@ export function answerFree<R extends Refusal>(
 
 const refusedPolls = 2
 
-/** `sandbox:poll-status=N`: the first polls are refused, whatever the task is doing. */
+/** `sandbox:poll-status=N`: the first polls are refused, whatever the state of the task. */
 export function refusePoll({ steering, polls }: VideoTask<unknown>, refusals: Refusals): void {
   const status = steering.number('poll-status')
   if (status !== undefined && polls <= refusedPolls) throw refusals.forStatus(status)

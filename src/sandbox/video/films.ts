@@ -5,15 +5,15 @@ import type { TaskFamily, VideoState, VideoTask, Writable } from './tasks.ts'
 
 type Task<Ask> = Writable<VideoTask<Ask>>
 
-/** A task as it is kept: as it is, without what its customer said. */
+/** A task as it is stored, without anything that the customer wrote. */
 type Film<Ask> = Omit<Task<Ask>, 'steering' | 'origin' | 'model'> & {
   readonly words: string
   readonly origin?: string
-  /** With its prices, which are larger than a number of JSON: a text of its own. */
+  /** Serialised separately, because its prices are bigints, which JSON does not have. */
   readonly model: string
 }
 
-/** The simulators' own address is left out: they may have another when it is read. */
+/** The simulators' own address is left out, because they may have another one when the record is read. */
 export function writeFilm<Ask>(
   { steering, origin, model, ...task }: VideoTask<Ask>,
   family: TaskFamily<Ask>,
@@ -24,14 +24,14 @@ export function writeFilm<Ask>(
     ...task,
     model: JSON.stringify(model, writeBig),
     ask: family.withoutWords(task.ask),
-    // What is thrown is an error, whose message JSON would leave out.
+    // `failure` may be a thrown error, whose message JSON would leave out.
     failure: failure && { code: failure.code, message: failure.message },
     words: steering.words(),
     ...(origin !== own && { origin }),
   }
 }
 
-/** Undefined where something is missing: somebody has written into the file. */
+/** Undefined for a record with missing fields, which these simulators did not write. */
 export function readFilm<Ask>(film: Fields, own: string): Task<Ask> | undefined {
   if (!isFilm<Ask>(film)) return undefined
   const { words, origin = own, model: written, ...task } = film
@@ -42,7 +42,7 @@ export function readFilm<Ask>(film: Fields, own: string): Task<Ask> | undefined 
     model,
     origin,
     steering: readSteering(words),
-    // JSON leaves out what is undefined.
+    // JSON leaves out undefined fields, which the type requires.
     oddWord: film.oddWord,
     startedAt: film.startedAt,
     endedAt: film.endedAt,
@@ -58,7 +58,7 @@ const states: ReadonlySet<string> = new Set<VideoState>([
   'expired',
 ])
 
-/** Believes the family's own part, which only its type knows: it was written by the same simulators. */
+/** Trusts `ask`, whose type only the family knows, because the same simulators wrote it. */
 function isFilm<Ask>(film: Fields): film is Fields & Film<Ask> {
   const numbers = [film.seed, film.createdAt, film.changedAt, film.polls]
   const texts = [film.id, film.words, film.model]

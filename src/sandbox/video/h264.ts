@@ -1,19 +1,19 @@
 import { createBitWriter } from '../files/bits.ts'
 
 /**
- * The smallest true H.264 there is: one picture of a single colour, then pictures in which nothing moves. A file of the
- * size and length that was asked for costs a byte per macroblock and some ten per picture, and no encoder.
+ * Minimal valid H.264: one picture of a single colour, then pictures in which nothing moves. A file of any size and
+ * length costs one byte per macroblock and some ten per picture, and needs no encoder.
  */
 export type Picture = { readonly width: number; readonly height: number; readonly colour: Colour }
 
 /** How far brightness and the two colour axes lie from grey: whole numbers from 2 to 8, or their negatives. */
 export type Colour = readonly [luma: number, blue: number, red: number]
 
-const profile = 66 // Baseline: no reordering, so that pictures are stored in the order they are shown.
+const profile = 66 // Baseline: no reordering, so pictures are stored in the order in which they are shown.
 const compatibility = 0xc0
-const level = 51 // The first level that holds 4096x2304.
+const level = 51 // The lowest level that allows 4096x2304.
 const frameNumberBits = 4
-const quantizerStep = 25 // From the neutral 26 to 51, the coarsest: small numbers make strong colours.
+const quantizerStep = 25 // From the neutral 26 to 51, the coarsest, so that small numbers make strong colours.
 
 export const profileBytes = [profile, compatibility, level] as const
 
@@ -31,7 +31,7 @@ export function sequenceParameters({ width, height }: Picture): Uint8Array {
   bits.unsigned(blocksOf(width) - 1)
   bits.unsigned(blocksOf(height) - 1)
   bits.fixed(0b11, 2) // Whole frames; 8x8 direct inference.
-  bits.fixed(1, 1) // What the last macroblocks hold beyond the edge is cut off, counted in pairs of pixels.
+  bits.fixed(1, 1) // Cuts off what the last macroblocks hold beyond the edge, counted in pairs of pixels.
   bits.unsigned(0)
   bits.unsigned((blocksOf(width) * macroblock - width) / 2)
   bits.unsigned(0)
@@ -48,30 +48,30 @@ export function pictureParameters(): Uint8Array {
   for (let index = 0; index < 3; index += 1) bits.unsigned(0) // One slice group, one reference either way.
   bits.fixed(0, 3)
   for (let index = 0; index < 3; index += 1) bits.signed(0)
-  bits.fixed(0b100, 3) // Slices say whether they are smoothed.
+  bits.fixed(0b100, 3) // Slices say whether they are deblocked.
   return bits.finish(0x68)
 }
 
-/** The first macroblock sets the colour, and each of the others is predicted from its neighbours without a remainder. */
+/** The first macroblock sets the colour. All others are predicted from their neighbours without a residual. */
 export function firstPicture({ width, height, colour }: Picture): Uint8Array {
   const bits = createBits()
   startSlice(bits, 7, 0)
-  bits.unsigned(0) // Which random access point this is.
+  bits.unsigned(0) // The id of this random access point.
   bits.fixed(0, 2)
   bits.signed(quantizerStep)
-  bits.unsigned(1) // Not smoothed.
+  bits.unsigned(1) // No deblocking.
   bits.unsigned(7) // 16x16, predicted flat, colour coefficients follow.
   bits.fixed(0b11, 2)
   const [luma, blue, red] = colour
   writeFlat(bits, 0b000101, luma)
   writeFlat(bits, 0b000111, blue)
   writeFlat(bits, 0b000111, red)
-  // 16x16, predicted flat, nothing else: by chance exactly one byte.
+  // 16x16, predicted flat, no residual: happens to be exactly one byte.
   for (let left = blocksOf(width) * blocksOf(height) - 1; left > 0; left -= 1) bits.fixed(0b0010_0111, 8)
   return bits.finish(0x65)
 }
 
-/** Every macroblock as in the picture before. */
+/** Every macroblock is the same as in the picture before. */
 export function samePicture({ width, height }: Picture, index: number): Uint8Array {
   const bits = createBits()
   startSlice(bits, 5, index)
@@ -89,7 +89,7 @@ function startSlice(bits: Bits, type: number, index: number): void {
   bits.fixed(index % 2 ** frameNumberBits, frameNumberBits)
 }
 
-/** One coefficient: the token that says so, its level as a run of zeros, and that no zeros stand before it. */
+/** One coefficient: the token that announces it, its level as a run of zeros, and that no zeros come before it. */
 function writeFlat(bits: Bits, token: number, level: number): void {
   bits.fixed(token, 6)
   bits.fixed(0, 2 * (Math.abs(level) - 2) + (level < 0 ? 1 : 0))
@@ -98,7 +98,7 @@ function writeFlat(bits: Bits, token: number, level: number): void {
 
 type Bits = ReturnType<typeof createBits>
 
-/** The standard's forms of a number: of fixed width, and two of variable length. */
+/** H.264's encodings of a number: one of fixed width and two of variable length. */
 function createBits() {
   const writer = createBitWriter()
   function unsigned(value: number): void {
@@ -109,7 +109,7 @@ function createBits() {
     fixed: (value: number, width: number): void => writer.put(value, width),
     unsigned,
     signed: (value: number): void => unsigned(value > 0 ? 2 * value - 1 : -2 * value),
-    /** A whole unit: its header, then the bits, closed by a one and zeros. */
+    /** A complete unit: its header, then the bits, closed by a one and zeros. */
     finish(header: number): Uint8Array {
       writer.put(1, 1)
       return Uint8Array.from([header, ...guarded(writer.bytes())])
@@ -117,7 +117,7 @@ function createBits() {
   }
 }
 
-/** Two zero bytes before one of 0 to 3 would read as the start of a unit: a 3 is put between. */
+/** Two zero bytes followed by a byte of 0 to 3 would look like the start of a unit, so a 3 is inserted. */
 function* guarded(bytes: Uint8Array): Generator<number, void> {
   let zeros = 0
   for (const byte of bytes) {

@@ -3,22 +3,22 @@ import { firstPicture, type Picture, pictureParameters, profileBytes, samePictur
 
 export type Footage = Omit<Clip, 'colour'>
 
-/** What a video is: every byte of its file follows from this. */
+/** A video. Every byte of its file follows from this. */
 export type Clip = Picture & { readonly frames: number; readonly sound: boolean }
 
 export const framesPerSecond = 24
 
-// Durations of the whole file are told in this many parts of a second.
+// The whole file counts its duration in this many parts of a second.
 const movieScale = framesPerSecond
 const soundScale = 48_000
 const samplesPerSoundFrame = 1_024
-/** A frame of AAC, one channel, that says nothing. */
+/** A silent AAC frame with one channel. */
 const silence = Uint8Array.of(0x00, 0xc8, 0x00, 0x80, 0x23, 0x80)
 
 type Track = {
   readonly scale: number
   readonly samples: readonly Uint8Array[]
-  /** How long each sample lasts in parts of `scale`; the last takes what is left of the duration. */
+  /** The duration of each sample in parts of `scale`; the last sample takes the rest of the duration. */
   readonly sampleDuration: number
   readonly duration: number
   readonly kind: 'vide' | 'soun'
@@ -27,11 +27,11 @@ type Track = {
   readonly description: Uint8Array
 }
 
-/** A whole MP4 file: H.264, and silent AAC where it has sound. */
+/** A complete MP4 file: H.264, plus silent AAC where it has sound. */
 export function writeMp4(clip: Clip): Uint8Array<ArrayBuffer> {
   const tracks = clip.sound ? [videoTrack(clip), soundTrack(clip)] : [videoTrack(clip)]
   const type = box('ftyp', text('isom'), u32(0x200), text('isomiso2avc1mp41'))
-  // The index comes first and names places behind itself: it is written once to learn its length, then in earnest.
+  // The index comes first and holds offsets beyond itself, so it is written once to learn its length and then for real.
   const indexBytes = writeIndex(clip, tracks, 0).length
   const index = writeIndex(clip, tracks, type.length + indexBytes + boxHeadBytes)
   return join([type, index, box('mdat', ...tracks.flatMap((track) => track.samples))])
@@ -70,7 +70,7 @@ function videoTrack(clip: Clip): Track {
   }
 }
 
-/** The parameters that every decoder needs before the first picture. */
+/** The parameters that a decoder needs before the first picture. */
 function decoderFacts(clip: Clip): Uint8Array {
   const sequence = sequenceParameters(clip)
   const picture = pictureParameters()
@@ -105,7 +105,7 @@ function soundTrack({ frames }: Clip): Track {
   }
 }
 
-/** Nested descriptors: an AAC stream of low complexity, 48 kHz, one channel. */
+/** Nested descriptors: AAC-LC, 48 kHz, one channel. */
 const soundFacts = box(
   'esds',
   u32(0),
@@ -179,7 +179,7 @@ function writeTrack(track: Track, id: number, movieDuration: number, start: numb
   return box('trak', head, box('mdia', facts, handler, box('minf', media, place, table)))
 }
 
-/** Neither turned nor stretched. */
+/** The identity matrix: neither rotated nor scaled. */
 const upright = join([u32(0x10000), zeros(12), u32(0x10000), zeros(12), u32(0x40000000)])
 
 function withLength(unit: Uint8Array): Uint8Array {

@@ -6,7 +6,7 @@ import { type Colour } from './h264.ts'
 import { type Clip, writeMp4 } from './mp4.ts'
 import type { VideoTask } from './tasks.ts'
 
-/** A colour of its own for every seed, far enough from grey to be seen. */
+/** A colour for each seed, far enough from grey to be visible. */
 function colourOf(seed: number): Colour {
   const random = seeded(seed)
   const level = (): number => (2 + Math.floor(random() * 7)) * (random() < 0.5 ? -1 : 1)
@@ -22,7 +22,7 @@ export function frameLink(task: VideoTask<unknown>): string {
   return resultLink(task, `${task.clip.width}x${task.clip.height}.png`)
 }
 
-/** All that the file needs stands in its name, so a link outlives its task, and nothing is kept. */
+/** The name holds everything needed to make the file, so a link outlives its task and no file is stored. */
 function resultLink({ origin, model, id, endedAt = 0, steering }: VideoTask<unknown>, name: string): string {
   const kept = steering.has('expired') ? -1 : linkSeconds
   return signLink(`${origin}/${model.vendor}/video-results/${id}_${name}`, Math.floor(endedAt / 1_000) + kept)
@@ -49,7 +49,7 @@ function writeResult(path: string): Response {
   return answerFilm({ id, clip: { ...size, frames: Number(frames), sound: sound !== undefined } })
 }
 
-/** The film itself, for vendors that give no link to it. */
+/** The video itself, for vendors that give no link to it. */
 export function answerFilm({ id, clip: footage }: Pick<VideoTask<unknown>, 'id' | 'clip'>): Response {
   const clip: Clip = { ...footage, colour: colourOf(hashText(id)) }
   return new Response(writeMp4(clip), { headers: { 'content-type': 'video/mp4' } })

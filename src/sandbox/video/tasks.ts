@@ -10,34 +10,34 @@ import type { Callbacks } from './callbacks.ts'
 import { readFilm, writeFilm } from './films.ts'
 import type { Footage } from './mp4.ts'
 
-/** Each protocol has its own words for these; an end is an end. */
+/** Each protocol has its own words for these states. The last four are final. */
 export type VideoState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'expired'
 
 export type Failure = { readonly code: string; readonly message: string }
 
-/** What a vendor has accepted. */
+/** An order that a vendor has accepted. */
 export type Order<Ask> = {
   readonly ref: string | null
   readonly model: SandboxModel
   readonly steering: Steering
-  /** Where the vendor was reached, for the links it gives. */
+  /** The address at which the vendor was reached, used in the links it gives. */
   readonly origin: string
   readonly ask: Ask
   readonly clip: Footage
-  /** What it costs if it succeeds. */
+  /** What the video costs if it succeeds. */
   readonly units: Units
-  /** What the vendor finds wrong only once it runs. */
+  /** A fault that the vendor only detects when the task runs. */
   readonly failure?: Failure | undefined
   readonly expiresAfterMs?: number
 }
 
 export type VideoTask<Ask> = Order<Ask> & {
   readonly id: string
-  /** Different for every task: what its other ids and random numbers are made of. */
+  /** Different for every task. Its other ids and random numbers derive from it. */
   readonly seed: number
   readonly createdAt: number
   readonly state: VideoState
-  /** `sandbox:odd-state=WORD`: shown in the place of the state for a while. */
+  /** `sandbox:odd-state=WORD`: shown instead of the state for a while. */
   readonly oddWord: string | undefined
   readonly startedAt: number | undefined
   readonly endedAt: number | undefined
@@ -49,27 +49,29 @@ export type VideoTask<Ask> = Order<Ask> & {
 export type VideoTasks<Ask> = {
   start(order: Order<Ask>): VideoTask<Ask>
   find(id: string): VideoTask<Ask> | undefined
-  /** Finds it and counts that somebody asked. */
+  /** Finds the task and counts the poll. */
   poll(id: string): VideoTask<Ask> | undefined
   /** Newest first. */
   list(): VideoTask<Ask>[]
-  /** True where it was still queued, and now is cancelled. */
+  /** Cancels a task that is still queued. False if it is not. */
   cancel(task: VideoTask<Ask>): boolean
-  /** The same for vendors that also stop what runs. */
+  /** The same for vendors that can also stop a running task. */
   stop(task: VideoTask<Ask>): boolean
   forget(task: VideoTask<Ask>): void
 }
 
-/** Names the tasks of one protocol, says how long they are remembered, and by its type what they hold. */
+/**
+ * Names the tasks of one protocol and says how long they are remembered. Its type parameter is what their orders hold.
+ */
 export type TaskFamily<Ask> = {
   readonly name: string
   readonly keptMs: number
   writeId(seed: number, createdAt: number): string
-  /** Tells whoever asked for it of every change of state, the first one included. */
+  /** Posts every change of state, the first one included, to the callback URL of the request. */
   tell?(task: VideoTask<Ask>, callbacks: Callbacks): void
-  /** What is written to a disk: nothing that a customer said. */
+  /** What may be written to disk: nothing that a customer wrote. */
   withoutWords(ask: Ask): Ask
-  /** Never there: it only ties the type of the tasks to the family. */
+  /** Never set. It only ties the type of the tasks to the family. */
   readonly asks?: Ask
 }
 
@@ -88,14 +90,16 @@ type VideoParts = {
   readonly kept?: KeptVideos | undefined
 }
 
-/** Where tasks outlive the process, what stood there at its start, and the address that the simulators have now. */
+/**
+ * The journal that keeps tasks across restarts, the videos it held at the start, and the simulators' current address.
+ */
 export type KeptVideos = {
   readonly journal: Journal
   readonly films: ReadonlyMap<string, ReadonlyMap<string, Fields>>
   readonly origin: string
 }
 
-/** All asynchronous video: memory that outlives a change of the models on sale. */
+/** All asynchronous videos. They outlive a change of the models on sale. */
 export function createVideos(parts: VideoParts): Videos {
   const families = new Map<string, unknown>()
   const running = new Set<() => void>()
@@ -105,7 +109,7 @@ export function createVideos(parts: VideoParts): Videos {
     of<Ask>(family: TaskFamily<Ask>): VideoTasks<Ask> {
       const known = families.get(family.name) ?? createTasks(parts, family, running)
       families.set(family.name, known)
-      // A name stands for one family, and the family for the type of what it holds.
+      // A name identifies one family, and the family determines the type of its tasks.
       return known as VideoTasks<Ask>
     },
     stop() {
@@ -115,10 +119,10 @@ export function createVideos(parts: VideoParts): Videos {
   }
 }
 
-// A few hundred bytes each: a long load test stays within a few hundred megabytes.
+// At a few hundred bytes each, a long load test stays within a few hundred megabytes.
 const tasksMax = 200_000
 
-// Quick enough for tests, slow enough to be seen on the way.
+// Fast enough for tests, slow enough for a poll to see the states in between.
 const queuedMsUsual = 50
 const runningMsUsual = 150
 
@@ -134,7 +138,7 @@ function createTasks<Ask>(
   const callOffs = new WeakMap<object, () => void>()
   let sequence = 0
 
-  /** Vendors' ids are short: under load two seeds may write the same one. */
+  /** Vendors' ids are short, so under load two seeds may give the same id. */
   function newId(createdAt: number): { id: string; seed: number } {
     for (;;) {
       sequence += 1
@@ -151,7 +155,7 @@ function createTasks<Ask>(
   function keep(task: Task): void {
     kept?.journal.append({ family: family.name, film: writeFilm(task, family, kept.origin) })
   }
-  /** One timer at a time belongs to a task, and one to its expiry. */
+  /** A task has one timer at a time, plus one for its expiry. Calling off the task calls off both. */
   function later(task: Task, ms: number, run: () => void): void {
     const callOffTimer = timers.after(ms, run)
     const before = callOffs.get(task)
@@ -167,7 +171,7 @@ function createTasks<Ask>(
     const callOff = callOffs.get(task)
     callOff?.()
     if (callOff) running.delete(callOff)
-    // The bill first: whoever sees the end may read it.
+    // The bill comes first, because a client that sees the end may read the bill at once.
     const status = task.steering.number('charge-then-fail') ?? 200
     charge(task, { bill }, task, status, state === 'succeeded' ? task.units : noUnits)
     change(task, { state, endedAt: clock.now(), oddWord: undefined })
@@ -177,20 +181,20 @@ function createTasks<Ask>(
     change(task, { state: 'running', startedAt, oddWord: task.steering.text('odd-state') })
     goOn(task, startedAt)
   }
-  /** What is to come of a task that runs, counted from when it began to. */
+  /** Sets the timers of a running task, counted from when it began to run. */
   function goOn(task: Task, startedAt: number): void {
     const { steering } = task
     const ms = steering.number('slow') ?? runningMsUsual
-    // An odd state lasts as long as the running that follows it.
+    // The odd state is shown first, for as long as the running state that follows it.
     if (task.oddWord !== undefined) later(task, left(startedAt, ms), () => change(task, { oddWord: undefined }))
     if (steering.has('stuck')) return
     const allMs = steering.text('odd-state') === undefined ? ms : 2 * ms
     later(task, left(startedAt, allMs), () => end(task, task.failure ? 'failed' : 'succeeded'))
   }
-  /** Sets the clock for a task, also for one that was begun in another process. */
+  /** Sets the timers of a task, also of one that began in another process. */
   function wind(task: Task): void {
     const { steering, createdAt, startedAt, expiresAfterMs } = task
-    // What vanishes is never made.
+    // A vanished task never runs.
     if (task.endedAt !== undefined || steering.has('vanish')) return
     if (startedAt === undefined) {
       later(task, left(createdAt, steering.number('queued') ?? queuedMsUsual), () => run(task))
@@ -232,7 +236,7 @@ function createTasks<Ask>(
       tasks.set(task.id, task)
       const [oldest] = tasks.size > tasksMax ? tasks.keys() : []
       if (oldest !== undefined) tasks.delete(oldest)
-      // What vanishes is never made, so it costs nothing.
+      // A vanished task never runs, so it costs nothing.
       if (order.steering.has('vanish')) charge(task, { bill }, task, 200, noUnits)
       else {
         keep(task)

@@ -4,14 +4,14 @@ import { until } from '../testing.ts'
 
 type Prices = SandboxModel['prices']
 
-/** Dollars per second that are easy to reckon by hand. */
+/** Dollars per second that are easy to compute by hand. */
 const cents = (count: number): bigint => BigInt(count) * 10_000_000_000n
 
 const free = { input: 0n, output: 0n }
 const bySize = { '480p': cents(5), '720p': cents(10), '1080p': cents(15) }
 const wan: Prices = { ...free, videoSecond: bySize }
 const wanFlash: Prices = { ...free, videoSecond: { '720p': { sound: cents(4), silent: cents(2) } } }
-// Pico-dollars a token.
+// Pico-dollars per token.
 const seedance: Prices = {
   ...free,
   videoToken: { default: 6_000_000n, '1080p': 7_000_000n },
@@ -25,7 +25,7 @@ const runway: Prices = { ...free, videoSecond: { default: cents(5) } }
 const pixverse: Prices = { ...free, videoSecond: { '720p': { sound: cents(5), silent: cents(4) }, '360p': cents(2) } }
 const sora: Prices = { ...free, videoSecond: { default: cents(10) } }
 const soraPro: Prices = { ...free, videoSecond: { default: cents(30), '1792x1024': cents(50) } }
-// Half a cent a credit.
+// Half a cent per credit.
 const vidu: Prices = { ...free, videoToken: { default: 5_000_000_000n } }
 
 const size = { reasoning: false, efforts: [], contextTokens: 0, outputTokensMax: 0 }
@@ -73,7 +73,7 @@ const models: readonly SandboxModel[] = [
   { ...video('openai', 'gpt-4o', free), capabilities: ['chat'] },
 ]
 
-/** Words for a film that stays where it is, for as long as anybody looks. */
+/** Steering words for a video that stays in one state for as long as a test looks at it. */
 export const staysQueued = 'sandbox:queued=600000'
 export const staysRunning = 'sandbox:queued=0 sandbox:stuck'
 
@@ -94,7 +94,7 @@ export function openVideos() {
     sandbox,
     bill,
     clearBill: () => fetch(`${sandbox.url}/__bill`, { method: 'DELETE' }),
-    /** The line of a task, once it has one. */
+    /** The bill line of a task, once there is one. */
     lineOf: (ref: string): Promise<BillLine> => until(async () => (await bill(ref))[0]),
     send: (url: string, body?: unknown, { method, headers, ref, signal }: Sent = {}): Promise<Response> =>
       fetch(url, {
@@ -111,7 +111,7 @@ export async function jsonOf<T>(response: Response | Promise<Response>): Promise
   return body
 }
 
-/** Somebody who wants to be told: keeps what was posted, and answers with the statuses given, then 200. */
+/** A callback receiver that keeps what is posted, and answers with the given statuses and then with 200. */
 export function openListener(...statuses: number[]) {
   const heard: Record<string, unknown>[] = []
   const server = Bun.serve({
@@ -125,7 +125,7 @@ export function openListener(...statuses: number[]) {
   return { url: `http://127.0.0.1:${server.port}/hook`, heard, stop: () => server.stop(true) }
 }
 
-/** Width, height and milliseconds as the boxes of an MP4 file say them, and how many tracks it has. */
+/** Width, height and milliseconds according to the boxes of an MP4 file, and its number of tracks. */
 export function readMp4(file: Uint8Array): { width: number; height: number; ms: number; tracks: number } {
   const bytes = Buffer.from(file)
   const movie = bytes.indexOf('mvhd') + 4
@@ -138,7 +138,7 @@ export function readMp4(file: Uint8Array): { width: number; height: number; ms: 
   }
 }
 
-/** Whether the answer never came, or not to its end. */
+/** Whether the answer never came or broke off. */
 export function isLost(answer: Promise<unknown>): Promise<boolean> {
   return answer.then(
     () => false,
