@@ -7,10 +7,10 @@ import { prompts } from './prompts.ts'
 import { endpointsOf, readContract } from './reference.ts'
 import { modelsFor } from './show-models.ts'
 
-/** The protocol gives a hundred at a time. */
+/** The protocol allows a hundred values per completion. */
 const valuesMax = 100
 
-/** What could be meant by what has been typed so far: those that begin with it, then those that hold it. */
+/** Completes what the user has typed: values that begin with it come first, then values that contain it. */
 export async function complete({ ref, argument }: CompleteRequest['params'], desk: Desk) {
   const typed = argument.value.toLowerCase()
   const all = await candidates(ref, argument.name, desk)

@@ -17,7 +17,7 @@ import type { Store } from '../store/open.ts'
 import { writeError } from '../wire/openai/errors.ts'
 import type { Progress } from './progress.ts'
 
-/** A line of the route table, as tools name it. */
+/** A row of the route table, by the name that tools use for it. */
 export type RouteName = `${Route['method']} /${string}`
 
 /** What a tool asks of a route: what a client of that path would have sent. */
@@ -25,33 +25,35 @@ export type Asking = {
   readonly id?: string
   readonly query?: Readonly<Record<string, string | undefined>>
   readonly json?: object
-  /** Made when the route reads it: the key is known and has requests left by then. */
+  /** Produced when the route reads it, by which time the key is known to be valid and to have requests left. */
   readonly body?: { readonly contentType: string; readonly stream: ReadableStream<Uint8Array> }
 }
 
-/** One call of one client, and everything that can be done about it. */
+/** One call of one client, and everything that a tool can do for it. */
 export type Desk = {
   readonly principal: Principal
   readonly requestId: RequestId
   readonly signal: AbortSignal
-  /** Aborts when the node is about to stop, and nobody is let wait for a film any longer. */
+  /** Aborts when the node is about to stop, so that no call waits for a video any longer. */
   readonly hurried: AbortSignal
   readonly progress: Progress
   readonly models: ModelsOnOffer
   readonly clock: Clock
   readonly store: Store
   /**
-   * Walks a route of the public port as the caller: the same key, limits, hold and record as over HTTP. Throws a
-   * `Refused` with the very body that a client of the route would have got.
+   * Walks a route of the public port as the caller: with the same key, limits, hold and record as over HTTP. Throws a
+   * `Refused` with exactly the body that a client of the route would have received.
    */
   ask(name: RouteName, asking?: Asking): Promise<Response>
-  /** Whatever was thrown, as the client may read it; our own mistakes are logged. */
+  /** Any thrown value in the form that the client may read. Our own bugs are logged. */
   refused(thrown: unknown): Refused
-  /** What needs no route, or gets to none, counts as a request of the key all the same. */
+  /** Runs work that uses no route, or that fails before it reaches one, and counts it as a request of the key. */
   counted<T>(work: () => T | Promise<T>): Promise<T>
-  /** A link to a result of this call; undefined where it cannot be kept, which must not cost the client the result. */
+  /**
+   * A link to a result of this call; undefined if it cannot be stored, because the client must still get the result.
+   */
   keep(bytes: Uint8Array, mediaType: string): Promise<string | undefined>
-  /** What a link of the client's leads to: a result of ours, or anything public. */
+  /** The file behind a client's link: a result of ours, or any public URL. */
   fetchFile(url: string): Promise<Uint8Array>
 }
 
@@ -61,13 +63,15 @@ export type DeskParts = {
   readonly line: Pick<Line, 'authenticate' | 'limit'>
   readonly models: () => ModelsOnOffer
   readonly artifacts: Artifacts
-  /** Where links to kept results begin. */
+  /** The base of the links to stored results. */
   readonly publicUrl: string
   readonly guardedFetch: GuardedFetch
   /** Aborts when the node stops. */
   readonly stopping: AbortSignal
   readonly hurried: AbortSignal
-  /** Through it a stop answers whoever waits: the response to a call may have begun long before its result is there. */
+  /**
+   * Lets a stop of the node answer waiting calls: the response of a call may have begun long before its result exists.
+   */
   readonly waiting: Waiting
   readonly store: Store
   readonly clock: Clock
@@ -89,7 +93,7 @@ class Refused extends Error {
   }
 }
 
-/** The key of the caller, of an authenticated visit. */
+/** An authenticated visit, with the caller's key. */
 export type Caller = { readonly visit: Visit; readonly principal: Principal; readonly credential: string }
 
 const fileBytesMax = 50 * 1024 * 1024
@@ -97,7 +101,8 @@ const fileBytesMax = 50 * 1024 * 1024
 export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'signal' | 'progress'>): Desk {
   const { visit, principal, credential } = caller
   const { log } = parts
-  // One call of a tool is one request, under the id that its answer shows; what else it asks has ids of its own.
+  // The first route that a tool call walks gets the request id that its answer shows. Further routes get ids of their
+  // own.
   let nextId: RequestId | undefined = visit.requestId
 
   function refuse(thrown: unknown, requestId: RequestId, write: WriteError): Refused {
@@ -188,7 +193,7 @@ export function byName(routes: readonly Route[]): ReadonlyMap<string, Route> {
   return new Map(routes.map((route) => [`${route.method} ${route.path}`, route]))
 }
 
-/** The call has a socket, and looks after it itself; what it asks of other paths has none. */
+/** The connection of walked routes. They have no socket: the tool call itself looks after the client's. */
 const nobodys: Connection = {
   address: () => '',
   headerCount: () => 0,
@@ -199,14 +204,14 @@ const nobodys: Connection = {
   untaken: () => Promise.resolve(undefined),
 }
 
-/** A request that never was on a socket; only its path's codec and its own limits look at it. */
+/** A request that was never on a socket. Only the codec and the limits of its path read it. */
 function requestFor(
   { method, path }: Route,
   { id, query, json, body }: Asking,
   credential: string,
   signal: AbortSignal,
 ) {
-  // What is no text cannot be written into an address; which task is meant, the visit says.
+  // Replaces lone surrogates, which a URL cannot encode. The route takes the task id from the visit, not from the URL.
   const named = encodeURIComponent((id ?? '').toWellFormed())
   const url = new URL(path.replace('{id}', named), 'http://tools.invalid')
   for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) url.searchParams.set(name, value)

@@ -2,7 +2,7 @@ import type { GatewayError, Kind } from '../base/errors.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import { errorObject, writeError } from '../wire/openai/errors.ts'
 
-/** Before the caller is known, in the common shape, with the statuses that only hosts and origins have. */
+/** Errors before the caller is known have the common shape. Only refused hosts and origins have other statuses. */
 const statuses: Readonly<Record<string, number>> = { invalid_host: 403, invalid_origin: 403 }
 
 export const writeDoorError: WriteError = (error, requestId) => {
@@ -15,10 +15,10 @@ export const writeDoorError: WriteError = (error, requestId) => {
 const invalidRequest = -32_600
 export const invalidParams = -32_602
 const internalError = -32_603
-/** What servers may give meanings of their own begins here. */
+/** Server-defined codes begin here. */
 const serverError = -32_000
 
-/** The codes of JSON-RPC. A new kind does not compile until it has a row here. */
+/** The JSON-RPC codes. A new kind does not compile until it has a row here. */
 const codes = {
   'bad-request': invalidRequest,
   unauthenticated: serverError,
@@ -41,7 +41,7 @@ const codes = {
   bug: internalError,
 } as const satisfies Record<Kind, number>
 
-/** A body that is no JSON at all. */
+/** Codes of a body that is not JSON at all. */
 const parseErrors: ReadonlySet<string> = new Set(['invalid_json', 'invalid_utf8'])
 const parseError = -32_700
 
@@ -50,7 +50,7 @@ export function rpcCodeOf({ kind, details }: GatewayError): number {
   return details.code === 'invalid_params' ? invalidParams : codes[kind]
 }
 
-/** Once the caller is known: JSON-RPC, with the status and the words of every other path. */
+/** Errors once the caller is known: JSON-RPC, with the same status and wording as on every other path. */
 export function writeRpcError(id: string | number | null): WriteError {
   return (error, requestId) => {
     const written = writeError(error, requestId)
@@ -63,8 +63,8 @@ export function writeRpcError(id: string | number | null): WriteError {
 const resourceMissing = /"code":-32602(?=,"message":"(?:[^"\\]|\\.)*","data":\{"uri":)/
 
 /**
- * Until 2025-11-25 a resource that is not there had a code of its own, and clients of that time look for it. The library
- * writes the newer one for all of them.
+ * Until 2025-11-25 a missing resource had a code of its own, which clients of that time look for. The library writes
+ * the newer code for all of them.
  */
 export async function inOlderCodes(response: Response): Promise<Response> {
   return new Response((await response.text()).replace(resourceMissing, '"code":-32002'), response)

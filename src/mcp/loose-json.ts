@@ -1,4 +1,4 @@
-/** An answer of one of our own paths, or an event of it; undefined where it is none, as `[DONE]` is. */
+/** Reads an answer or an event of one of our own paths; undefined if it is not a JSON object, such as `[DONE]`. */
 export function looseJson<T extends object>(text: string): Readonly<T> | undefined {
   try {
     const value: unknown = JSON.parse(text)

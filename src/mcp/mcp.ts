@@ -14,9 +14,9 @@ import { makeSessions } from './sessions.ts'
 
 export type McpParts = Omit<ServerParts, 'routes'> & {
   readonly routes: readonly Route[]
-  /** Throws where the Host or the Origin of a request is not ours. */
+  /** Throws if the Host or the Origin of a request is not allowed. */
   readonly checkOrigin: (request: Request) => void
-  /** Lists, pages and completions: asked by the dozen, so counted apart from what is bought. */
+  /** Clients request lists, pages and completions by the dozen, so these are counted apart from paid calls. */
   readonly limiter: Limiter
   readonly sessionMac: Mac
   readonly bodyBytesMax: number
@@ -25,11 +25,11 @@ export type McpParts = Omit<ServerParts, 'routes'> & {
 
 export type Mcp = { serve(visit: Visit): Promise<Response>; close(): Promise<void> }
 
-/** The tool server: every capability as a tool, on one path, for one request at a time. */
+/** The tool server: every capability as a tool, on one path, one request at a time. */
 export function makeMcp(parts: McpParts): Mcp {
   const serverFor = makeServers({ ...parts, routes: byName(parts.routes) })
   const sessions = makeSessions(parts.sessionMac)
-  // Which caller a request is of: the library hands the request on, and nothing else of ours.
+  // The caller of each request: the library hands on the request but nothing else of ours.
   const callers = new WeakMap<Request, Caller>()
   const handlerWith = (responseMode: 'auto' | 'sse') =>
     createMcpHandler(
@@ -40,7 +40,7 @@ export function makeMcp(parts: McpParts): Mcp {
       },
       { responseMode },
     )
-  // A call may last for minutes: as a stream, it shows that it lives.
+  // A tool call may last for minutes, so it is answered as a stream, which shows that the call is alive.
   const [plain, streaming] = [handlerWith('auto'), handlerWith('sse')]
 
   async function serve(visit: Visit): Promise<Response> {
@@ -96,7 +96,9 @@ export function makeMcp(parts: McpParts): Mcp {
   }
 }
 
-/** By itself the library says that the server failed, and a session is opened for whoever sent it. */
+/**
+ * Without this check the library reports a malformed `initialize` as a failure of the server, and a session is opened.
+ */
 function checkInitialize(body: JsonObject): void {
   const [issue] = specTypeSchemas.InitializeRequest['~standard'].validate(body).issues ?? []
   if (issue === undefined) return

@@ -9,7 +9,7 @@ import type { McpParts } from './mcp.ts'
 import { makeOriginCheck, type OriginParts } from './origins.ts'
 
 export type OpenMcpParts = Omit<McpParts, 'checkOrigin'> & {
-  /** A port of its own; absent, it is a path of the public one. */
+  /** A port of its own. Absent: the tool server is a path of the public port. */
   readonly port: number | undefined
   /** Where the public port listens. */
   readonly at: Pick<OriginParts, 'hostname' | 'port'> & { readonly url: string }
@@ -21,9 +21,9 @@ export type OpenMcpParts = Omit<McpParts, 'checkOrigin'> & {
 
 export type OpenMcp = {
   readonly url: string
-  /** What the public port serves of it. */
+  /** The tool server's routes on the public port. */
   readonly publicRoutes: readonly Route[]
-  /** The port of its own, if it has one. */
+  /** The tool server's own port, if it has one. */
   readonly listener: Listener | undefined
 }
 
@@ -35,7 +35,7 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
     closing.opened('tools', () => mcp.close())
     return { url: `${at.url}/mcp`, publicRoutes: [mcp.route], listener: undefined }
   }
-  // Which port it gets may be known only once it has it.
+  // The port's number may be known only once it is open.
   const listener = listen({
     hostname: at.hostname,
     port,
@@ -51,7 +51,7 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
   return { url: `${listener.url}/mcp`, publicRoutes: [], listener }
 }
 
-/** What the protocol takes to speak is a fifth of all that there is to load: whoever has no tools to call starts without. */
+/** The MCP library is a fifth of all code to load, so it is loaded by the first call. */
 function onDemand(parts: McpParts): { readonly route: Route; close(): Promise<void> } {
   const mcp = new Later(() => import('./mcp.ts').then(({ makeMcp }) => makeMcp(parts)))
   return {

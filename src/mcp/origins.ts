@@ -7,17 +7,17 @@ export type OriginParts = {
   readonly hostname: string
   readonly port: number
   readonly publicUrl: string | undefined
-  /** Further hosts, each as the Host header writes it. */
+  /** Further allowed hosts, in the form of a Host header. */
   readonly hosts: readonly string[]
-  /** Origins whose pages the operator lets in by name. */
+  /** Origins whose pages the operator allows by name. */
   readonly origins: readonly string[]
 }
 
 const loopback = ['localhost', '127.0.0.1', '[::1]']
 
 /**
- * Refuses what a page in a browser could send on behalf of its visitor: a foreign Origin, or a name that was made to
- * point here for a moment. On every address that is listened at, not on the loopback alone.
+ * Refuses what a page in a browser could send on behalf of its visitor: a foreign Origin, or a host name that was made
+ * to point here for a moment (DNS rebinding). Applies to every address it listens on, not only to loopback.
  */
 export function makeOriginCheck(parts: OriginParts): (request: Request) => void {
   const allowed = new Set(allowedHosts(parts))
@@ -40,7 +40,7 @@ function allowedHosts({ hostname, port, publicUrl, hosts }: OriginParts): string
   return [...own, ...given, ...hosts.map((host) => host.toLowerCase())]
 }
 
-/** Where connections can arrive: the one address, or all of this machine. */
+/** The addresses at which connections can arrive: the given one, or all of this machine. */
 function arrivalAddresses(hostname: string): string[] {
   if (!isEverywhere(hostname)) return [bracketed(hostname)]
   const found = Object.values(networkInterfaces()).flat()
@@ -53,7 +53,7 @@ function bracketed(address: string): string {
 
 const defaultPorts: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' }
 
-/** A port that is the scheme's own may be written or left out. */
+/** The scheme's default port may be written or left out. */
 function withPort(name: string, port: number): string[] {
   return port === 80 ? [name, `${name}:80`] : [`${name}:${port}`]
 }

@@ -1,24 +1,24 @@
 import type { Clock, Timers } from '../base/clock.ts'
 
-/** Tells a waiting client how far its call is. Without a token nobody listens, and nothing is sent. */
+/** Tells a waiting client how far its call is. Sends nothing if the client gave no progress token. */
 export type Progress = {
   readonly isWanted: boolean
-  /** Now. */
+  /** Sends the message at once. */
   tell(message: string): void
-  /** A piece of a text that grows: pieces are put together and sent a few times a second. */
+  /** Adds a piece of a growing text. Pieces are joined and sent a few times a second. */
   add(text: string): void
   /**
-   * While the work lasts, says that it does, since clients give up on silence: in words, unless a text is on its way. What is
-   * left of a text is sent at its end.
+   * Reports regularly that the work goes on, because clients give up on silence: with the message, or without one if a
+   * text is being sent. Sends the rest of the text at the end.
    */
   during<T>(message: string | undefined, work: () => Promise<T>): Promise<T>
 }
 
 export type SendProgress = (progress: number, message?: string) => void
 
-/** A reader follows text that moves four times a second; more would be events for nobody. */
+/** A reader can follow text that moves four times a second; more events would be of no use. */
 const pieceMs = 250
-/** The usual patience of clients is a minute, that of some proxies half of one. */
+/** Clients usually wait a minute for a sign of life, some proxies half a minute. */
 const aliveMs = 10_000
 
 export type ProgressParts = { readonly clock: Pick<Clock, 'monotonic'>; readonly timers: Timers }

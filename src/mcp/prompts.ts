@@ -9,7 +9,7 @@ export type Prompt = {
   readonly title: string
   readonly description: string
   readonly arguments: readonly Argument[]
-  /** What the models offered for its argument `model` have to do. */
+  /** The capability that models offered for its argument `model` must have. */
   readonly modelsFor?: Capability
   write(given: Readonly<Record<string, string>>): string
 }
@@ -24,7 +24,7 @@ const chosen = (given: Readonly<Record<string, string>>, capability: Capability)
     ? `Choose a model with \`list_models\` (capability \`${capability}\`).`
     : `Use the model \`${given['model']}\`.`
 
-/** Common jobs, each as the first message of a conversation. Static: no word of them is a vendor's. */
+/** Common jobs, each as the first message of a conversation. They are static: no text in them comes from a vendor. */
 export const prompts: readonly Prompt[] = [
   {
     name: 'choose_model',
@@ -136,7 +136,7 @@ export function listPrompts() {
 export function getPrompt(name: string, given: Readonly<Record<string, string>>) {
   const prompt = prompts.find((one) => one.name === name)
   if (prompt === undefined) throw new ProtocolError(invalidParams, `Unknown prompt: ${name}`)
-  // A form that nobody filled in is sent empty.
+  // Clients send a field of a form that was left blank as an empty string.
   const filled = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''))
   const missing = prompt.arguments.find((argument) => argument.required === true && !(argument.name in filled))
   if (missing !== undefined) throw new ProtocolError(invalidParams, `Missing argument: ${missing.name}`)

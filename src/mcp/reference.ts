@@ -1,6 +1,6 @@
 import type { Desk } from './desk.ts'
 
-/** What is read of the contract that `GET /openapi.json` gives. */
+/** The parts of the contract at `GET /openapi.json` that are used here. */
 export type Contract = {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
   readonly components: {
@@ -42,7 +42,7 @@ export function endpointsOf({ paths }: Contract): Endpoint[] {
   )
 }
 
-/** All endpoints at a glance. */
+/** An overview of all endpoints. */
 export function writeIndex(contract: Contract): string {
   const rows = endpointsOf(contract).map(
     ({ operationId, method, path, summary = '' }) =>
@@ -51,7 +51,7 @@ export function writeIndex(contract: Contract): string {
   return ['# Endpoints', '', '| endpoint | what | page |', '|---|---|---|', ...rows, ''].join('\n')
 }
 
-/** One endpoint, with every schema that it names. */
+/** One endpoint, with every schema that it refers to. */
 export function writeEndpoint(contract: Contract, endpoint: Endpoint): string {
   const { method, path, summary = '', description = '', parameters = [], requestBody, responses = {} } = endpoint
   const statuses = Object.keys(responses)
@@ -78,7 +78,7 @@ export function section(title: string, shown: unknown): string {
   return `## ${title}\n\n\`\`\`json\n${JSON.stringify(shown, null, 1)}\n\`\`\``
 }
 
-/** The schemas that something refers to, and those that these refer to. */
+/** The schemas that a value refers to, directly or through other schemas. */
 function schemasIn({ components }: Contract, shown: unknown): Record<string, object> {
   const found: Record<string, object> = {}
   const look = (value: unknown) => {
@@ -93,7 +93,7 @@ function schemasIn({ components }: Contract, shown: unknown): Record<string, obj
   return found
 }
 
-/** Every error that the gateway gives, by status. */
+/** Every error of the gateway, by status. */
 export function writeErrors({ components }: Contract): string {
   const common = Object.entries(components.responses).filter(([name]) => /^Error\d/.test(name))
   const rows = common.flatMap(([name, { content }]) =>

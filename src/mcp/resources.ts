@@ -73,7 +73,7 @@ export const templates = [
   },
 ] as const
 
-/** What is there to read, a page of it at a time. */
+/** One page of the available resources. */
 export async function listResources(desk: Desk, cursor: string | undefined) {
   const endpoints = endpointsOf(await readContract(desk)).map(({ operationId, method, path, summary = '' }) => ({
     uri: `turnpike://api/${operationId}`,
@@ -102,7 +102,10 @@ function pageOf(all: readonly Listed[], cursor: string | undefined) {
   return { resources: all.slice(from, to), ...nextCursor }
 }
 
-/** One of them, as the caller may see it: what is another's is as unknown as what never was. */
+/**
+ * Reads a resource as the caller may see it. Another account's resource is reported as not found, like one that does
+ * not exist.
+ */
 export async function readResource(desk: Desk, uri: string): Promise<Read> {
   try {
     const read = await find(desk, uri)

@@ -23,7 +23,7 @@ const instructions = [
   'spent. Reference pages are resources under turnpike://api, a page for each model under turnpike://models/{id}.',
 ].join(' ')
 
-// What changes only with a new version may be kept for minutes, by whoever; what depends on the key by nobody else.
+// What changes only with a new version may be cached for minutes and shared; what depends on the key is private.
 const steady = { ttlMs: 300_000, cacheScope: 'public' } as const
 const own = { ttlMs: 60_000, cacheScope: 'private' } as const
 const fresh = { ttlMs: 0, cacheScope: 'private' } as const
@@ -37,8 +37,8 @@ const cacheHints = {
 }
 
 /**
- * What a client writes, where it is not as the protocol has it: by these the library says so. By itself it says that the
- * server failed, and shows its own schema's notes.
+ * The schemas of what clients send. With them the library names what is malformed; without them it reports a failure of
+ * the server and shows notes from its own schema.
  */
 const written = {
   list: { params: z.looseObject({ cursor: z.string().optional() }) },
@@ -55,19 +55,19 @@ const written = {
   },
 }
 
-// Of a picture, as it stands in a result: nobody knows how long that takes to be read.
+// A result may hold an image. Its size is not known here, so it counts as one that takes the client a while to read.
 const resultBytesMax = 64 * 1024 * 1024
 
-/** Makes servers for single requests of single callers: nothing of one is ever in another. */
+/** Makes a server for each request of each caller, so that callers share nothing. */
 export function makeServers(parts: ServerParts): (caller: Caller) => Server {
-  // A tool is there when the paths that it walks are.
+  // A tool is offered only if all the paths it uses exist.
   const offered = tools.filter(({ routes }) => routes.every((route) => parts.routes.has(route)))
   const listed = offered.map(describe)
 
   return (caller) => {
     const server = new Server(
       { name: 'turnpike', title: 'Turnpike', version: parts.version },
-      // Nothing is pushed, so no change is announced.
+      // The server pushes nothing, so it announces no change notifications.
       { capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} }, instructions, cacheHints },
     )
     const deskOf = (context: ServerContext) => {
@@ -87,7 +87,7 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
       const tool = offered.find(({ name }) => name === params.name)
       if (tool === undefined) throw new ProtocolError(invalidParams, `Unknown tool: ${params.name}`)
       const { connection } = caller.visit
-      // Its stream may have been handed over already, and is quiet for as long as the tool is at work.
+      // The response's stream may have been handed over already, and stays quiet while the tool works.
       connection.holdOpen()
       connection.follow()
       try {
@@ -114,7 +114,7 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
   }
 }
 
-/** In the words of every other path: the library would show a client whatever an error says. */
+/** Errors in the wording of every other path; the library would show a client any error's own message. */
 function explain(thrown: unknown, desk: Desk): ProtocolError {
   if (thrown instanceof ProtocolError) return thrown
   const { error } = desk.refused(thrown)
@@ -122,13 +122,13 @@ function explain(thrown: unknown, desk: Desk): ProtocolError {
   return new ProtocolError(rpcCodeOf(error), message, about)
 }
 
-/** Only a client that gave a token is told anything. */
+/** Progress is sent only to a client that gave a token. */
 function progressOf({ mcpReq }: ServerContext): SendProgress | undefined {
   const progressToken = mcpReq._meta?.progressToken
   if (progressToken === undefined) return undefined
   return (progress, message) => {
     const params = { progressToken, progress, ...(message !== undefined && { message }) }
-    // Whoever has left needs no progress.
+    // A client that has left needs no progress.
     mcpReq.notify({ method: 'notifications/progress', params }).catch(() => {})
   }
 }

@@ -3,17 +3,17 @@ import { GatewayError } from '../base/errors.ts'
 import { sameBytes, type Mac } from '../base/secret.ts'
 
 /**
- * Sessions of older clients. They cancel by a request of their own, which has to find the one it means; newer clients
- * close the connection. A session is a name under our signature, bound to its key: nothing is kept for it, and a node
- * that never saw it knows that it is good.
+ * Sessions of older clients. They cancel by a separate request, which has to find the call it means; newer clients
+ * close the connection. A session is a name with our signature, bound to its key. Nothing is stored for it, and a node
+ * that has never seen it can verify it.
  */
 export type Sessions = {
   open(keyId: string): string
-  /** Throws `not-found` for one that another key was given. */
+  /** Throws `not-found` for a session that was given to another key. */
   check(session: string, keyId: string): void
   /**
-   * Answers a request under a signal that aborts with the client's own, or when the client of the session cancels this id:
-   * until the answer was read to its end or left, or there is none.
+   * Answers a request under a signal that aborts with the client's own, or when the client cancels this id in its
+   * session. The request stays cancellable until its answer was read to the end, abandoned, or failed.
    */
   follow(session: string, id: string | number, signal: AbortSignal, answer: Answering): Promise<Response>
   cancel(session: string, id: string | number): void
@@ -65,7 +65,7 @@ function placeOf(session: string, id: string | number): string {
   return `${session} ${JSON.stringify(id)}`
 }
 
-/** The same response, whose end is told: read to its end, or left. */
+/** The same response, which reports when it was read to its end or abandoned. */
 function untilRead(response: Response, ended: () => void): Response {
   if (response.body === null) {
     ended()

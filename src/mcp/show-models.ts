@@ -3,12 +3,12 @@ import { showPrices } from '../catalogue/show-prices.ts'
 import type { Desk } from './desk.ts'
 import { section } from './reference.ts'
 
-/** What the caller may use, and nothing else: a model of another scope is as unknown as one that never was. */
+/** The models that the caller may use. One outside its scope is treated as if it did not exist. */
 export function modelsFor({ models, principal }: Pick<Desk, 'models' | 'principal'>): [string, Model][] {
   return [...models].filter(([id]) => principal.mayUse(id))
 }
 
-/** A model as a client of the tools sees it, which asks by an id of its own choice. */
+/** A model as the tools show it, under the id by which the client asks for it, which may be an alias. */
 export function showModel(id: string, model: Model): Record<string, unknown> {
   return {
     id,
@@ -24,7 +24,7 @@ export function showModel(id: string, model: Model): Record<string, unknown> {
   }
 }
 
-/** A model among many: who chooses one needs what most calls cost, and not what a cache or a long prompt does to that. */
+/** A model as one of many in a list: enough prices to choose by, without those for caches and long prompts. */
 export function briefly(shown: ReturnType<typeof showModel>): Record<string, unknown> {
   const { output_tokens_max: _, reasoning_efforts: __, prices, ...rest } = shown
   const main = Object.entries(prices ?? {}).filter(([name]) => !besides.has(name))
@@ -41,7 +41,7 @@ const besides: ReadonlySet<string> = new Set([
   'tiers',
 ])
 
-/** What a model takes, by what it does. */
+/** What a model accepts, per capability. */
 export function limitsOf({ images, embeddings, speech, video }: Model) {
   return {
     ...(images && { images }),
@@ -51,7 +51,7 @@ export function limitsOf({ images, embeddings, speech, video }: Model) {
   }
 }
 
-/** One model's page: what it takes, what it costs, and a call to begin with. */
+/** One model's page: what it accepts, what it costs, and an example call. */
 export function modelPage(id: string, model: Model): string {
   const limits = limitsOf(model)
   const sections = [

@@ -3,18 +3,20 @@ import { z } from 'zod'
 import { fieldError } from '../wire/issues.ts'
 import type { Desk, RouteName } from './desk.ts'
 
-/** What a tool gives back: blocks that a client can show, and the same as a JSON object that a program can read. */
+/** What a tool returns: blocks that a client can show, and the same as a JSON object that a program can read. */
 export type Shown = { readonly blocks: readonly ContentBlock[]; readonly structured: Record<string, unknown> }
 
 export type Tool = {
   readonly name: string
   readonly title: string
-  /** Read by models: what it is for, what it costs, what to call before and after. No word of it is a vendor's. */
+  /**
+   * Read by models: what it is for, what it costs, what to call before and after. No text in it comes from a vendor.
+   */
   readonly description: string
   readonly annotations: ToolAnnotations
   readonly input: z.ZodObject
   readonly output: z.ZodObject
-  /** The paths that it walks. */
+  /** The paths that it uses. */
   readonly routes: readonly RouteName[]
   call(given: Record<string, unknown>, desk: Desk): Promise<Shown>
 }
@@ -29,11 +31,14 @@ export function tool<I extends z.ZodObject>(
   return { ...made, call: (given, desk) => made.call(given as z.output<I>, desk) }
 }
 
-/** Spends money and changes nothing else; a client should ask its user. */
+/** Spends money and changes nothing else. A client should ask its user first. */
 export const spending = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true }
 export const reading = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-/** As `tools/list` shows it. The dialect is the protocol's own, and older clients stumble over its name. */
+/**
+ * The tool as `tools/list` shows it. `$schema` is left out: it names the protocol's default dialect, and older clients
+ * fail on it.
+ */
 export function describe({ name, title, description, annotations, input, output }: Tool): ListedTool {
   return {
     name,
@@ -47,11 +52,13 @@ export function describe({ name, title, description, annotations, input, output 
 
 function jsonSchema(schema: z.ZodObject, io: 'input' | 'output'): ListedTool['inputSchema'] {
   const { $schema: _, ...written } = z.toJSONSchema(schema, { io })
-  // Both sides mean JSON Schema, and neither knows the other's type of it.
+  // Both types describe JSON Schema, but neither library knows the other's.
   return { ...written, type: 'object' } as ListedTool['inputSchema']
 }
 
-/** Runs a tool. Whatever goes wrong is a result that says so, in the words of the path: a model can read it and do better. */
+/**
+ * Runs a tool. Any failure becomes a result in the wording of the path, so that a model can read it and correct itself.
+ */
 export async function callTool(called: Tool, given: Record<string, unknown>, desk: Desk): Promise<CallToolResult> {
   try {
     const parsed = called.input.safeParse(given)
@@ -67,10 +74,10 @@ export async function callTool(called: Tool, given: Record<string, unknown>, des
   }
 }
 
-/** A result that failed after some of it was delivered, and paid for. */
+/** An answer that failed after part of it was delivered and paid for. */
 export class CutShort extends Error {
   readonly blocks: readonly ContentBlock[]
-  /** As the path says it. */
+  /** The error's body as the path wrote it. */
   readonly body: string
 
   constructor(blocks: readonly ContentBlock[], body: string) {
@@ -87,7 +94,7 @@ function refusal(thrown: unknown, desk: Desk): CallToolResult {
     return { content, isError: true, _meta: metaOf(desk.requestId) }
   }
   const { written, requestId } = desk.refused(thrown)
-  // What its vendor may have been paid for would be bought again.
+  // A retry would buy again what the vendor may already have been paid for.
   const isFinal = written.headers['x-should-retry'] === 'false'
   const retryAfter = isFinal ? undefined : written.headers['retry-after']
   return {
@@ -105,7 +112,7 @@ function metaOf(requestId: string) {
   return { 'turnpike/request_id': requestId }
 }
 
-/** What every answer that was paid for says about it. */
+/** The cost, as every paid answer reports it. */
 export const costField = z
   .string()
   .optional()
@@ -122,7 +129,7 @@ export const modelField = (capability: string, example: string) =>
     .min(1)
     .meta({ description: `Id of a model that does ${capability}; \`list_models\` names them.`, examples: [example] })
 
-/** The arguments without those that are absent: null stands for absent in every path. */
+/** The arguments without absent ones. Every path treats null as absent. */
 export function given(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null))
 }

@@ -1,7 +1,7 @@
 import { dataOf, EventSplitter } from '../../base/sse.ts'
 import { looseJson } from '../loose-json.ts'
 
-/** A chat's answer, put together. */
+/** A chat's answer, assembled from its chunks. */
 export type ChatReply = {
   readonly id?: string | undefined
   readonly model: string
@@ -13,7 +13,7 @@ export type Reply = {
   readonly index: number
   readonly text: string
   readonly finish: string | null
-  /** Whatever else came, by the names under which it is shown; much of it may be empty. */
+  /** Everything else that came, by the names under which it is shown. Much of it may be empty. */
   readonly more: Readonly<Record<string, unknown>>
 }
 
@@ -55,10 +55,10 @@ type CallDelta = {
   readonly function?: { readonly name?: string; readonly arguments?: string }
 }
 
-// The line has bounded every event already.
+// The flow has already bounded the size of every event.
 const eventBytesMax = 64 * 1024 * 1024
 
-/** Reads a stream of chunks to its end; `error` is the body of the event that it failed with, if it did. */
+/** Reads a stream of chunks to its end. `error` is the body of the error event, if the stream failed. */
 export async function readChatStream(
   body: ReadableStream<Uint8Array>,
   signal: AbortSignal,
@@ -99,7 +99,7 @@ export async function readChatStream(
   return error === undefined ? { reply } : { reply, error }
 }
 
-/** A stream whose client has left gives nothing more, not even its end: whoever reads it has to leave too. */
+/** A stream whose client has left yields nothing more, not even its end, so its reader has to leave too. */
 async function readPieces(body: ReadableStream<Uint8Array>, signal: AbortSignal, take: (piece: Uint8Array) => void) {
   const reader = body.getReader()
   const leave = () => {

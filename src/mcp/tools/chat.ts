@@ -58,7 +58,7 @@ const output = z.looseObject({
   cost: costField,
 })
 
-/** These come only with the whole answer. */
+/** Fields that work only with an answer in one piece. */
 const wholeOnly = ['logprobs', 'audio', 'modalities', 'n']
 
 export const chat = tool({
@@ -141,7 +141,7 @@ function show(reply: ChatReply, cost: { cost?: string } = {}): Shown {
   return { blocks: textBlocks(reply), structured }
 }
 
-/** As vendors write what there is nothing of. */
+/** The forms in which vendors write that a field is empty. */
 function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 }

@@ -6,8 +6,8 @@ export type FormFile = { readonly field: string; readonly source: string }
 const dataUrl = /^data:[\w.+/-]*(?:;[\w=.-]+)*;base64,([A-Za-z0-9+/=_-]+)$/
 
 /**
- * A form with files that may have to be fetched first. Nothing is fetched until somebody reads it: by then the key is
- * known to be good and to have requests left.
+ * A form with files that may have to be fetched first. Nothing is fetched until the form is read, by which time the key
+ * is known to be valid and to have requests left.
  */
 export function formOf(
   fields: Readonly<Record<string, unknown>>,
@@ -40,7 +40,8 @@ async function* pieces(
   fetchFile: (url: string) => Promise<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   const head = (about: string) => `--${boundary}\r\nContent-Disposition: form-data; ${about}\r\n`
-  // The names are the schema's own, and so is every value but the texts, in which only the boundary would mean anything.
+  // The schema limits all names, and all values but free texts, in which only the (random) boundary would have a
+  // meaning.
   for (const [name, value] of Object.entries(fields)) {
     yield Buffer.from(`${head(`name="${name}"`)}\r\n${String(value)}\r\n`)
   }
@@ -69,7 +70,7 @@ async function read(
   }
 }
 
-/** What a link is refused for does not say which of the client's fields it stood in. */
+/** Adds the field: the refusal of a link does not say in which of the client's fields the link was. */
 function about(param: string, { kind, message, details }: GatewayError): GatewayError {
   return new GatewayError(kind, message, { ...details, param })
 }

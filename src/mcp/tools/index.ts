@@ -8,7 +8,7 @@ import { speak } from './speech.ts'
 import { getUsage } from './usage.ts'
 import { cancelVideo, generateVideo, getVideo, listVideos } from './videos.ts'
 
-/** What each capability is as tools. A new one does not compile until it has a line here. */
+/** The tools of each capability. A new capability does not compile until it has a row here. */
 const byCapability = {
   chat: [chat],
   images: [generateImage],

@@ -4,7 +4,7 @@ import { findModel } from '../../flow/find-model.ts'
 import { briefly, limitsOf, modelsFor, showModel } from '../show-models.ts'
 import { reading, tool } from '../tool.ts'
 
-// About 9 KB of text: a catalogue of hundreds would fill a good part of a small model's context.
+// About 9 KB of text; a catalogue of hundreds would fill a good part of a small model's context.
 const pageSize = 50
 
 const shownModel = z.looseObject({
@@ -15,7 +15,7 @@ const shownModel = z.looseObject({
   prices: z.looseObject({}).meta({ description: 'Dollars, as text.' }),
 })
 
-/** Walks no path: the list over HTTP comes whole, with every price, and cannot be narrowed. */
+/** Uses no path, because the list over HTTP comes complete, with every price, and cannot be filtered. */
 export const listModels = tool({
   name: 'list_models',
   title: 'List models',
@@ -49,14 +49,14 @@ export const listModels = tool({
   routes: [],
   call({ capability, search = '', limit = pageSize, after = '' }, desk) {
     return desk.counted(() => {
-      // Ids are in lower case, and names of models are not.
+      // Ids are in lower case; the names that users search for often are not.
       const wanted = search.toLowerCase()
       const fitting = modelsFor(desk)
         .filter(([id, model]) => {
           return (capability === undefined || model.capabilities.includes(capability)) && id.includes(wanted)
         })
         .toSorted(([a], [b]) => (a < b ? -1 : 1))
-      // Models come and go: the one that ended the page before need not be there any more.
+      // Models come and go, so the last one of the previous page may no longer exist.
       const left = fitting.filter(([id]) => id > after)
       const page = left.slice(0, limit)
       const models = page.map(([id, model]) => briefly(showModel(id, model)))

@@ -68,7 +68,7 @@ export const generateVideo = tool({
     const status = await waitForEnd(desk, task, timeout * 1000)
     // A client that has left needs no record.
     desk.signal.throwIfAborted()
-    // It is ordered, whatever keeps its record from being read: whoever were told of that alone would order it again.
+    // The video is ordered even if its record cannot be read. A client that got only that error would order it again.
     return show(await readTask(desk, task.id).catch(() => ({ ...task, status })))
   },
 })
@@ -139,8 +139,8 @@ const lookMs = 500
 const tellMs = 5_000
 
 /**
- * Looks at the task's row until it is over, the time is up, the client has left or the node is about to stop, and says how far it is.
- * Not through its path: a caller that waits should not use up its requests by waiting.
+ * Reads the task's row until the task is over, the time is up, the client has left or the node is about to stop, and
+ * reports progress. It does not use the path, so that waiting does not use up the key's requests.
  */
 async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: number): Promise<string> {
   const { clock, progress, store, principal } = desk
@@ -166,7 +166,7 @@ async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: nu
   return state
 }
 
-/** A database that is away for a moment says nothing of the film, which is waited for all the same. */
+/** A database that is briefly unavailable says nothing about the video, so the call goes on waiting. */
 function unlessUnavailable(thrown: unknown): 'unknown' {
   if (isUnavailable(thrown)) return 'unknown'
   throw thrown
