@@ -101,8 +101,7 @@ const fileBytesMax = 50 * 1024 * 1024
 export function makeDesk(parts: DeskParts, caller: Caller, call: Pick<Desk, 'signal' | 'progress'>): Desk {
   const { visit, principal, credential } = caller
   const { log } = parts
-  // The first route that a tool call walks gets the request id that its answer shows. Further routes get ids of their
-  // own.
+  // The first route that a tool call walks gets the request id shown in its answer. Further routes get their own ids.
   let nextId: RequestId | undefined = visit.requestId
 
   function refuse(thrown: unknown, requestId: RequestId, write: WriteError): Refused {

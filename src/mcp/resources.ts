@@ -102,10 +102,7 @@ function pageOf(all: readonly Listed[], cursor: string | undefined) {
   return { resources: all.slice(from, to), ...nextCursor }
 }
 
-/**
- * Reads a resource as the caller may see it. Another account's resource is reported as not found, like one that does
- * not exist.
- */
+/** Reads a resource as the caller may see it. Another account's resource is reported as not found. */
 export async function readResource(desk: Desk, uri: string): Promise<Read> {
   try {
     const read = await find(desk, uri)

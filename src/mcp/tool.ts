@@ -36,8 +36,7 @@ export const spending = { readOnlyHint: false, destructiveHint: false, idempoten
 export const reading = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
 /**
- * The tool as `tools/list` shows it. `$schema` is left out: it names the protocol's default dialect, and older clients
- * fail on it.
+ * The tool as `tools/list` shows it, without `$schema`, which only names the default dialect and breaks older clients.
  */
 export function describe({ name, title, description, annotations, input, output }: Tool): ListedTool {
   return {

@@ -3,8 +3,7 @@ import type { SandboxModel, SandboxPrices, VideoRates } from './model.ts'
 import { createRing } from './ring.ts'
 
 /**
- * What the vendor counted. `input` excludes the tokens read from or written to the cache; `output` includes
- * `reasoning`.
+ * What the vendor counted. `input` excludes tokens read from or written to the cache; `output` includes `reasoning`.
  */
 export type Units = {
   input: number

@@ -13,8 +13,7 @@ export function charge(
   status: number,
   units: Units,
 ): void {
-  // A call whose client hung up before the first token, or one steered to be free, does not pay the price per request
-  // either.
+  // A call hung up on before its first token, or steered to be free, does not pay the price per request either.
   const isFree = units === noUnits || steering.has('zero')
   const entry = answeredEntry(call.ref, model, status, units)
   world.bill.add(isFree ? { ref: entry.ref, model: entry.model, status, units } : entry)

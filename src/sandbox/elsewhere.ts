@@ -5,8 +5,7 @@ import type { Sandbox } from './sandbox.ts'
 const answerMsMax = 5_000
 
 /**
- * Simulators that run in another process and sell what that process was started with. This node neither starts nor
- * stops them.
+ * Simulators that run in another process, with the models it was started with. This node neither starts nor stops them.
  */
 export function sandboxAt(url: string, complain: (cause: unknown) => void): Omit<Sandbox, 'port'> {
   return {

@@ -43,8 +43,8 @@ export function createMarkedCache(now: () => number = Date.now): MarkedCache {
       // Reading an entry restarts its lifetime.
       if (hit) keep(nameOf(hit), entries.get(nameOf(hit))?.lifetime ?? '5m')
       const read = hit?.tokens ?? 0
-      // Lifetimes only get shorter along the prompt: the part kept for an hour comes first, then the rest up to the
-      // last mark.
+      // Lifetimes only get shorter along the prompt: first the part kept for an hour, then the rest up to the last
+      // mark.
       let hourEnd = read
       let end = read
       for (const at of wanted) {

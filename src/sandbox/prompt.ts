@@ -36,8 +36,7 @@ export function feedText(prompt: Prompt, text: string): void {
 }
 
 /**
- * Counts what has no text, such as a message's frame or an image. `label` enters the fingerprint to tell such items
- * apart.
+ * Counts what has no text, such as a message's frame or an image. `label` tells such items apart in the fingerprint.
  */
 export function feedFixed(prompt: Prompt, label: string, tokens: number): void {
   for (let index = 0; index < label.length; index += 1) {

@@ -4,7 +4,7 @@
  *
  * An answer depends on the request alone: text, tool calls, ids and token counts are the same every time. Two things
  * vary: `created` comes from the clock, and a prompt of 1,024 tokens or more that the same key sent to the same model
- * before is partly read from the prompt cache (at Anthropic only the part that the request marks, for the lifetime asked).
+ * before is partly read from the prompt cache (at Anthropic: the part that the request marks, for as long as it asks).
  *
  * Steering words in the last user text or in the system text change its behaviour:
  *

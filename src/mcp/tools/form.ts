@@ -40,8 +40,7 @@ async function* pieces(
   fetchFile: (url: string) => Promise<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   const head = (about: string) => `--${boundary}\r\nContent-Disposition: form-data; ${about}\r\n`
-  // The schema limits all names, and all values but free texts, in which only the (random) boundary would have a
-  // meaning.
+  // The schema limits all names, and all values but free texts, in which only the random boundary would mean anything.
   for (const [name, value] of Object.entries(fields)) {
     yield Buffer.from(`${head(`name="${name}"`)}\r\n${String(value)}\r\n`)
   }

@@ -42,8 +42,7 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel): Ch
   const userText = withoutSteering(rawUserText)
   const prompt = createPrompt()
   const media = feedAsk(prompt, body, messages)
-  // A number such as 1e20 grows when it is serialised again, but no prompt may have more tokens than its request has
-  // bytes.
+  // A number such as 1e20 grows when serialised again, but no prompt may have more tokens than its request has bytes.
   const promptTokens = Math.min(prompt.tokens, Buffer.byteLength(bodyText) + media * mediaTokens)
   const outputTokensMax = readOutputCap(body, model, promptTokens)
   const format = readFormat(body.response_format, messages)
@@ -82,10 +81,7 @@ function systemText(messages: readonly Fields[]): string {
   return text
 }
 
-/**
- * Counts the prompt in the order in which the vendor caches it: tools, then messages. Returns how many media items it
- * holds.
- */
+/** Counts the prompt in the vendor's caching order: tools, then messages. Returns how many media items it holds. */
 function feedAsk(prompt: Prompt, { tools, functions }: Fields, messages: readonly Fields[]): number {
   let media = 0
   for (const offered of [tools, functions]) {

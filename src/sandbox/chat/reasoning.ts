@@ -36,10 +36,7 @@ function isThinking(
   return typeof effort === 'string' || /^qwen3-\d/.test(model.model)
 }
 
-/**
- * Ark's `max_tokens`, and that of most DashScope models, caps the visible words alone; `max_completion_tokens` includes
- * reasoning.
- */
+/** `max_tokens` of Ark and of most DashScope models excludes reasoning; `max_completion_tokens` includes it. */
 export function capsWordsAlone({ max_completion_tokens: cap }: Fields, { vendor }: SandboxModel): boolean {
   return (vendor === 'ark' || vendor === 'dashscope') && !isGiven(cap)
 }

@@ -102,10 +102,7 @@ function readSize(asked: unknown, { sizes }: ImageRules, lastImage: string | und
   }
 }
 
-/**
- * Without a given size, the shape of the last image decides. An image behind a link is not fetched and counts as
- * square.
- */
+/** Without a given size, the last image's shape decides. An image behind a link is not fetched and counts as square. */
 function defaultSize(sizes: ImageRules['sizes'], lastImage = ''): Size {
   const square = { width: 1024, height: 1024 }
   if (sizes.kind === 'listed') return parseSize(sizes.list[0], '*') ?? square

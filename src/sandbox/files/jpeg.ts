@@ -40,8 +40,7 @@ function toYcc([red = 0, green = 0, blue = 0]: readonly number[]): readonly [num
 
 /** The colour changes from one row of blocks to the next. Within a row every block says "no change". */
 function scan(columns: number, rows: number, from: readonly number[], to: readonly number[]): Buffer {
-  // One byte for each block, which takes six bits, and 16 bytes for the changes of a row. Stuffing at most doubles
-  // that.
+  // One byte for each block, which takes six bits, and 16 for the changes of a row. Stuffing at most doubles that.
   const bytes = Buffer.alloc(rows * (columns + 16) * 2)
   let size = 0
   let pending = 0

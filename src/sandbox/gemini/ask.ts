@@ -23,10 +23,7 @@ export type GeminiAsk = TextAsk & {
   /** How many alternatives are given for each token; absent without `responseLogprobs`. */
   readonly alternatives: number | undefined
   readonly tools: readonly Tool[]
-  /**
-   * Which parts carry a thought signature: from the third generation on all, before it only function calls after
-   * reasoning.
-   */
+  /** Which parts carry a thought signature: all from generation 3 on, before it only function calls after reasoning. */
   readonly signs: 'all' | 'calls' | 'nothing'
 }
 

@@ -14,8 +14,7 @@ export function frames(ask: GeminiAsk, composition: Composition): Generator<Fram
 }
 
 /**
- * The same stream as one JSON array, which the vendor sends without `alt=sse`. Each comma is sent with the element
- * after it.
+ * The stream as one JSON array, which the vendor sends without `alt=sse`. A comma is sent with the element after it.
  */
 export function* arrayFrames(ask: GeminiAsk, composition: Composition): Generator<Frame, void> {
   let start = '['

@@ -26,8 +26,7 @@ export function countPrompt(body: Fields, contents: readonly Fields[], bodyText:
     feedContent(prompt, content, media)
   }
   const mediaTotal = [...media.values()].reduce((sum, tokens) => sum + tokens, 0)
-  // A number such as 1e20 grows when it is serialised again, but no prompt may have more tokens than its request has
-  // bytes.
+  // A number such as 1e20 grows when serialised again, but no prompt may have more tokens than its request has bytes.
   return { prompt, tokens: Math.min(prompt.tokens, Buffer.byteLength(bodyText) + mediaTotal), media }
 }
 

@@ -10,16 +10,14 @@ export type Thinking = {
 }
 
 /**
- * 2 for gemini-2.5-pro, 3 for gemini-3.1-pro-preview. From generation 3 on, models have levels and insist on
- * signatures.
+ * 2 for gemini-2.5-pro, 3 for gemini-3.1-pro-preview. Since generation 3 models have levels and insist on signatures.
  */
 export function generationOf({ model }: Pick<SandboxModel, 'model'>): number {
   return Number(/gemini-(\d+)/.exec(model)?.[1] ?? 2)
 }
 
 /**
- * `reasoning` marks models that refuse the fields OpenAI's reasoning models refuse. Google's reasoning models have
- * efforts.
+ * `reasoning` marks models that refuse what OpenAI's reasoning models refuse. Google's reasoning models have efforts.
  */
 export function isThinker({ reasoning, efforts }: SandboxModel): boolean {
   return reasoning || efforts.length > 0

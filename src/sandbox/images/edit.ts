@@ -109,8 +109,7 @@ function checkMask({ bytes }: Upload, image: ImageHeader): void {
 }
 
 /**
- * 65 tokens, plus 129 for each 512-pixel tile once the short side is scaled down to 512, plus more for high input
- * fidelity.
+ * 65 tokens, plus 129 per 512-pixel tile once the short side is scaled down to 512, plus more for high input fidelity.
  */
 function visionTokens({ width, height }: ImageHeader, isFaithful: boolean): number {
   const scale = Math.min(1, 512 / Math.min(width, height))

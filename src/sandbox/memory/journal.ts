@@ -15,10 +15,7 @@ import { join } from 'node:path'
 export type Journal = {
   /** All records still kept, oldest first, without damaged ones. */
   read(): unknown[]
-  /**
-   * Writes before a response can report the record. Records appended in one turn of the event loop are written
-   * together.
-   */
+  /** Writes before a response can report the record. Records of one turn of the event loop are written together. */
   append(record: object): void
   close(): void
 }

@@ -11,10 +11,7 @@ export type Recalled = {
 
 const keptMs = 24 * 60 * 60 * 1_000
 
-/**
- * Reads a journal from its beginning. The last record of a video counts; cleared bills and forgotten videos are
- * dropped.
- */
+/** Reads a journal from its beginning. A video's last record counts; cleared bills and forgotten videos are dropped. */
 export function recall(journal: Journal | undefined, now: number): Recalled {
   let lines: BillLine[] = []
   const films = new Map<string, Map<string, Fields>>()

@@ -119,10 +119,7 @@ export function checkThoughts(messages: readonly Message[], thinking: unknown): 
   throw invalid(`messages.${index}.content.0.type`, message)
 }
 
-/**
- * Models without prefill refuse to continue a text that the client began. The paused turn of a server tool may
- * continue.
- */
+/** Models without prefill refuse to continue a text that the client began, but continue a server tool's paused turn. */
 export function checkPrefill(messages: readonly Message[], mayPrefill: boolean): void {
   const last = messages.at(-1)
   const type = last?.blocks.at(-1)?.type

@@ -59,10 +59,7 @@ const byCode: Readonly<Record<string, Row>> = {
   content_filter: { status: 400, message: 'Output blocked by content filtering policy' },
 }
 
-/**
- * `sandbox:fail=CODE`: the vendor's error types and the refusals above. Any other code becomes the stable code of a
- * 400.
- */
+/** `sandbox:fail=CODE`: the vendor's error types and the refusals above. Any other code is the stable code of a 400. */
 export function errorForCode(code: string): MessagesError {
   const row = byCode[code]
   if (row) return new MessagesError(row)

@@ -31,8 +31,7 @@ export function feedRequest(
     feedFixed(feeding.prompt, role, frameTokens)
     for (const [at, block] of blocks.entries()) feedBlock(feeding, `messages.${index}.content.${at}`, block)
   }
-  // A number such as 1e20 grows when it is serialised again, but no prompt may have more tokens than its request has
-  // bytes.
+  // A number such as 1e20 grows when serialised again, but no prompt may have more tokens than its request has bytes.
   const tokensMax = Buffer.byteLength(bodyText) + feeding.media * mediaTokens
   const promptTokens = Math.min(feeding.prompt.tokens, tokensMax)
   const marks = markLast(feeding.marks, body.cache_control)

@@ -12,10 +12,7 @@ const fieldsByType: Readonly<Record<string, readonly string[]>> = {
   between_tools: ['type'],
 }
 
-/**
- * `reasoning` marks models that refuse the fields OpenAI's reasoning models refuse. Anthropic's reasoning models have
- * efforts.
- */
+/** `reasoning` marks models that refuse what OpenAI's reasoning models refuse. Anthropic's models have efforts. */
 function isThinker({ reasoning, efforts }: SandboxModel): boolean {
   return reasoning || efforts.length > 0
 }

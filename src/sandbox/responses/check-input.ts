@@ -62,8 +62,7 @@ const supported = [...Object.keys(kinds), ...others]
 const idCharactersMax = 64
 
 /**
- * The vendor's rules on the input: every item is complete, every call is answered, and reasoning is followed by what it
- * led to.
+ * The vendor's rules on the input: items are complete, calls are answered, and reasoning is followed by its outcome.
  */
 export function checkInput({ input, store }: Fields, model: SandboxModel): readonly Fields[] {
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }]

@@ -172,8 +172,7 @@ function call(ask: ResponsesAsk, draft: Draft, tools: readonly Tool[]): void {
     const whole = splitTokens(text)
     const input = whole.slice(0, Math.max(0, draft.left - nameTokens))
     const isWhole = input.length === whole.length
-    // As with the real vendor, the cap may end the answer in the middle of the arguments. A call whose name does not
-    // fit is left out.
+    // As with the real vendor, the cap may cut the arguments. A call whose name does not fit is left out.
     if (nameTokens <= draft.left) {
       const ids = { id: seededId(idStarts[kind], seed), callId: seededId('call_', seed) }
       draft.items.push({ type: callTypes[kind], ...ids, name, namespace, nameTokens, input, isWhole })

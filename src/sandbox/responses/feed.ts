@@ -17,8 +17,7 @@ export function feedRequest({ tools, instructions }: Fields, bodyText: string, i
     feedText(prompt, textIn(instructions))
   }
   for (const item of items) feedItem(feeding, item)
-  // A number such as 1e20 grows when it is serialised again, but no prompt may have more tokens than its request has
-  // bytes.
+  // A number such as 1e20 grows when serialised again, but no prompt may have more tokens than its request has bytes.
   return { prompt, promptTokens: Math.min(prompt.tokens, Buffer.byteLength(bodyText) + feeding.media * mediaTokens) }
 }
 

@@ -2,8 +2,7 @@ import type { Protocol } from '../protocol.ts'
 import { answerResponse } from './respond.ts'
 
 /**
- * OpenAI's newer protocol, in which an answer is a list of items. The simulator stores no answers, so none can be
- * fetched later.
+ * OpenAI's newer protocol, in which an answer is a list of items. The simulator stores no answers to be fetched later.
  */
 export const responsesProtocol: Protocol = (_vendor, root, world) => [
   { method: 'POST', path: `${root}/responses`, answer: (call) => answerResponse(call, world) },

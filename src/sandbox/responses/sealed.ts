@@ -5,8 +5,8 @@ import type { SandboxModel } from '../model.ts'
 const secret = 'the sandbox seals its thoughts'
 
 /**
- * Encrypted reasoning that only its own vendor accepts: a number that tells turns apart, and a MAC over the vendor and
- * that number.
+ * Encrypted reasoning that only its own vendor accepts: a number that tells turns apart, and a MAC over number and
+ * vendor.
  */
 export function sealThought(model: SandboxModel, seed: number): string {
   const turn = (seed >>> 0).toString(16).padStart(8, '0')

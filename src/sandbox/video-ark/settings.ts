@@ -28,8 +28,7 @@ const secondsChosen = 5
 type Reader<T> = (value: unknown, name: string) => T
 
 /**
- * Body fields are checked strictly. A flag in the prompt applies if the body lacks the field, and is dropped if
- * invalid.
+ * Body fields are checked strictly. A flag in the prompt applies if the body lacks the field, and is dropped if bad.
  */
 export function readSettings(body: Fields, flags: Fields, family: Family, content: Content): Settings {
   function read<T>(name: string, usual: T, reader: Reader<T>): T {

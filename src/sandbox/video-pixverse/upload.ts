@@ -13,10 +13,7 @@ const moderationCode = 500052
 const bytesMax = 20 * 1024 * 1024
 const sideMax = 10_000
 
-/**
- * Accepts an image as a file or by its link, in which steering words apply. It costs nothing and adds no line to the
- * bill.
- */
+/** Accepts an image as a file or by its link, in which steering words apply. Costs nothing and is not on the bill. */
 export async function answerUpload(call: Call): Promise<Response> {
   try {
     const refusals = pixverseManners.refusalsFor(pixverseManners.readKey(call.request))
