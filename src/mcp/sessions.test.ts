@@ -23,7 +23,7 @@ const answering = () => Promise.resolve(new Response(stream()))
 const nothing = () => Promise.resolve(new Response(null, { status: 202 }))
 const failing = () => Promise.reject(new Error('it could not be answered'))
 
-/** Follows one that answers so, and says whether its client can still cancel it. */
+/** Follows a request with this answer, and says whether its client can still cancel it. */
 async function followed(answer: () => Promise<Response>, afterwards: (response: Response) => Promise<unknown>) {
   const { sessions, session, client } = open()
   let seen: AbortSignal | undefined

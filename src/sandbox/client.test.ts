@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import { openSandbox } from './testing.ts'
 
-// The vendor's own client is the judge of whether the simulator speaks its protocol.
+// The vendor's own client judges whether the simulator speaks its protocol.
 const { sandbox } = openSandbox()
 afterAll(() => sandbox.stop())
 

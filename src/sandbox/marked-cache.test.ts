@@ -34,7 +34,7 @@ describe('the cache of marked prompts', () => {
     expect(cache.use('a', marks)).toEqual({ read: 0, write5m: 2_000, write1h: 2_000 })
     now = 299_000
     expect(cache.use('a', marks)).toEqual({ read: 4_000, write5m: 0, write1h: 0 })
-    // The use before began its five minutes anew.
+    // The previous use restarted the five minutes.
     now += 299_000
     expect(cache.use('a', marks)).toEqual({ read: 4_000, write5m: 0, write1h: 0 })
     now += 301_000

@@ -19,7 +19,7 @@ beforeEach(() => clearBill())
 
 const stream = { stream: true, stream_options: { include_usage: true } }
 
-/** What arrives before the connection dies, and that it does. */
+/** Reads what arrives before the connection dies, and checks that it dies. */
 async function readBroken(response: Response): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
@@ -31,7 +31,7 @@ async function readBroken(response: Response): Promise<string> {
   throw new Error('the stream ended cleanly')
 }
 
-/** A body in chunks, and how large each of them was. */
+/** A body decoded from its chunks, and the size of each chunk. */
 function unchunked(bytes: Buffer): { text: string; sizes: number[] } {
   const parts: Uint8Array[] = []
   bodyDecoderFor({ kind: 'chunked' }).take(bytes, (part) => parts.push(part))
@@ -109,7 +109,7 @@ describe('failures on demand', () => {
     expect(first?.units.output).toBe(77)
     expect(second).toMatchObject({ status: 200, units: { output: expect.any(Number) } })
     expect(second?.units.output).not.toBe(77)
-    // What was sent stays to be seen as it was.
+    // The recorded call still has the steering words.
     expect((await calls()).at(-1)?.text).toContain(words)
   })
 
@@ -268,7 +268,7 @@ describe('the bytes of a stream', () => {
       `Content-Length: ${Buffer.byteLength(body)}`,
       'Connection: close',
     ]
-    // As it is on the wire: a client may read several writes at once.
+    // Read from the raw socket, because an HTTP client may read several writes at once.
     const { text: answer } = await sendRaw(sandbox.url, lines(...head) + body, { wantsClose: true, quietMs: 10_000 })
     const { text, sizes } = unchunked(Buffer.from(answer.slice(answer.indexOf('\r\n\r\n') + 4), 'latin1'))
     expect(new Set(sizes.slice(0, -1))).toEqual(new Set([7]))

@@ -21,7 +21,7 @@ describe('the tokenizer', () => {
     expect(splitTokens(`${'='.repeat(1_000)}🚀é\n\n日`)).toEqual(['='.repeat(1_000), '🚀', 'é', '\n\n', '日'])
   })
 
-  // The gateway holds money for the bytes of a request: a vendor that counts more than that would break the hold.
+  // The gateway's hold covers the bytes of a request, so a vendor that counts more tokens than bytes would exceed it.
   test('loses nothing, and never counts more tokens than bytes', () => {
     assert(
       property(string({ unit: 'binary', maxLength: 200 }), (text) => {

@@ -136,7 +136,7 @@ describe('requests the vendor refuses', () => {
     const strict = { type: 'function', function: { name: 'f', strict: true, parameters: schema } }
     const offered = await errorOf(say('hi', { tools: [strict] }))
     expect([offered.status, offered.message]).toEqual([400, expect.stringContaining(message)])
-    // What nobody calls strict may be anything.
+    // A schema that is not marked strict is not checked.
     const loose = { type: 'function', function: { name: 'f', parameters: schema } }
     expect((await say('hi', { tools: [loose] })).status).toBe(200)
   })

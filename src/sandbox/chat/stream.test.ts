@@ -109,7 +109,7 @@ describe('when the client hangs up', () => {
     expect((await bill()).length).toBe(1)
   })
 
-  // The first read brings the role; the first word is ten minutes away.
+  // The first read gets the role; the first word comes ten minutes later.
   test('a slow stream is billed to the word', async () => {
     await hangUpAfterFirstRead('sandbox:pace=600000', stream)
     const { status, units } = await firstLine()

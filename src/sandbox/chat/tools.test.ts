@@ -60,7 +60,7 @@ describe('the tools called', () => {
       },
       { role: 'tool', tool_call_id: 'c', content: 'Sunny' },
     ]
-    // What a result has beside words comes behind it, and may name the tool.
+    // Anything besides text in a result follows it in a user message, which may name the tool.
     const behind = { role: 'user', content: '<file of="get_weather">' }
     for (const handedIn of [messages, [...messages, behind, behind]]) {
       for (const tool_choice of ['auto', 'required']) {

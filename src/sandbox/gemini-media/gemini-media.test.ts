@@ -146,7 +146,7 @@ type Embedded = { embedding: { values: number[] }; usageMetadata?: unknown }
 
 const content = (text: string) => ({ parts: [{ text }] })
 
-/** How many numbers there are, how long they are together, and the usage. */
+/** The vector's number of dimensions, its squared length, and the usage. */
 const lengths = async (model: string, dimensions: number) => {
   const body = { content: content('hello world'), outputDimensionality: dimensions }
   const { embedding, usageMetadata } = await jsonOf<Embedded>(call(model, 'embedContent', body))

@@ -8,7 +8,7 @@ beforeEach(() => clearBill())
 
 const stream = { method: events }
 
-/** What arrives before the connection dies, and that it does. */
+/** Reads what arrives before the connection dies, and checks that it dies. */
 async function readBroken(response: Response): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''

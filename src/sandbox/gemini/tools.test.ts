@@ -52,7 +52,7 @@ describe('the functions called', () => {
   })
 })
 
-/** The talk after the model's call was answered. */
+/** The conversation after the model's call was answered. */
 function replay(call: Part, ...answers: { name: string; response: unknown }[]): object {
   return {
     contents: [

@@ -78,7 +78,7 @@ describe.each(Object.entries(protocols))('%s', (name, ask) => {
 
   test('breaks off', async () => {
     expect(await breaksOff(ask('hello sandbox:cut=0').then((response) => response.arrayBuffer()))).toBe(true)
-    // Bytes are made as they are read: nothing went out, so nothing is charged.
+    // Speech is sent as it is read, so nothing was sent and nothing is charged.
     expect((await bill())[0]?.cost === '0').toBe(name === 'speech')
   })
 

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { openMessages } from './testing.ts'
 
-// The vendor's own client is the judge of whether the simulator speaks its protocol.
+// The vendor's own client judges whether the simulator speaks its protocol.
 const { sandbox, base } = openMessages()
 afterAll(() => sandbox.stop())
 

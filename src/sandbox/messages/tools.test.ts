@@ -73,7 +73,7 @@ describe('the search of the web', () => {
     // In nano-dollars: 2 in, 10 out, 1,000 for the search.
     const nano = usage.input_tokens * 2 + usage.output_tokens * 10 + 1_000
     expect(line?.cost).toBe((nano / 1e9).toFixed(9).replace(/0+$/, ''))
-    // What was found goes back as it came.
+    // Search results are accepted when they come back unchanged.
     const messages = [
       { role: 'user', content: 'Search for roads' },
       { role: 'assistant', content: replayed },

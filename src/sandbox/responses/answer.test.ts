@@ -146,7 +146,7 @@ describe('the prompt cache', () => {
 
   test.each([
     ['gpt-5.4', 0],
-    // 2,000 words and a few tokens more, of which 15 blocks of 128 are written, and then read.
+    // 2,000 words and a few tokens more: 15 blocks of 128 are first written to the cache and then read from it.
     ['gpt-5.6-sol', 1_920],
   ])('of %s', async (model, written) => {
     const body = { model, prompt_cache_key: model, reasoning: { effort: 'none' } }

@@ -133,7 +133,7 @@ describe('fields the vendor refuses', () => {
     }
     expect((await say('hi', resting)).status).toBe(200)
     expect((await say('hi', { tools: [], tool_choice: 'auto', parallel_tool_calls: true })).status).toBe(200)
-    // What the vendor's own command-line tool says of itself.
+    // The metadata that the vendor's own command-line tool sends about itself.
     expect((await say('hi', { client_metadata: { installation: 'x' } })).status).toBe(200)
   })
 })

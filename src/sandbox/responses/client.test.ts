@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import type { ResponseInputItem, ResponseCreateParamsNonStreaming } from 'openai/resources/responses/responses'
 import { openResponses } from './testing.ts'
 
-// The vendor's own client is the judge of whether the simulator speaks its protocol.
+// The vendor's own client judges whether the simulator speaks its protocol.
 const { sandbox } = openResponses()
 afterAll(() => sandbox.stop())
 
@@ -60,7 +60,7 @@ describe('the official client', () => {
     const said = first.output as ResponseInputItem[]
     const second = await client.responses.create({ ...thinking, tools: [tool], input: [...input, ...said, result] })
     expect(second.output.map(({ type }) => type)).toEqual(['reasoning', 'message'])
-    // What was answered goes back as it is, too.
+    // The answer's items are accepted when they come back unchanged, too.
     const third = [...input, ...said, result, ...(second.output as ResponseInputItem[]), ...input]
     expect((await client.responses.create({ ...thinking, input: third })).status).toBe('completed')
   })

@@ -145,7 +145,7 @@ describe('a stream that goes wrong', () => {
       type: 'response.failed',
       response: { status: 'failed', error: { code: 'server_error' }, usage: null },
     })
-    // Three words each went out, and are charged.
+    // Three words of each were sent and are charged.
     expect((await bill()).map(({ units }) => units['output'])).toEqual([3, 3])
   })
 

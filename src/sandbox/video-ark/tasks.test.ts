@@ -97,7 +97,7 @@ describe('a task', () => {
   test.each([
     [{ resolution: '480p' }, 50_638, '0.303828'],
     [{ resolution: '1080p', duration: -1 }, 245_025, '1.715175'],
-    // Five seconds of input: 241 frames, at the price for video that was brought.
+    // Five seconds of input video: 241 frames, at the price for requests with input video.
     [{ content: [text(), movie] }, 216_900, '0.8676'],
     [{ model: pro }, 108_900, '0.2178'],
     [{ model: pro, generate_audio: false }, 108_900, '0.108900109'],

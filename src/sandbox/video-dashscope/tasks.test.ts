@@ -8,7 +8,7 @@ afterAll(() => sandbox.stop())
 beforeEach(() => clearBill())
 
 const fox = { prompt: 'a fox runs' }
-// Where only the end matters.
+// For tests in which only the end matters.
 const quick = { prompt: 'a fox runs sandbox:queued=0 sandbox:slow=0' }
 const image = 'https://example.com/a.png'
 const clip = 'https://example.com/a.mp4'

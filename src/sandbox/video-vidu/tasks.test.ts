@@ -109,7 +109,7 @@ describe('a task', () => {
     const id = await create({ callback_url: url })
     await end(id)
     await until(async () => (await get(id), heard.length === 3 ? true : undefined))
-    // What was not heard is told again.
+    // A callback that was refused is sent again.
     expect(heard.map((task) => task.state)).toEqual(['processing', 'processing', 'success'])
     await stop()
   })

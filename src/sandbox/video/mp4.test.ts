@@ -15,7 +15,7 @@ function boxesIn(bytes: Buffer): { name: string; body: Buffer }[] {
   return boxes
 }
 
-// Decoded without a warning by ffmpeg 5.1 when it was written, at 1280x720, 1470x630, 1920x1080 and 4398x1886.
+// ffmpeg 5.1 decoded these without a warning at 1280x720, 1470x630, 1920x1080 and 4398x1886.
 describe('an MP4 file', () => {
   test('is made of whole boxes, the index before the data', () => {
     const file = boxesIn(Buffer.from(writeMp4(clip)))
@@ -36,7 +36,7 @@ describe('an MP4 file', () => {
   test('points at its first picture', () => {
     const file = Buffer.from(writeMp4(clip))
     const offset = file.readUInt32BE(file.indexOf('stco') + 12)
-    // The length of a unit, then the header of a picture that needs no other.
+    // The length of a unit, then the header of a picture that refers to no other.
     expect(file[offset + 4]).toBe(0x65)
     expect(file.readUInt32BE(file.indexOf('stsz') + 12)).toBe(120)
   })

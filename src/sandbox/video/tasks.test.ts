@@ -11,7 +11,7 @@ import { createVideos, type KeptVideos, type TaskFamily } from './tasks.ts'
 const prices = { input: 0n, output: 0n, videoSecond: { '720p': 1_000_000_000_000n } }
 const model = { vendor: 'v', model: 'm', reasoning: false, efforts: [], contextTokens: 0, outputTokensMax: 0, prices }
 
-/** Time that moves when it is told to. */
+/** A studio whose time moves only when a test moves it. */
 function openStudio({ at = 1_000, kept }: { at?: number; kept?: KeptVideos } = {}) {
   let now = at
   const told: string[] = []
@@ -142,7 +142,7 @@ describe('in the next process a task', () => {
   afterAll(() => rmSync(root, { recursive: true }))
   const started = 1_000
 
-  /** A studio over a folder: what it is given is written when it closes, and read by the next. */
+  /** A studio that keeps its videos in a folder: written when it closes, and read by the next one. */
   function openAgain(folder: string, at: number, origin = 'http://one') {
     const journal = openJournal({ folder: join(root, folder), now: Date.now(), complain })
     const { films } = recall(journal, at)
