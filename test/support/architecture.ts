@@ -3,7 +3,7 @@ import { dirname, join, normalize } from 'node:path/posix'
 /** A source file as the checks see it: its path from the root of the project, and its text. */
 export type Source = { readonly path: string; readonly text: string }
 
-/** The house: a room may use its own files and rooms of a lower level. Beside that stand the exceptions below. */
+/** The rooms and their levels: a room may use its own files and rooms of a lower level. The exceptions follow below. */
 export const levels = {
   base: 0,
   capabilities: 1,
@@ -31,19 +31,19 @@ export const levels = {
 
 type Room = keyof typeof levels
 
-/** What a room may use although it stands no lower. */
+/** Rooms that a room may use although they are not on a lower level. */
 const alsoUses: { readonly [R in Room]?: readonly Room[] } = { tasks: ['billing', 'upstream'] }
 
-/** What a room may not use although it stands lower: the line knows asks and answers, never a protocol. */
+/** Rooms that a room may not use although they are lower: the flow knows asks and answers, never a protocol. */
 const neverUses: { readonly [R in Room]?: readonly Room[] } = { flow: ['wire'] }
 
-/** The simulators must not share a mistake with the gateway, so they share almost nothing with it. */
+/** The simulators must not share a mistake with the gateway, so they may use almost nothing of it. */
 const apart = { sandbox: ['base'] } as const satisfies Record<string, readonly Room[]>
 
-/** These put the house together and may reach into every room. */
+/** These compose the gateway and may use every room. */
 const composing = new Set(['commands', 'gateway.ts', 'ground.ts', 'market.ts', 'simulated.ts', 'books.ts', 'main.ts'])
 
-/** Where another runtime would have to be fitted. */
+/** The places that another runtime would have to replace. */
 const bunSeams = [
   'src/base/listen.ts',
   'src/base/tap.ts',
@@ -56,7 +56,7 @@ const bunSeams = [
 
 const linesMax = 400
 
-/** Everything that breaks the house's rules in these files, each as `file:line what`. */
+/** Everything in these files that breaks the rules of the architecture, each as `file:line what`. */
 export function findBreaches(sources: readonly Source[]): string[] {
   return sources.flatMap((source) => {
     const code = blankComments(source.text)
@@ -83,7 +83,7 @@ function foreignImports(path: string, code: string): string[] {
   })
 }
 
-/** Why a file may not use another, or undefined where it may. */
+/** Why a file may not use another; undefined if it may. */
 function problemWith(path: string, target: string): string | undefined {
   const from = roomOf(path)
   const to = roomOf(target)
@@ -143,7 +143,7 @@ const importPatterns = [
   new RegExp(String.raw`^[^\S\n]*import${quoted}`, 'gm'),
   // import('x'), also as a type, and require('x')
   new RegExp(String.raw`\b(?:import|require)\s*\(${quoted}`, 'g'),
-  // A worker is named by its address.
+  // A worker is named by its URL.
   new RegExp(String.raw`\bnew\s+URL\s*\(${quoted}\s*,\s*import\.meta\.url`, 'g'),
 ]
 
@@ -151,7 +151,7 @@ export function importsOf(code: string): { specifier: string; line: number }[] {
   const found = importPatterns.flatMap((pattern) =>
     [...code.matchAll(pattern)].map((match) => ({
       specifier: match[1] ?? '',
-      // The line of the name, not of the word `import`: a list of imports may be long.
+      // The line of the specifier, not of the word `import`, because a list of imports may be long.
       line: lineAt(code, match.index + match[0].length - 1),
     })),
   )
@@ -159,8 +159,8 @@ export function importsOf(code: string): { specifier: string; line: number }[] {
 }
 
 /**
- * Comments that begin a line or stand behind code, as spaces. Not a parser: a `//` or `/*` inside a string begins no
- * line and has no space on both sides, as far as our formatter and style go.
+ * Blanks comments that begin a line or follow code. This is not a parser: in our style and format, a `//` or `/*`
+ * inside a string neither begins a line nor has spaces on both sides.
  */
 function blankComments(text: string): string {
   return text

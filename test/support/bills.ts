@@ -8,7 +8,7 @@ import { settleHold, type Settlement } from '../../src/store/ledger.ts'
 import type { Store } from '../../src/store/open.ts'
 import { attemptOf, holdOf, requestOf, settlementOf } from './ledger.ts'
 
-/** Requests that were sold, and bills to hold them against, in small numbers. */
+/** Sold requests, and bills to reconcile them with, in small numbers. */
 
 const empty = { tiers: [], perImage: {}, perSecond: {}, perVideo: {}, perVideoToken: {} } as const
 
@@ -22,7 +22,7 @@ export const lists: PriceLists = {
   costs: listOf('v0', { input: pico(1_000n), output: pico(2_000n) }),
 }
 
-/** A second after those requests. */
+/** A second after the requests of `sold`. */
 export const billedAt = requestOf('').createdAt + 1_000
 
 export function line(id: string, cost: bigint, more: Partial<BillLine> = {}): BillLine {

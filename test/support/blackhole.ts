@@ -4,8 +4,8 @@ import { connect, type Socket } from 'node:net'
 const backlog = 1
 
 /**
- * An address on this machine at which nobody ever answers, not even with a refusal: a listener whose process is stopped
- * and whose queue of connections is full, so that the kernel drops every further attempt.
+ * An address on this machine that never answers, not even with a refusal: a listener whose process is stopped and whose
+ * connection queue is full, so that the kernel drops every further attempt.
  */
 export async function openBlackhole(): Promise<{ baseUrl: string; close(): void }> {
   const script = `require('node:net').createServer(() => {}).listen({ port: 0, host: '127.0.0.1', backlog: ${backlog} },
@@ -16,14 +16,14 @@ export async function openBlackhole(): Promise<{ baseUrl: string; close(): void 
   })
   child.kill('SIGSTOP')
   const waiting: Socket[] = []
-  // Those that still get into the queue connect at once; the first that does not shows that it is full.
+  // Sockets that still fit into the queue connect at once; the first that does not shows that the queue is full.
   for (let isFull = false; !isFull;) {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => {})
     waiting.push(socket)
     isFull = await new Promise<boolean>((resolve) => {
       const isConnected = () => socket.readyState === 'open'
-      // Looked at in a later turn: whoever was held up for as long has not heard of its connection yet.
+      // Checked in a later turn, because this process may have been held up and not yet have seen the connect event.
       const timer = setTimeout(() => setTimeout(() => resolve(!isConnected()), 20), 200)
       socket.once('connect', () => {
         clearTimeout(timer)

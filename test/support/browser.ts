@@ -10,7 +10,7 @@ if (!hasBrowser) {
 
 export const browserTimeoutMs = 120_000
 
-/** The browser's own sandbox does not start for root; what it is shown here is ours. */
+/** The browser's own sandbox does not start as root, and these tests only show it our own pages. */
 export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath, args: ['--no-sandbox'] })
 }

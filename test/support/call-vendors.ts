@@ -2,8 +2,9 @@ import { systemClock } from '../../src/base/clock.ts'
 import { makeTransport } from '../../src/upstream/transport.ts'
 
 /**
- * A process of its own that calls the addresses it is given, one after another, and prints what came of each: whom it
- * trusts is settled when it starts. What it sends to a path `/echo` is large, and it says whether that came back.
+ * A separate process that calls the given URLs one after another and prints the outcome of each, because a process
+ * reads its trusted certificates when it starts. To a path `/echo` it sends a large body, and reports whether the same
+ * came back.
  */
 const transport = makeTransport(systemClock)
 const timeouts = { connectMs: 5_000, firstByteMs: 5_000, idleMs: 5_000, totalMs: 5_000 }

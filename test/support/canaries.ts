@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 import type { Store } from '../../src/store/open.ts'
 
-/** A word that stands nowhere else in the world, so that wherever it is found, it was carried there. */
+/** A unique string: wherever it is found, it was carried there. */
 export type Canary = string & { readonly __canary: true }
 
-// Half of a key is a leak too; its last four characters are not.
+// Half of a key counts as a leak too; its last four characters do not.
 const needleCharacters = 16
-/** In both halves of each of them, so that one look tells whether there is anything to find. */
+/** Part of both halves of every canary, so that one search tells whether a place can hold any. */
 const song = 'ca4a41'
 
-/** With whatever a secret of its kind begins with. */
+/** A canary that begins like a secret of its kind. */
 export function canary(prefix = ''): Canary {
   return (prefix + verse() + verse()) as Canary
 }
@@ -23,13 +23,13 @@ function verse(): string {
 
 const secretCharactersMin = 24
 
-/** A secret that the gateway made and showed once is as good a canary. */
+/** A secret that the gateway made and showed once also serves as a canary. */
 export function asCanary(secret: string): Canary {
   if (secret.length < secretCharactersMin) throw new Error(`"${secret}" is too short to be told from others`)
   return secret as Canary
 }
 
-/** A text as it is, and in the clothes that bytes usually wear. */
+/** The encodings in which a text may appear: plain, hex, and base64 at each alignment. */
 function dressed(text: string): Buffer[] {
   const hex = Buffer.from(text).toString('hex')
   return [Buffer.from(text), Buffer.from(hex), ...[0, 1, 2].map((shift) => base64Inside(text, shift))]
@@ -42,23 +42,23 @@ function needlesOf(secret: Canary): Buffer[] {
   return halves.flatMap(dressed)
 }
 
-/** What stays the same of a text in base64, whatever stands before and behind it. */
+/** The part of a text's base64 that does not depend on the bytes around it. */
 function base64Inside(text: string, shift: number): Buffer {
   const written = Buffer.concat([Buffer.alloc(shift), Buffer.from(text)]).toString('base64')
-  // A character of base64 is six bits: those that hold a bit of a neighbour are left out.
+  // A base64 character holds six bits; those that share a bit with a neighbour are left out.
   const from = Math.ceil((shift * 8) / 6)
   const to = Math.floor(((shift + text.length) * 8) / 6)
   return Buffer.from(written.slice(from, to))
 }
 
-/** Everything that somebody could read afterwards, each with the name of the place where it lies. */
+/** Everything that could be read afterwards, each piece with the name of its place. */
 export type Places = {
   add(place: string, content: string | Uint8Array): void
   /** Every file under a folder; `nameOf` gives the places their names. */
   addFolder(folder: string, nameOf?: (path: string) => string): void
   /** Every column of every table. */
   addTables(store: Store): Promise<void>
-  /** For each canary by its name, the places where it stands. */
+  /** For each canary, the places where it was found. */
   find(canaries: Readonly<Record<string, Canary>>): Record<string, string[]>
 }
 
@@ -75,7 +75,7 @@ export function makePlaces(): Places {
         const path = join(entry.parentPath, entry.name)
         add('names of files', entry.name)
         const bytes = entry.isFile() ? readFileSync(path) : undefined
-        // The journal keeps room for itself: 64 MiB of nothing.
+        // The journal reserves 64 MiB of zeros for itself.
         if (bytes === undefined || bytes.equals(Buffer.alloc(bytes.length))) continue
         add(nameOf(path.slice(folder.length + 1)), bytes)
       }

@@ -6,22 +6,22 @@ import { says } from './streams.ts'
 
 type Given = {
   readonly method?: string
-  /** Empty: none is shown. */
+  /** Empty: no key is sent. */
   readonly key?: string
-  /** A text goes as it is, a form as one, and everything else as JSON. */
+  /** A string is sent as it is, a form as a form, and everything else as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** Bytes after which the client hangs up. */
+  /** The number of bytes after which the client hangs up. */
   readonly leaveAfter?: number
-  /** What comes back is a place of its own. */
+  /** The name of the place for the response; by default the visitor's own. */
   readonly place?: string
 }
 
-/** 0 where the gateway was gone before it could answer. */
+/** The status is 0 if the gateway was gone before it could answer. */
 export type Heard = { readonly status: number; readonly text: string }
 export type Send = (path: string, given?: Given) => Promise<Heard>
 
-/** Somebody who calls a port, and keeps what came back: an answer under its own name, or a refusal. */
+/** A client that keeps every response as a place: an answer under the visitor's name, or a refusal. */
 export function visitor(at: { url: string; key: string; places: Places; answers: string; secrets: Planted }): Send {
   const { places, secrets } = at
   const always = {
@@ -59,7 +59,7 @@ export function visitor(at: { url: string; key: string; places: Places; answers:
   }
 }
 
-/** To its end, to where it breaks off, or to where the client has had enough. */
+/** Reads to the end, to where the stream breaks off, or to where the client leaves. */
 async function readAll(response: Response, leave: AbortController, leaveAfter = Infinity): Promise<string> {
   const heard: Uint8Array[] = []
   let bytes = 0
@@ -70,7 +70,7 @@ async function readAll(response: Response, leave: AbortController, leaveAfter = 
       if (bytes > leaveAfter) leave.abort()
     }
   } catch {
-    // What has come is what there is.
+    // The part that arrived before the break is enough.
   }
   return Buffer.concat(heard).toString('latin1')
 }
@@ -115,7 +115,7 @@ function editOf(secrets: Planted): FormData {
   return form
 }
 
-/** Every capability, at every vendor that has it, as it should be used. */
+/** Uses every capability properly, at every vendor that offers it. */
 export async function useAll(send: Send, secrets: Planted): Promise<Heard[]> {
   const heard: Promise<Heard>[] = []
   const use = (path: string, body?: unknown) => heard.push(send(path, { body }))
@@ -162,14 +162,14 @@ export async function useAll(send: Send, secrets: Planted): Promise<Heard[]> {
   }
   use(edits, editOf(secrets))
   for (const path of ['/v1/models', '/v1/models/raw', '/v1/usage?records=true', '/v1/balance', '/docs']) use(path)
-  // The second of them is told what was kept of the first.
+  // The second request gets what was kept of the first.
   const headers = { 'idempotency-key': secrets.idempotencyKey }
   for (let turn = 0; turn < 2; turn++)
     heard.push(Promise.resolve(await send(chats, { body: chatOf(secrets, ''), headers })))
   return Promise.all(heard)
 }
 
-/** Orders videos of every vendor, well and badly made, whose ends somebody wants to be told of. Gives their ids. */
+/** Orders videos from every vendor, with good and bad outcomes and a webhook each. Returns their ids. */
 export async function orderFilms(send: Send, secrets: Planted, receiverUrl: string): Promise<string[]> {
   const ids: string[] = []
   const order = async (model: string, words: string, more: object = {}) => {
@@ -200,7 +200,7 @@ export async function orderFilms(send: Send, secrets: Planted, receiverUrl: stri
   return ids
 }
 
-/** After the last of each kind a key of a vendor rests for a while, and nothing more is sent there. */
+/** After a `tiring` fault the vendor's key rests for a while, and nothing more is sent with it. */
 const faults = {
   passing: [
     'status=400',
@@ -227,7 +227,7 @@ const oddReplies = {
   tiring: ['429', '401'],
 } as const
 
-/** Vendors that fail in all the ways they know, and clients that leave. */
+/** Vendors fail in every way they know, and a client leaves. */
 export async function useBadly(send: Send, secrets: Planted, kind: keyof typeof faults): Promise<void> {
   const heard: Promise<Heard>[] = []
   const use = (path: string, body: unknown) => heard.push(send(path, { body }))
@@ -259,7 +259,7 @@ export async function useBadly(send: Send, secrets: Planted, kind: keyof typeof 
 
 const shown = (url: string) => [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }]
 
-/** What never gets as far as a vendor. */
+/** Requests that never reach a vendor. */
 export async function beRefused(send: Send, secrets: Planted): Promise<void> {
   const { brokenBody: broken, prompt } = secrets
   const good = chatOf(secrets, '')
@@ -298,7 +298,7 @@ export async function beRefused(send: Send, secrets: Planted): Promise<void> {
   await send('/callbacks/video/vid_1.x', { body: { note: secrets.header } })
 }
 
-/** Every capability by tools, and calls that are wrong. */
+/** Uses every capability through the tools, and makes invalid calls. */
 export async function useTools(send: Send, secrets: Planted): Promise<void> {
   const told = secrets.tool
   const calls: readonly (readonly [tool: string, given: object])[] = [

@@ -19,7 +19,7 @@ import { answer, completion, delta, done, event, startVendor, stream, usageEvent
 const sold = ['openai', 'anthropic', 'google', 'dashscope', 'ark', 'minimax', 'cohere', 'voyage', 'elevenlabs'] as const
 type VendorKey = `${(typeof sold)[number]}Key`
 
-/** What is secret from the beginning; what the gateway makes itself is added on the way. */
+/** The secrets that exist from the beginning; those that the gateway makes are added later. */
 function plant() {
   return {
     clientKey: canary('sk-'),
@@ -66,7 +66,7 @@ function plant() {
 
 export type Planted = ReturnType<typeof plant>
 
-/** A vendor that does as it is told by the last word of a prompt, and says things that the prompt did not. */
+/** A vendor that answers as the prompt's last `raw:` word says, with text that was not in the prompt. */
 function rawVendor(secrets: Planted): Reply {
   const says = secrets.answer
   const no = `${secrets.refusal} of ${secrets.writtenKey}`
@@ -92,7 +92,7 @@ function rawVendor(secrets: Planted): Reply {
   }
 }
 
-/** Files of settings with a key in the wrong place: as a vendor, as a number, and in a line that is no YAML. */
+/** Settings files with a key in the wrong place: as a vendor, as a number, and in a line that is not YAML. */
 const spoilt = {
   vendor: (settings: string) => settings.replace('vendor: openai', 'vendor: "${CANARY_KEY_OPENAI}"'),
   number: (settings: string, { misplacedKey }: Planted) => `${settings}limits: { attemptsMax: ${misplacedKey} }\n`,
@@ -104,23 +104,23 @@ export const mistakes = ['vendor', 'number', 'yaml'] as const satisfies readonly
 export type CanaryWorld = {
   readonly secrets: Planted
   readonly receiver: Receiver
-  /** One life of the gateway: armed to end at a crash point if one is given. */
+  /** Runs one gateway process, which crashes at the given crash point, if any. */
   serve(crash?: string): Promise<Served>
-  /** An operator's command. */
+  /** Runs an operator's command. */
   command(args: readonly string[], variables?: Record<string, string>): Promise<void>
-  /** The file of settings, as it should be or with a mistake in it. */
+  /** Writes the settings file, correctly or with a mistake. */
   writeSettings(mistake?: Mistake): void
-  /** Everything that simulators were sent lately. */
+  /** Everything that the simulators were sent recently. */
   vendorCalls(): Promise<string>
-  /** Those of the secrets that vendors are sent. */
+  /** The names of the secrets that vendors are sent. */
   readonly vendorKeys: readonly string[]
-  /** Kept results cannot be kept any more, where that is not in a file. */
+  /** Makes the bucket fail, where results are stored in one. */
   breakBucket(): void
-  /** The database goes away, where it is not a file. */
+  /** Makes the database unreachable, where it is not a file. */
   cutDatabase(): Promise<void>
-  /** What lies about at this moment: to be called while no gateway runs. */
+  /** Collects what is stored at this moment. Call it while no gateway runs. */
   gather(): Promise<void>
-  /** What was said to others, once all is over. */
+  /** Collects what was sent to other parties, at the very end. */
   gatherElsewhere(): Promise<void>
   close(): Promise<void>
 }
@@ -152,7 +152,7 @@ export async function makeCanaryWorld(engine: Engine, places: Places): Promise<C
   cli.write('turnpike.yaml', settings)
 
   const lives: Served[] = []
-  // They keep the last thousand alone, and polls are calls too.
+  // The simulators keep only the last thousand calls, and polls count too.
   const vendorCalls = async () => {
     const calls = await (await fetch(`${simulators.url}/__calls`)).text()
     places.add('a vendor', calls)
@@ -215,7 +215,7 @@ export async function makeCanaryWorld(engine: Engine, places: Places): Promise<C
   }
 }
 
-/** What a file is, by its path: results have names of chance. */
+/** The name of a file's place. Names of results are random, so they share one. */
 function placeOf(path: string): string {
   if (/^data\/turnpike\.sqlite(?:-wal|-shm)?$/.test(path)) return 'the file of the database'
   if (path.startsWith('data/artifacts/')) return 'a kept result'
@@ -240,12 +240,12 @@ function variablesOf(given: { secrets: Planted; port: number; tap: TappedPostgre
     TURNPIKE_ADMIN_KEY: secrets.operatorKey,
     TURNPIKE_METRICS_KEY: secrets.metricsKey,
     TURNPIKE_SECRET: secrets.installationSecret,
-    // Where there is something to trace by, it would say so there.
+    // If the gateway traced anything, it would send it there.
     OTEL_EXPORTER_OTLP_ENDPOINT: sinkUrl,
     OTEL_TRACES_EXPORTER: 'otlp',
     ...(tap !== undefined && { DATABASE_URL: database.href }),
     BUCKET_SECRET: secrets.bucketSecret,
-    // Its simulator knows the secret that belongs to a key, and believes what is signed with it.
+    // Kling's simulator derives a key's secret from the key and accepts what is signed with it.
     CANARY_KEY_KLING: `${secrets.klingKey}:${secrets.klingKey}-secret`,
     ...Object.fromEntries(sold.map((id) => [`CANARY_KEY_${id.toUpperCase()}`, secrets[`${id}Key`]])),
   }
@@ -283,7 +283,7 @@ log: { level: info }
 `
 }
 
-/** Takes down whatever anybody says to it, in whatever protocol. */
+/** Records everything that is sent to it, in any protocol. */
 async function startSink() {
   const heard: Buffer[] = []
   const sockets = new Set<Socket>()

@@ -1,6 +1,6 @@
 /**
- * A server's identity for tests: good for the names guard.test and other.test until 2126, trusted by nobody but whoever is
- * given the certificate. The key protects nothing.
+ * A server's identity for tests: valid for the names guard.test and other.test until 2126, and trusted only by clients
+ * that are given the certificate. The key protects nothing.
  */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBpDCCAUqgAwIBAgIUGLO2XHMugoE1j0mksizHpZL3m2UwCgYIKoZIzj0EAwIw
@@ -22,7 +22,7 @@ oCzIm66h6ts1nUZfq7xLB4jpyq5mhzs8jHcykoZiUBlENpnnMRohN+/c
 -----END PRIVATE KEY-----
 `
 
-/** As good for localhost and 127.0.0.1, the addresses at which tests listen. */
+/** The same for localhost and 127.0.0.1, the addresses at which tests listen. */
 export const localCertificate = `-----BEGIN CERTIFICATE-----
 MIIBZzCCAQ2gAwIBAgIBAjAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
 c3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyNjEwMjIwMDAwMDBaMBQxEjAQBgNVBAMM
@@ -35,7 +35,7 @@ zIgw/Q8wZpzvBqCO5PlSjgg78LjuxxvQqzFn
 -----END CERTIFICATE-----
 `
 
-/** It was, until the end of 2020. */
+/** The same, but expired at the end of 2020. */
 export const pastCertificate = `-----BEGIN CERTIFICATE-----
 MIIBWzCCAQGgAwIBAgIBATAKBggqhkjOPQQDAjAPMQ0wCwYDVQQDDARwYXN0MB4X
 DTIwMDEwMTAwMDAwMFoXDTIxMDEwMTAwMDAwMFowDzENMAsGA1UEAwwEcGFzdDBZ
@@ -48,7 +48,7 @@ vUxJHvzZvN+QodhrIti3
 -----END CERTIFICATE-----
 `
 
-/** Of both. */
+/** The private key of both local certificates. */
 export const localKey = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgRoL5l+Li3vqI0mb4
 w4pRXo3mRH/U+OWAeo+XESZGoImhRANCAATsSpnYOAc9/j5xQqOSklyhO9icsme+

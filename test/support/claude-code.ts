@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import type { TestGateway } from './gateway.ts'
 import { findInstalled } from './installed-tool.ts'
 
-/** The release whose behaviour the project's notes describe; a newer one may ask for more. */
+/** The release that was observed; a newer one may require more. */
 const version = '2.1.325'
 const turnMsMax = 60_000
 
 const names = ['', '-musl'].map((libc) => `claude-code-${process.platform}-${process.arch}${libc}`)
 
-/** The vendor's command-line tool, where it can be had. */
+/** The vendor's command-line tool, if it can be installed. */
 export function findClaudeCode(): string | undefined {
   return findInstalled({
     name: 'claude-code',
@@ -23,7 +23,7 @@ export function findClaudeCode(): string | undefined {
 }
 
 export type Session = {
-  /** Where it works; everything it remembers is beside it. */
+  /** Its working folder. Everything it remembers is in the folder above. */
   readonly folder: string
   turn(prompt: string, options?: TurnOptions): Promise<Turn>
   close(): void
@@ -31,18 +31,18 @@ export type Session = {
 
 type TurnOptions = { readonly flags?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
 
-/** What it printed, in its own JSON. */
+/** What the tool printed, in its own JSON. */
 export type Turn = {
   readonly code: number | null
   readonly result: string
   readonly isError: boolean
   readonly turns: number
-  /** The models that it was charged for, in its own reckoning. */
+  /** The models that it was charged for, by its own account. */
   readonly models: readonly string[]
   readonly ms: number
 }
 
-/** A home and a folder of its own, so that no setting of whoever runs the tests counts and none is changed. */
+/** Runs with its own home and working folder, so that the developer's settings neither apply nor change. */
 export function openSession(binary: string, gateway: TestGateway, model: string, token = gateway.key): Session {
   const root = mkdtempSync(join(tmpdir(), 'turnpike-claude-code-home-'))
   const folder = join(root, 'work')
@@ -56,7 +56,7 @@ export function openSession(binary: string, gateway: TestGateway, model: string,
         TMPDIR: root,
         ANTHROPIC_BASE_URL: gateway.url,
         ANTHROPIC_AUTH_TOKEN: token,
-        // Reports and updates go to the vendor's own hosts, which are none of our business.
+        // Telemetry and updates go to the vendor's own hosts, which these tests leave alone.
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
         ...env,
       }

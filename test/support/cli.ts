@@ -9,8 +9,8 @@ const checkout = join(import.meta.dir, '../..')
 type Variables = Readonly<Record<string, string>>
 
 /**
- * Where Bun keeps what it has compiled, which is in the home folder otherwise: in a new one, every process would compile the
- * whole program again, and spend half of its start on that.
+ * Where Bun caches compiled code. By default that is the home folder, and with a new one every process would compile
+ * the whole program again and spend half of its start on that.
  */
 export const compiled = {
   BUN_RUNTIME_TRANSPILER_CACHE_PATH: join(checkout, 'node_modules/.cache/turnpike'),
@@ -18,14 +18,14 @@ export const compiled = {
 
 type Ran = { readonly code: number; readonly out: string; readonly err: string; readonly ms: number }
 
-/** A gateway in a process of its own, as an operator runs it. */
+/** A gateway in a separate process, as an operator runs it. */
 export type Served = {
   readonly url: string
   /** The key it printed, if it made one. */
   readonly key: string | undefined
   /** Everything printed so far. */
   readonly output: () => string
-  /** Closes the pipe of its log. */
+  /** Closes the pipe that its log is read from. */
   readonly stopReading: () => Promise<void>
   readonly pid: number
   readonly signal: (name: 'SIGTERM' | 'SIGHUP') => void
@@ -42,15 +42,12 @@ export type Cli = {
   /** The JSON of a command that must succeed. */
   json<T>(args: readonly string[], variables?: Variables): Promise<T>
   serve(args?: readonly string[], variables?: Variables): Promise<Served>
-  /** Whatever becomes of it is not waited for. */
+  /** Starts a command without waiting for it. */
   start(args: readonly string[], variables: Variables): Bun.Subprocess
   close(): Promise<void>
 }
 
-/**
- * The real command line in an empty folder, with an environment that has nothing in it but what the test gives.
- * `installed`: where it lies.
- */
+/** The real command line in an empty folder, with only the test's environment. `installed` is the program's folder. */
 export function makeCli(installed = checkout): Cli {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-cli-'))
   const running: Bun.Subprocess[] = []
@@ -128,7 +125,7 @@ function textOf(stream: ReadableStream<Uint8Array>): Promise<string> {
   return new Response(stream).text()
 }
 
-/** Until the returned function is called. */
+/** Reads the stream until the returned function is called. */
 function collect(stream: ReadableStream<Uint8Array>, take: (text: string) => void): () => Promise<void> {
   const decoder = new TextDecoder()
   const reader = stream.getReader()

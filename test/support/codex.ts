@@ -5,11 +5,11 @@ import { join } from 'node:path'
 import type { TestGateway } from './gateway.ts'
 import { findInstalled } from './installed-tool.ts'
 
-/** The release that was tried by hand; a newer one may ask for more. */
+/** The release that was tested by hand; a newer one may require more. */
 const version = '0.166.0'
 const turnMsMax = 60_000
 
-/** OpenAI's command-line tool, where it can be had. */
+/** OpenAI's command-line tool, if it can be installed. */
 export function findCodex(): string | undefined {
   return findInstalled({
     name: 'codex',
@@ -25,12 +25,12 @@ export function findCodex(): string | undefined {
 
 export type Session = {
   turn(prompt: string, flags?: readonly string[]): Promise<Turn>
-  /** Goes on from the last turn. */
+  /** Continues from the last turn. */
   goOn(prompt: string): Promise<Turn>
   close(): void
 }
 
-/** What it printed, in its own JSON. */
+/** What the tool printed, in its own JSON. */
 export type Turn = {
   readonly code: number | null
   readonly text: string
@@ -38,7 +38,7 @@ export type Turn = {
   readonly inputTokens: number
 }
 
-/** A home and a folder of its own, so that no setting of whoever runs the tests counts and none is changed. */
+/** Runs with its own home and working folder, so that the developer's settings neither apply nor change. */
 export function openSession(script: string, gateway: TestGateway, model: string, key = gateway.key): Session {
   const root = mkdtempSync(join(tmpdir(), 'turnpike-codex-home-'))
   const folder = join(root, 'work')
@@ -54,7 +54,7 @@ export function openSession(script: string, gateway: TestGateway, model: string,
   }
 }
 
-// Reports and updates go to the vendor's own hosts, which are none of our business.
+// Telemetry and updates go to the vendor's own hosts, which these tests leave alone.
 const settingsFor = ({ url }: TestGateway, model: string) => `
 model = "${model}"
 model_provider = "turnpike"

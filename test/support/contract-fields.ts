@@ -1,4 +1,4 @@
-/** A schema of the contract, as far as it matters here. */
+/** The part of a contract's schema that matters here. */
 type Schema = {
   readonly $ref?: string
   readonly type?: string | readonly string[]
@@ -20,13 +20,13 @@ export type Contract = {
 }
 type Contents = Readonly<Record<string, { readonly schema: Schema }>>
 
-/** A place for text in a request, and the least that has to stand around it. */
+/** A text field of a request. `put` makes the smallest body with a text in that field. */
 export type TextField = { readonly at: string; readonly put: (text: string) => unknown }
 
-/** No body of the contract nests deeper; blocks that hold blocks are gone into once. */
+/** No body of the contract nests deeper. Recursive schemas are followed once. */
 const depthMax = 12
 
-/** Every place of an operation's body in which a text may stand, by each of the forms that what surrounds it may have. */
+/** Every text field of an operation's body, once for each form of the body around it. */
 export function textFieldsOf(contract: Contract, path: string): TextField[] {
   const content = contract.paths[path]?.post?.requestBody?.content ?? {}
   const [schema] = Object.values(content).map((one) => one.schema)
@@ -61,7 +61,7 @@ function fieldsIn(contract: Contract, schema: Schema, within: readonly string[])
   return fields
 }
 
-/** Words that are one of a few count too: it is read before it is known to be none of them. */
+/** Enums and constants count too, because the gateway reads their text before it knows that it is not one of them. */
 function isText({ type, const: only, enum: choices }: Schema): boolean {
   return [type].flat().includes('string') || [only, ...(choices ?? [])].some((value) => typeof value === 'string')
 }
@@ -80,7 +80,7 @@ function leastFields(contract: Contract, { properties = {}, required = [] }: Sch
   return Object.fromEntries(required.map((name) => [name, leastOf(contract, properties[name] ?? {})]))
 }
 
-/** The smallest value that a schema takes. */
+/** The smallest value that a schema accepts. */
 function leastOf(contract: Contract, schema: Schema): unknown {
   if (schema.$ref !== undefined) return leastOf(contract, lookUp(contract, schema.$ref))
   if ('const' in schema) return schema.const

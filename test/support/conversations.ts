@@ -14,7 +14,7 @@ import {
   type UserBlock,
 } from '../../src/capabilities/conversation.ts'
 
-/** Conversations and replies in their canonical form: what every protocol that can say a thing must keep of it. */
+/** Conversations and replies in canonical form: what every protocol that can express them must preserve. */
 
 const said = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).filter((text) => text.trim() === text)
 const word = fc.stringMatching(/^[a-z][a-z0-9_]{0,8}$/)
@@ -75,7 +75,7 @@ type Call = {
   isError: boolean
 }
 
-/** Ids as other vendors make them: not all of them of the alphabet that the strictest one takes. */
+/** Ids as other vendors make them, some with characters that the strictest vendor refuses. */
 const idOf = (turn: number, index: number) => (index === 0 ? `call_${turn}` : `functions.f:${turn}-${index}`)
 
 function turnsOf(exchanges: readonly Exchange[], last: readonly UserBlock[], hasAsides: boolean): Turn[] {
@@ -121,7 +121,7 @@ const settings = fc.record(
   { requiredKeys: ['stop', 'outputTokensMax'] },
 )
 
-/** `hasAsides`: instructions in the middle, which not every model takes. */
+/** `hasAsides` adds system instructions in the middle, which not every model takes. */
 export function conversations(hasAsides: boolean): fc.Arbitrary<Conversation> {
   return fc
     .record({
@@ -169,7 +169,7 @@ const replyBlock: fc.Arbitrary<AssistantBlock> = fc.oneof(
 const finishes: readonly Finish[] = ['stop', 'stop-sequence', 'length', 'refusal', 'pause']
 const count = fc.integer({ min: 0, max: 100_000 })
 
-/** Neighbouring texts would be one in a stream, so there are none. */
+/** No two texts are adjacent, because a stream would merge them into one. */
 export const replies: fc.Arbitrary<Reply> = fc
   .record({
     blocks: fc.array(replyBlock, { maxLength: 4 }),
@@ -203,7 +203,7 @@ export const replies: fc.Arbitrary<Reply> = fc
     return { choices: [choice], usage }
   })
 
-/** The reply as it would be made, its calls side by side: `turn` says which of them grows next. */
+/** The reply as a stream of events with its calls interleaved: `turn` picks the call that grows next. */
 export function eventsOf(reply: Reply, turn: (pending: number) => number): ReplyEvent[] {
   const choice = 0
   const [{ blocks, finish, stopSequence }] = reply.choices as [Choice]
@@ -226,7 +226,7 @@ export function eventsOf(reply: Reply, turn: (pending: number) => number): Reply
     }
   }
   while (growing.length > 0) {
-    // The pieces of one call keep their order, whichever call is next.
+    // The pieces of one call keep their order, whichever call is picked.
     const { call } = growing[turn(growing.length)] ?? { call: -1 }
     const [next] = growing.splice(
       growing.findIndex((piece) => piece.call === call),
@@ -245,7 +245,7 @@ function halves(text: string): string[] {
   return [characters.slice(0, middle).join(''), characters.slice(middle).join('')].filter((part) => part !== '')
 }
 
-/** The reply that a stream amounts to. */
+/** The reply that a stream adds up to. */
 export function replyOf(events: readonly ReplyEvent[]): Reply {
   const blocks: AssistantBlock[] = []
   let thought = ''
@@ -283,14 +283,14 @@ export function replyOf(events: readonly ReplyEvent[]): Reply {
   return { choices: [choice], usage }
 }
 
-/** Where to cut a run of bytes: anywhere. */
+/** Cuts bytes at arbitrary places. */
 export function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   const ends = [...new Set(places.map((place) => place % (bytes.length + 1)))].toSorted((a, b) => a - b)
   const starts = [0, ...ends]
   return starts.map((start, index) => bytes.subarray(start, ends[index] ?? bytes.length))
 }
 
-/** Turns without the places where a client wrote them: what is said is the same wherever it stands. */
+/** Turns without the positions at which a client wrote their blocks, which do not change their meaning. */
 export function unplaced(turns: readonly Turn[]): readonly Turn[] {
   return turns.map((turn) => (turn.role === 'user' ? { ...turn, blocks: turn.blocks.map(withoutPlace) } : turn))
 }
@@ -298,6 +298,6 @@ export function unplaced(turns: readonly Turn[]): readonly Turn[] {
 function withoutPlace<Block extends UserBlock>(block: Block): Block {
   const { at: _, ...rest }: UserBlock & Placed = block
   const inside = block.kind === 'tool-result' ? { blocks: block.blocks.map(withoutPlace) } : {}
-  // Only the place is gone, which every block may lack.
+  // Only the optional position was removed.
   return { ...rest, ...inside } as Block
 }

@@ -4,9 +4,9 @@ import { openWebhooks } from '../../src/tasks/webhooks/webhooks.ts'
 import type { Place } from './engines.ts'
 import { standingClock } from './movable-clock.ts'
 
-/** A node that does nothing but deliver, until it is killed: `place aheadMs secret`. */
+/** A node that only delivers webhooks, until it is killed: `place aheadMs secret`. */
 const [place = '{}', aheadMs = '0', secret = ''] = process.argv.slice(2)
-// What it sends again is sent by the next one, however long this one lives.
+// Time stands still, so that retries are left to the next node, however long this one lives.
 const clock = standingClock()
 clock.advance(Number(aheadMs))
 const store = await openStore({ ...(JSON.parse(place) as Place), clock })
@@ -19,5 +19,5 @@ openWebhooks({
   clock,
   log: makeLog({ level: 'silent' }),
 })
-// Timers of ours keep nothing alive.
+// The gateway's timers do not keep a process alive.
 setInterval(() => {}, 1_000)

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { columnKinds } from '../../src/store/schema.ts'
 import type { TestGateway } from './gateway.ts'
 
-/** Everything a thief of the data would have, as one text: every file, and every row of every table; and all logs. */
+/** Everything that a thief of the data would have, as one text: every file, every row of every table, and all logs. */
 export async function dumpAll(gateway: TestGateway): Promise<string> {
   const found: string[] = [...gateway.logged]
   for (const entry of readdirSync(gateway.folder, { recursive: true, withFileTypes: true })) {

@@ -8,20 +8,20 @@ import { coldStartMs, sharedPostgres } from './postgres.ts'
 import { writeFreshSqlite } from './sqlite.ts'
 
 export type OpenOptions = Pick<StoreOptions, 'clock' | 'waitMs'> & {
-  /** Where to open, if not in a new database: see `place`. */
+  /** Opens this database instead of a new one: see `place`. */
   readonly at?: Place
-  /** For tests that break the books on purpose; all others end with a balanced ledger. */
+  /** For tests that break the books on purpose. All others must end with a balanced ledger. */
   readonly books?: 'unchecked'
 }
 export type Open = (options?: OpenOptions) => Promise<Store>
 export type Place = { readonly url: string } | { readonly file: string }
-/** An address of a new database: `empty`, or with the schema already there. */
+/** The address of a new database: empty, or with the current schema. */
 export type NewPlace = (content?: 'empty') => Promise<Place>
 
-// Who opens it here asks what becomes of something, and not how soon.
+// These tests are about outcomes, not about speed.
 const waitMs = 20_000
 
-/** Runs the same tests on both engines. What a test opens is checked, closed and removed after it. */
+/** Runs the same tests on both engines. Every database that a test opens is checked, closed and removed after it. */
 export function eachEngine(name: string, define: (open: Open, place: NewPlace, engine: Engine) => void): void {
   describe(`${name} on SQLite`, () => {
     const { open, remember } = bookkeeping()

@@ -1,4 +1,4 @@
-/** One value as a scraper has it. */
+/** One value as a scraper reads it. */
 export type Sample = {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
@@ -7,11 +7,11 @@ export type Sample = {
 
 export type Exposition = {
   readonly samples: readonly Sample[]
-  /** The kind that was declared for each name. */
+  /** The declared kind of each metric. */
   readonly kinds: ReadonlyMap<string, string>
-  /** The one value with these labels and no others; undefined where there is none. */
+  /** The value with exactly these labels; undefined if there is none. */
   value(name: string, labels?: Readonly<Record<string, string>>): number | undefined
-  /** Every value of a name, by its labels as text. */
+  /** Every value of a metric, by its labels joined as text. */
   all(name: string): Record<string, number>
 }
 
@@ -21,7 +21,7 @@ const sampleLine =
 const oneLabel = /(?<label>[a-zA-Z_][a-zA-Z0-9_]*)="(?<text>(?:[^"\\\n]|\\["\\n])*)"(?:,|$)/y
 const familyKinds = new Set(['counter', 'gauge', 'histogram'])
 
-/** Reads the text format of Prometheus, version 0.0.4, and throws for whatever a scraper would refuse, or only let pass. */
+/** Reads Prometheus's text format, version 0.0.4, and throws for all that a scraper would refuse or merely tolerate. */
 export function readExposition(text: string): Exposition {
   if (!text.endsWith('\n')) throw new Error('the last line has no end')
   const samples: Sample[] = []
@@ -85,7 +85,7 @@ function readSample(line: string): Sample {
   return { name, labels, value: Number(value.replace('Inf', 'Infinity')) }
 }
 
-/** Buckets ascend, hold ever more, and the last of them everything. */
+/** Bounds ascend, counts never decrease, and the last bucket holds everything. */
 function checkHistogram(name: string, samples: readonly Sample[]): void {
   const groups = new Map<string, Sample[]>()
   for (const sample of samples.filter((each) => each.name === `${name}_bucket`)) {

@@ -6,42 +6,42 @@ import { scriptedExchange } from './scripted-exchange.ts'
 /** A task as the vendor has it. */
 export type FilmedTask = { id: string; ref: string; word: string; body: unknown; polls: number }
 
-/** What the vendor does with the next creations; after those it simply makes them. */
+/** What the vendor does with the next creations. After those it just makes the videos. */
 export type Trick =
   | 'unsent' // the connection is refused
-  | 'drop' // the connection breaks, and nothing was made
-  | 'lose' // it is made, and the answer gets lost
-  | { readonly status: number; readonly makes?: boolean; /** What its own words say. */ readonly errorStatus?: number }
-  | { readonly status: 200; readonly makes: true; /** It is made, and called by this. */ readonly id: string }
+  | 'drop' // the connection breaks, and no task was created
+  | 'lose' // the task is created, but the answer gets lost
+  | { readonly status: number; readonly makes?: boolean; /** The body's own status. */ readonly errorStatus?: number }
+  | { readonly status: 200; readonly makes: true; /** The id that the task gets. */ readonly id: string }
 
-/** A vendor of videos in memory: its tasks are as far as a test says, and it counts what it was asked for. */
+/** A vendor of videos in memory. A test sets the state of its tasks, and it records the calls it receives. */
 export type FilmVendor = {
   readonly vendor: Vendor
   readonly transport: Transport
   readonly tasks: Map<string, FilmedTask>
   readonly tricks: Trick[]
-  /** Answers to polls in place of the truth, one for each. */
+  /** Statuses for the next polls, one for each, instead of the task's state; 0 breaks the connection. */
   readonly polls: number[]
-  /** The same for pictures that are brought; 0 is a connection that breaks. */
+  /** The same for uploads of images; 0 breaks the connection. */
   readonly pictures: (number | 'unreadable')[]
-  /** The same for questions where a film is, where its record does not say that. */
+  /** The same for requests that locate a video, where its record does not hold the link. */
   readonly files: (number | 'nowhere')[]
   readonly calls: { readonly method: string; readonly path: string }[]
-  /** Says how far every task is. */
+  /** Sets the state of every task. */
   become(word: string): void
   seconds: number
-  /** Without: the vendor keeps no list. */
+  /** False: the vendor keeps no list to find tasks in. */
   finds: boolean
-  /** Without: it reports no usage. */
+  /** False: the vendor reports no usage. */
   counts: boolean
   onlyWithKey: boolean
-  /** Its records name a file, whose address has to be asked for. */
+  /** Its records name a file, whose link needs a further request. */
   locates: boolean
-  /** Its errors come under good statuses. */
+  /** Its errors come with status 200. */
   hidesErrors: boolean
-  /** Pictures have to lie with it before an order can name them. */
+  /** Images must be uploaded before an order can refer to them. */
   wantsPictures: boolean
-  /** When it says that it made its films, where it says so. */
+  /** When the vendor says that it made its videos, if it says so. */
   madeAt: number | undefined
 }
 
@@ -159,7 +159,7 @@ function vendorOf(id: string, world: World): Vendor {
     video: adapter,
     explain({ status: plain, body }) {
       const { errorStatus: status = plain } = parse(Buffer.from(body)) as { errorStatus?: number }
-      // Under either it says that it has no room, and has begun nothing.
+      // With either status the vendor says that it has no capacity and has not begun anything.
       const isFull = status === 429 || status === 503
       const kind = isFull ? 'too-many' : status >= 500 ? 'upstream-failed' : 'upstream-rejected'
       const refusal = status < 500 && !isFull ? { protocol: 'films', status, body: '{}' } : undefined

@@ -9,8 +9,8 @@ import { fundedAccount } from './ledger.ts'
 const behindPauseMs = 500
 
 /**
- * Strict billing for one account, at a database that goes away when it is told to. A pause that a client waits for is over at
- * once, and notes itself; what is tried behind the client waits until the database comes back.
+ * Strict billing for one account on a database that a test can make unavailable. Pauses that a client waits for end at
+ * once and are recorded; retries behind the client wait until the database is back.
  */
 export async function flakyBooks(account: Parameters<typeof fundedAccount>[1] = {}, clock: Clock = systemClock) {
   const store = await openStore({ file: ':memory:', clock })

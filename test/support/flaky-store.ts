@@ -2,15 +2,15 @@ import type { Store } from '../../src/store/open.ts'
 
 export type FlakyStore = {
   readonly store: Store
-  /** Nothing is answered until it is back. */
+  /** While true, the database answers nothing. */
   isAway: boolean
-  /** The next so many transactions are committed, and their answers lost. */
+  /** How many of the next transactions are committed but lose their answer. */
   answersToLose: number
-  /** The next so many are carried out up to their commit, which never arrives. */
+  /** How many of the next transactions are carried out up to their commit, which never arrives. */
   commitsToLose: number
-  /** Whether the database stays away once an answer or a commit was lost. */
+  /** Whether the database stays unavailable after it lost an answer or a commit. */
   staysAway: boolean
-  /** So many more queries outside of transactions are answered; then it is away. */
+  /** How many more queries outside of transactions are answered before the database becomes unavailable. */
   queriesLeft: number
 }
 
@@ -18,7 +18,7 @@ function gone(): Error {
   return Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
 }
 
-/** A store whose database goes away when a test says so. */
+/** A store whose database a test can make unavailable. */
 export function flakyStore(store: Store): FlakyStore {
   const flaky = { isAway: false, answersToLose: 0, commitsToLose: 0, staysAway: false, queriesLeft: Infinity }
   const transaction: Store['transaction'] = async (work) => {

@@ -1,12 +1,12 @@
 import { createServer } from 'node:net'
 
-// Below those that systems give to connections, of which a busy test makes thousands: whoever is away for a moment, or not yet
-// there, finds its port free.
+// Below the range that systems use for outgoing connections, of which a busy test makes thousands, so that the port of
+// a server that is briefly down or not yet started stays free.
 const portMin = 15_000
 const portMax = 30_000
 const triesMax = 100
 
-/** A port that nobody has, for whoever has to know it before it listens, or comes back to it. */
+/** A free port, for a server whose port must be known before it listens, or that listens on it again. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < triesMax; tries++) {
     const port = portMin + Math.floor(Math.random() * (portMax - portMin))

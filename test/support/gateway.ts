@@ -33,7 +33,7 @@ export type SeenCall = {
   readonly ref: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Record<string, unknown>
-  /** The body as it came: digits that JSON would round stay visible. */
+  /** The body as received, with the digits that JSON parsing would round. */
   readonly text: string
 }
 
@@ -51,24 +51,25 @@ export type TestGateway = Gateway & {
     dollars?: string
     models?: readonly string[]
     expiresAt?: number
-    /** A key of the test's choosing, for keys that resemble each other. */
+    /** A key that the test chooses, for keys that resemble each other. */
     key?: string
   }): Promise<{ id: string; key: string; keyId: string }>
   bill(): Promise<BillLine[]>
   calls(): Promise<SeenCall[]>
-  /** How many there were: bodies of megabytes take long to be shown. */
+  /** How many calls there were. Listing them is slow if their bodies have megabytes. */
   callCount(): Promise<number>
   /** POSTs a JSON body with the first account's key. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
   balance(accountId?: string): Promise<{ posted: Nano; held: Nano }>
   /**
-   * The standing assertions, once every hold has ended: the ledger balances, and every attempt cost what the simulator
-   * says it did (estimated ones are only bounded). Call it after every test that could move money.
+   * The standing assertions, once every hold has ended: the ledger balances, and every attempt cost what the
+   * simulator's bill says (estimated ones are only checked to cost something). Call it after every test that could move
+   * money.
    */
   assertBooks(): Promise<void>
 }
 
-// Longer than a busy machine keeps a request waiting on PostgreSQL, where the product would refuse it.
+// Longer than a busy machine keeps a request waiting for PostgreSQL; the product would refuse it earlier.
 const databaseWaitMs = 20_000
 
 const secret = 'test-secret-test-secret-test-secret'
@@ -76,14 +77,14 @@ const secret = 'test-secret-test-secret-test-secret'
 export async function startTestGateway(
   options: {
     engine?: 'sqlite' | 'postgres'
-    /** How money is booked; `yaml` must not say it too. */
+    /** How money is booked; `yaml` must not set it as well. */
     mode?: 'strict' | 'leased'
     yaml?: string
     variables?: Record<string, string>
-    /** What the gateway itself reads of the environment, beside what every test gives it. */
+    /** Further environment variables of the gateway, beside those of every test. */
     environment?: Record<string, string>
     databaseUrl?: string
-    /** Refused as soon as a customer would be: for what is about a database that is slow or away. */
+    /** Requests are refused as early as in production, for tests of a slow or unavailable database. */
     impatient?: true
   } & Pick<GatewayOptions, 'clock' | 'billing'> = {},
 ): Promise<TestGateway> {
@@ -201,13 +202,13 @@ export async function startTestGateway(
   }
 }
 
-/** For what comes in moments, on a machine that others keep busy. */
+/** For events that take moments, on a machine that is busy with other work. */
 const untilMsMax = 90_000
 
-/** Awaits a condition; never a time. */
+/** Waits for a condition, never for a time. */
 export async function until(condition: () => boolean | Promise<boolean>, msMax = untilMsMax): Promise<void> {
   const giveUpAt = performance.now() + msMax
-  // More and more seldom: whoever looks all the time takes what is awaited its processor.
+  // Checks less and less often, because constant checking takes processor time from the awaited work.
   for (let waitMs = 2; !(await condition()); waitMs = Math.min(waitMs * 1.2, 25)) {
     if (performance.now() > giveUpAt) throw new Error('the awaited condition never came')
     await new Promise((resolve) => setTimeout(resolve, waitMs))

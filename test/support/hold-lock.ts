@@ -1,6 +1,6 @@
 import { claimSingleNode } from '../../src/store/single-node.ts'
 
-/** A gateway as far as its lock goes: `folder`. Holds it until killed. */
+/** A process that takes the gateway's lock on `folder` and holds it until it is killed. */
 const [folder = ''] = process.argv.slice(2)
 try {
   claimSingleNode(folder)

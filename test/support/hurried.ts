@@ -2,8 +2,8 @@ import type { TestGateway } from './gateway.ts'
 import type { movableClock } from './movable-clock.ts'
 
 /**
- * While something is awaited, a gateway's time passes ten times as quickly, and it looks after its tasks without a rest.
- * Simulators keep the world's time.
+ * While a promise is pending, makes a gateway's time pass ten times as fast and its tasks be polled without a pause.
+ * Simulators keep real time.
  */
 export async function hurried<T>(
   { tasks }: Pick<TestGateway, 'tasks'>,

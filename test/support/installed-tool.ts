@@ -10,13 +10,14 @@ export type WantedTool = {
   /** Its package and the exact version. */
   readonly package: string
   readonly version: string
-  /** Where it is in a folder, if it is there. */
+  /** The path of the tool within a folder, if it is there. */
   readonly found: (folder: string) => string | undefined
 }
 
 /**
- * Where a vendor's command-line tool is, installed into a folder of the machine's own on the first call: such tools have some
- * 400 MB, too much for everybody who checks the project out. Undefined, with the reason printed, where it cannot be had.
+ * The path of a vendor's command-line tool, which the first call installs into a temporary folder of the machine,
+ * because such tools take some 400 MB, too much for every checkout. Prints the reason and gives undefined if it cannot
+ * be installed.
  */
 export function findInstalled({ name, version, found, ...wanted }: WantedTool): string | undefined {
   const cache = join(tmpdir(), `turnpike-${name}-${version}`)
@@ -24,7 +25,7 @@ export function findInstalled({ name, version, found, ...wanted }: WantedTool): 
   if (known !== undefined) return known
   const folder = mkdtempSync(join(tmpdir(), `turnpike-${name}-install-`))
   const release = `${wanted.package}@${version}`
-  // Its script would only copy a binary that stands beside it.
+  // The package's install script would only copy a binary that is already beside it.
   const flags = ['--prefix', folder, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
   const { status, stderr } = spawnSync('npm', ['install', ...flags, release], {
     cwd: folder,
@@ -36,7 +37,7 @@ export function findInstalled({ name, version, found, ...wanted }: WantedTool): 
     process.stderr.write(`${name} is not tested: ${release} could not be installed. ${stderr.slice(0, 300)}\n`)
     return undefined
   }
-  // Another run may have been faster; then its folder stands, and ours is not needed.
+  // If another run was faster, its folder is used and this one is removed.
   if (found(cache) === undefined) renameSync(folder, cache)
   else rmSync(folder, { recursive: true, force: true })
   return found(cache)

@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What a journal sets aside. */
+/** The size of a journal's reserve. */
 const reserveBytes = 64 * 1024 * 1024
 
 /**
- * A start on a new folder writes so much to the disk, and waits until it is there, so that a full disk does not stop what is
- * under way. For tests that are not about that, it stands there already, as a hole in which nothing was ever written.
+ * A start in a new folder writes this much to the disk and waits for it, so that a full disk does not stop requests
+ * under way. For tests that are not about that, this creates the reserve beforehand, as a sparse file.
  */
 export function digReserve(dataFolder: string): void {
   const folder = join(dataFolder, 'journal')

@@ -4,11 +4,11 @@ import { drawPicture } from '../../src/sandbox/files/picture.ts'
 const endChunkBytes = 12
 const chunkFrameBytes = 12
 
-/** A PNG of exactly so many bytes and few pixels: before its end it brings a chunk that every decoder passes over. */
+/** A PNG of exactly `bytes` bytes and few pixels: before its end it has a chunk that decoders skip. */
 export function paddedPng(bytes: number): Buffer<ArrayBuffer> {
   const small = drawPicture({ width: 256, height: 256, format: 'png', seed: 1 })
   const padding = Buffer.alloc(bytes - small.length - chunkFrameBytes)
-  // Bytes that look like nothing in particular: a file of zeros would be kinder to memory than a picture is.
+  // Incompressible bytes, because a file of zeros would take less memory than a real image.
   for (let at = 0; at < padding.length; at++) padding[at] = (at * 2_654_435_761) >>> 24
   const named = Buffer.concat([Buffer.from('prIv'), padding])
   const length = Buffer.alloc(4)

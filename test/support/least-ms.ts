@@ -1,8 +1,8 @@
 const triesMax = 8
 
 /**
- * How long something takes, in milliseconds: the least of some tries, of which one that is good enough is the last. Others on
- * this machine may hold it up now and then; what is slow by itself is slow every time.
+ * How long something takes, in milliseconds: the minimum of several tries, which stop at the first good one. Other
+ * processes may slow down single tries; code that is slow by itself is slow every time.
  */
 export function leastMs(work: () => void, goodMs: number): number {
   let least = Infinity

@@ -5,7 +5,7 @@ import type { Settlement } from '../../src/store/ledger.ts'
 import type { Store } from '../../src/store/open.ts'
 import type { AttemptRecord, RequestRecord } from '../../src/store/requests.ts'
 
-/** Plain examples of what the ledger takes, to be varied by the one field a test is about. */
+/** Plain examples of the ledger's inputs; a test varies the one field it is about. */
 export const accountId = 'acc_a'
 
 export async function fundedAccount(
@@ -79,7 +79,7 @@ export function settlementOf(id: string, price: bigint, overrides: Partial<Settl
   }
 }
 
-/** All that stands in the books under each account's name. */
+/** The sum of all entries under each account's name. */
 export async function balances(store: Store): Promise<Record<string, Nano>> {
   const rows = await store.db.selectFrom('entry').select(['account', 'amount']).execute()
   const sums: Record<string, Nano> = {}

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
-/** What this process has open, as the kernel knows it. */
+/** What this process has open, according to the kernel. */
 export type Leftovers = {
   /** Files of a folder. */
   readonly files: readonly string[]
-  /** Ports that it listens at. */
+  /** Ports that the process listens on. */
   readonly ports: readonly string[]
   /** Threads that the project's code has started. */
   readonly threads: number
@@ -26,7 +26,7 @@ function descriptors(): string[] {
     try {
       return [readlinkSync(`/proc/self/fd/${fd}`)]
     } catch {
-      return [] // the one that the folder was read by
+      return [] // the descriptor that the folder was read with
     }
   })
 }
@@ -47,20 +47,20 @@ function threadNames(): string[] {
     try {
       return [readFileSync(`/proc/self/task/${task}/comm`, 'utf8').trim()]
     } catch {
-      return [] // it has ended meanwhile
+      return [] // the thread has ended meanwhile
     }
   })
 }
 
 export type WatchedTimers = {
-  /** Does the work, whose timers are followed from now on: its own, and those of all that it begins. */
+  /** Runs the work and follows its timers from now on, including those of everything it starts. */
   watch<T>(work: () => Promise<T>): Promise<T>
-  /** How many are set, and neither over nor called off. */
+  /** How many timers are set and have neither fired nor been cleared. */
   readonly pending: () => number
   stop(): void
 }
 
-/** Tells the timers of one piece of work from everybody else's. */
+/** Tells the timers of one piece of work apart from all others. */
 export function watchTimers(): WatchedTimers {
   const { setTimeout, setInterval, clearTimeout, clearInterval } = globalThis
   const pending = new Set<unknown>()

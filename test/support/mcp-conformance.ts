@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestGateway } from './gateway.ts'
 
-/** The newest that knows both eras. */
+/** The newest release, which knows both eras of the protocol. */
 const version = '0.2.0-alpha.12'
 const installMsMax = 180_000
 const runMsMax = 60_000
 
 /**
- * Where the protocol's own conformance suite is, installed into a folder of the machine's own on the first call. Undefined,
- * with the reason printed, where it cannot be had.
+ * The path of the protocol's own conformance suite, which the first call installs into a temporary folder of the
+ * machine. Prints the reason and gives undefined if it cannot be installed.
  */
 export function findConformance(): string | undefined {
   const cache = join(tmpdir(), `turnpike-mcp-conformance-${version}`)
@@ -32,7 +32,7 @@ export function findConformance(): string | undefined {
     process.stderr.write(`conformance is not tested: ${wanted} could not be installed. ${stderr.slice(0, 300)}\n`)
     return undefined
   }
-  // Another run may have been faster; then its folder stands, and ours is not needed.
+  // If another run was faster, its folder is used and this one is removed.
   if (existsSync(cache)) rmSync(folder, { recursive: true, force: true })
   else renameSync(folder, cache)
   return join(cache, script)
@@ -40,7 +40,7 @@ export function findConformance(): string | undefined {
 
 export type Check = { readonly id: string; readonly status: string; readonly errorMessage?: string }
 
-/** Runs one scenario and gives what came of each of its checks. */
+/** Runs one scenario and returns the result of each of its checks. */
 export async function runScenario(script: string, url: string, scenario: string, revision: string): Promise<Check[]> {
   const flags = ['server', '--url', url, '--scenario', scenario, '--spec-version', revision, '--verbose']
   const child = spawn(process.execPath, [script, ...flags], {
@@ -60,7 +60,7 @@ export async function runScenario(script: string, url: string, scenario: string,
   return JSON.parse(printed.slice(from, from + to + 1)) as Check[]
 }
 
-/** The suite has no way to say who it is: this says it on its behalf, and changes nothing else. */
+/** The suite cannot send a key, so this proxy adds it and changes nothing else. */
 export async function openShim({ mcpUrl, key }: TestGateway): Promise<{ url: string; close(): void }> {
   const { hostname, port } = new URL(mcpUrl)
   const server: Server = createServer((request, response) => {
@@ -69,7 +69,7 @@ export async function openShim({ mcpUrl, key }: TestGateway): Promise<{ url: str
     const headers = {
       ...request.headers,
       authorization: `Bearer ${key}`,
-      // Only its own name is replaced: a foreign one is what some scenarios are about.
+      // Replaces only its own name, because some scenarios are about a foreign one.
       host: host === own ? `${hostname}:${port}` : host,
       ...(origin !== undefined && { origin: origin.replace(`//${own}`, `//${hostname}:${port}`) }),
     }

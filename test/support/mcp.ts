@@ -28,14 +28,14 @@ type CallOptions = { readonly onprogress?: (told: Told) => void; readonly signal
 type Listed = { readonly uri: string; readonly name: string }
 type ListedTool = { readonly name: string } & Record<string, unknown>
 
-/** What a test asks of a tool server, whichever client asks it. */
+/** What a test asks of a tool server, with either client. */
 export type ToolClient = {
   readonly version: string | undefined
   readonly capabilities: Record<string, unknown> | undefined
   readonly instructions: string | undefined
   call(name: string, given?: Record<string, unknown>, options?: CallOptions): Promise<Result>
   tools(): Promise<ListedTool[]>
-  /** Every page of them. */
+  /** The resources of all pages. */
   resources(): Promise<Listed[]>
   templates(): Promise<{ uriTemplate: string }[]>
   read(uri: string): Promise<string>
@@ -80,7 +80,7 @@ export async function connect(
   )
 }
 
-/** What both clients have, under the same names. */
+/** The methods that both clients share. */
 type Spoken = {
   getServerCapabilities(): Record<string, unknown> | undefined
   getInstructions(): string | undefined
@@ -125,7 +125,7 @@ function wrap(
   }
 }
 
-/** The text that a result ends with: the same as its structured content, or the error. */
+/** The last text of a result: the same as its structured content, or the error. */
 export function lastText({ content }: Result): unknown {
   return JSON.parse(content.findLast(({ type }) => type === 'text')?.text ?? 'null')
 }
@@ -156,7 +156,7 @@ export function rpcHeaders(key: string | undefined, body: ReturnType<typeof rpc>
   }
 }
 
-/** Sends it and gives back the answer, out of an event stream too. */
+/** Sends a request and returns the answer, also from an event stream. */
 export async function sendRpc(
   { mcpUrl }: Pick<TestGateway, 'mcpUrl'>,
   key: string | undefined,
@@ -183,7 +183,7 @@ export async function sendRpc(
   }
 }
 
-/** What a call gave: the same object as structure and as text. */
+/** The structured content of a successful result, checked to equal its text. */
 export function shown<T>(result: Result): Readonly<T> {
   expect(result.isError ?? false).toBe(false)
   expect(lastText(result)).toEqual(result.structuredContent)

@@ -6,11 +6,11 @@ export type MemoryDisk = Disk & {
   readonly synced: string[]
   /** Runs before each sync; a test waits or throws in it. */
   onSync: () => Promise<void>
-  /** How many bytes still fit, beside the reserve. */
+  /** How many bytes still fit, besides the reserve. */
   roomBytes: number
 }
 
-/** The journal's files in memory, with a hand on what the disk does. */
+/** The journal's files in memory, on a disk that a test controls. */
 export function memoryDisk(files: Iterable<readonly [string, Uint8Array]> = []): MemoryDisk {
   const stored = new Map([...files].map(([name, bytes]) => [name, new Uint8Array(bytes)]))
   let reserveBytes = 0

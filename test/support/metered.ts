@@ -11,7 +11,7 @@ import type { Relay } from '../../src/flow/relay.ts'
 import type { Delivered } from '../../src/flow/stages.ts'
 import type { AttemptRecord } from '../../src/store/requests.ts'
 
-/** What an answer has used that nobody has counted: two tokens. */
+/** The estimated usage of an answer that the vendor did not count: two tokens. */
 export const leg = {
   attemptId: 'att_1' as never,
   count: () => ({ usage: { input: 1, output: 1 }, basis: 'estimated' as const }),
@@ -27,7 +27,9 @@ export type AtMeter = {
 
 const perToken = (rate: bigint) => ({ rates: { input: pico(rate), output: pico(rate) }, tiers: [] })
 
-/** A request that has reached the meter, and what became of its hold. A token costs us one nano, and the customer two. */
+/**
+ * A request that has reached the meter, and what happened to its hold. A token costs us one nano, and the customer two.
+ */
 export function atMeter(options: AtMeter = {}) {
   const { marksBroken = false, settlesBroken = false, isWordless = false, hangup = 'stop', believable } = options
   const world = new World(1)
@@ -76,7 +78,7 @@ export function atMeter(options: AtMeter = {}) {
   return { measure, seen, sales, releases, letGo: () => letGo, pass: (ms: number) => world.run(world.now + ms) }
 }
 
-/** One stream's way through the meter: what its reader gets, and what became of its hold. */
+/** One stream through the meter: what its reader gets, and what happened to its hold. */
 export function metered(relay: Relay, options: AtMeter = {}, failed: AttemptRecord[] = []) {
   const { measure, ...rest } = atMeter(options)
   const answer = measure({ kind: 'streaming', relay, contentType: 'text/event-stream' }, failed) as {
@@ -86,7 +88,7 @@ export function metered(relay: Relay, options: AtMeter = {}, failed: AttemptReco
   return { ...answer, ...rest }
 }
 
-/** A stream in the hands of a test. */
+/** A stream that a test drives by hand. */
 export function byHand() {
   let outlet: Outlet | undefined
   const relay: Relay = {

@@ -2,11 +2,11 @@ import type { Clock } from '../../src/base/clock.ts'
 
 type MovableClock = Clock & {
   advance(ms: number): void
-  /** The time of day alone, as somebody sets it who finds that it was wrong. */
+  /** Sets back only the time of day, as an operator does who corrects the clock. */
   setBack(ms: number): void
 }
 
-/** The machine's time, and a hand on it: nothing waits for a minute to pass in a test. */
+/** The machine's time, which a test can move forward, so that no test waits for a minute to pass. */
 export function movableClock(): MovableClock {
   let ahead = 0
   let back = 0
@@ -23,10 +23,10 @@ export function movableClock(): MovableClock {
 }
 
 /**
- * Time that stands until a hand moves it: a moment before something ends is one however long a busy machine takes to look.
+ * A clock that stands still until a test moves it: a moment before an expiry stays before it, however slow the machine.
  */
 export function standingClock(startedAt = Date.now()): MovableClock {
-  // Whole milliseconds: with parts of one, five seconds later would sometimes be a hair less than five seconds.
+  // Whole milliseconds, because with fractions five seconds later would sometimes be slightly less than five seconds.
   const startedAtMonotonic = Math.floor(performance.now())
   let passed = 0
   let back = 0

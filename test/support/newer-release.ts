@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dir, '../..')
 
-/** The next version of the gateway: this one, and some migrations more. */
+/** The next version of the gateway: this one with further migrations. */
 export type NewerRelease = {
   readonly program: string
   /** The names under which its migrations are on record. */
@@ -12,13 +12,13 @@ export type NewerRelease = {
   remove(): void
 }
 
-/** What a request is written into or read from. */
+/** The tables that a request writes to or reads from. */
 const tables = ['account', 'api_key', 'hold', 'lease', 'txn', 'entry', 'request', 'attempt', 'usage_hour', 'usage_day']
 const migrations = [...tables, 'later'].map((table) => `9999-${table}`)
 
 /**
- * They only add, as migrations have to while two versions are at work: a column to each of these tables, one more that the
- * database fills, an index, and a table.
+ * The migrations only add, as they must while two versions run: a column to each of these tables, one more column with
+ * a default, an index, and a table.
  */
 const source = `import type { Kysely } from 'kysely'
 import type { Migration } from 'kysely/migration'
@@ -44,7 +44,7 @@ export function later(): Record<string, Migration> {
 }
 `
 
-/** Copies the gateway, so that two versions can run beside each other, and adds to the copy what a newer one would have. */
+/** Copies the gateway, so that two versions can run side by side, and adds to the copy what a newer one would have. */
 export function makeNewerRelease(): NewerRelease {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-newer-'))
   for (const part of ['bin', 'src', 'package.json', 'tsconfig.json']) {

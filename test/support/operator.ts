@@ -25,14 +25,14 @@ async function send(
   return { status: response.status, headers: response.headers, body: (await response.json()) as Body }
 }
 
-/** For what must succeed: the body alone. */
+/** The body of a call that must succeed. */
 async function told<T = Body>(asked: Promise<Told>): Promise<T> {
   const { status, body } = await asked
   if (status !== 200) throw new Error(`${status}: ${JSON.stringify(body)}`)
   return body as T
 }
 
-/** Somebody with a bearer key who speaks JSON: an operator at the admin port, or a customer at the public one. */
+/** A client with a bearer key that sends JSON: an operator at the admin port, or a customer at the public one. */
 export function speaker(url: string, key: string | undefined) {
   const call: Call = (method, path, body, headers = {}) => send(url + path, key, method, body, headers)
 
@@ -63,7 +63,7 @@ export function operatorOf(gateway: TestGateway): Speaker {
   return speaker(gateway.adminUrl, gateway.adminKey)
 }
 
-/** What is wrong, as Shape B says it. */
+/** The error in Shape B. */
 export function errorOf({ status, body }: Told) {
   const { type, param, code } = body['error'] as { type: string; param: string | null; code: string }
   return { status, type, param, code }

@@ -13,7 +13,7 @@ export type Shown = {
   readonly error?: { readonly code: string; readonly message: string; readonly param?: string }
 }
 
-/** Films as a customer orders them, and everything that is written down of one. */
+/** Videos as a customer orders them, and everything that is recorded about one. */
 export function filmsOf(open: () => TestGateway) {
   const headers = () => ({ authorization: `Bearer ${open().key}` })
   const post = (body: object, query = '') => open().post(path + query, body)
@@ -33,7 +33,7 @@ export function filmsOf(open: () => TestGateway) {
     return (await response.json()) as Shown
   }
 
-  /** What the books, the ledger and the simulator's own bill have of a task. */
+  /** What the task's row, the ledger and the simulator's own bill say about a task. */
   async function writtenOf(id: string) {
     const gateway = open()
     const { store } = gateway
@@ -48,7 +48,7 @@ export function filmsOf(open: () => TestGateway) {
       hold: await hold.executeTakeFirstOrThrow(),
       request: await request.executeTakeFirstOrThrow(),
       attempts: await attempts.execute(),
-      /** Dollars by account of the ledger. */
+      /** Dollars by ledger account. */
       entries: Object.fromEntries(entries.map(({ account, amount }) => [account, formatDollars(amount)])),
       bill: (await gateway.bill()).filter(({ ref }) => ref === task.attempt_id).map(({ cost }) => cost),
     }
@@ -70,7 +70,9 @@ export function filmsOf(open: () => TestGateway) {
   }
 }
 
-/** The films of a gateway that serves one file's tests: after each of them nothing is under way, and the books balance. */
+/**
+ * The videos of a gateway that serves one file's tests. After each test no video is under way, and the books balance.
+ */
 export function filmGateway(options: Parameters<typeof startTestGateway>[0] = {}) {
   let gateway: TestGateway
   const films = filmsOf(() => gateway)

@@ -8,7 +8,7 @@ import type { Mode } from '../../src/store/schema.ts'
 export type PutEvent = {
   readonly url: string
   readonly payload?: string
-  /** When the task ended; now unless said. */
+  /** When the task ended; by default now. */
   readonly at?: number
 }
 
@@ -20,7 +20,7 @@ export async function putAccount(store: Store, mode: Mode = 'sandbox'): Promise<
   return id
 }
 
-/** Events as a commit that ends their tasks leaves them; gives their ids. */
+/** Stores events as the commit that ends their tasks does; returns their ids. */
 export async function putEvents(store: Store, accountId: string, events: readonly PutEvent[]): Promise<string[]> {
   const ids: string[] = []
   for (let i = 0; i < events.length; i += rowsPerInsert) {
@@ -76,7 +76,7 @@ function rowsOf(accountId: string, { url, payload, at }: PutEvent & { readonly a
     channel: 'a-channel',
     upstream_model: 'a-model',
     upstream_id: null,
-    // As its hold says: nothing was sold.
+    // In line with its hold: nothing was sold.
     state: 'failed' as const,
     in_doubt: false,
     sends: 1,

@@ -5,30 +5,30 @@ import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { makeCli, type Served } from './cli.ts'
 import { catalogue } from './video-asks.ts'
 
-/** A gateway in a process of its own, whose loop and memory are looked at from outside. */
+/** A gateway in a separate process, whose event loop and memory are observed from outside. */
 export type OwnGateway = Served & {
   readonly folder: string
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
   /**
-   * For how long its loop was kept busy in one go at most while something was done, in milliseconds of a processor. It is
-   * the least of some tries, and one that is good enough is the last: what stalls it by itself does so every time, and what
-   * was just being compiled or collected does not.
+   * The longest time for which some work kept the event loop busy without a break, in milliseconds of processor time.
+   * It is the minimum of several tries, which stop at the first good one: code that stalls the loop does so every time,
+   * while compilation and garbage collection do not.
    */
   stallOf<T>(work: () => Promise<T>, goodMs: number): Promise<Stalled<T>>
-  /** The same of all the work that was done meanwhile, in as many turns as it took: what is compared with other work. */
+  /** The processor time of all the work done meanwhile, over any number of turns, to be compared with other work. */
   workOf<T>(work: () => Promise<T>, goodMs: number): Promise<Stalled<T>>
-  /** For what others are compared with: however good it is, it is tried some times. */
+  /** The baseline that other work is compared with. It is tried several times, however good the first try is. */
   ordinaryWorkOf<T>(work: () => Promise<T>): Promise<Stalled<T>>
-  /** The memory that it has now, in bytes. */
+  /** Its current memory, in bytes. */
   residentBytes(): number
-  /** The most memory that it had while something was done, in bytes. */
+  /** Its peak memory while some work was done, in bytes. */
   peakBytesOf(work: () => Promise<unknown>): Promise<number>
   close(): Promise<void>
 }
 
 export type Stalled<T> = { readonly result: T; readonly stallMs: number; readonly workMs: number }
 
-/** Linux tells how much of a processor a thread had, and how much memory a process had at most. */
+/** Linux reports how much processor time a thread used, and the peak memory of a process. */
 export const isTold = existsSync('/proc/self/clear_refs') && existsSync('/proc/self/schedstat')
 if (!isTold) process.stderr.write('skipped: this system does not tell how busy or how large another process is\n')
 
@@ -88,7 +88,7 @@ export async function startOwnGateway(yaml: string): Promise<OwnGateway> {
   }
 }
 
-/** The same with a channel to every vendor, all simulated outside of its process: what they do is not measured with it. */
+/** The same with a channel to every vendor, all simulated outside of its process, so that they are not measured. */
 export async function startOwnGatewayOnSimulators(): Promise<OwnGateway> {
   const sandbox = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
   const gateway = await startOwnGateway(channelsAt((vendor) => sandbox.baseUrl(vendor)))
@@ -101,7 +101,7 @@ export async function startOwnGatewayOnSimulators(): Promise<OwnGateway> {
   }
 }
 
-/** Settings with a channel to every vendor, each of them simulated somewhere else. */
+/** Settings with a channel to every vendor, each simulated elsewhere. */
 export function channelsAt(baseUrl: (vendor: string) => string): string {
   const channels = simulatedChannels([], baseUrl).map(
     ({ id, vendor, baseUrl: url, credentials }) =>

@@ -1,4 +1,4 @@
-/** What the project may depend on: each was tried, and each is one more party to trust. */
+/** What the project may depend on. Each package was evaluated, and each is one more party to trust. */
 const allowed = {
   dependencies: [
     '@clack/prompts',
@@ -69,7 +69,7 @@ export function findStrangers(manifest: Manifest): string[] {
       if (!exact.test(version)) problems.push(`${name} is not pinned exactly: ${version}`)
     }
   }
-  // npm skips an optional package silently where its engines do not fit: what is needed would be missing at run time.
+  // npm silently skips an optional package whose engines do not match, and it would then be missing at run time.
   for (const name of Object.keys(manifest.optionalDependencies ?? {})) problems.push(`${name} is optional`)
   for (const name of Object.keys(manifest.allowScripts ?? {})) {
     if (!mayRunScripts(name)) problems.push(`${name} may not run install scripts`)
@@ -77,7 +77,7 @@ export function findStrangers(manifest: Manifest): string[] {
   return problems
 }
 
-/** A script that runs at `npm ci` runs with everything the installing user may do. */
+/** An install script of `npm ci` runs with all rights of the installing user. */
 export function findInstallScripts(lock: Lock): string[] {
   return Object.entries(lock.packages)
     .filter(([, entry]) => entry.hasInstallScript === true)

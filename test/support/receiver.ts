@@ -5,11 +5,11 @@ export type Received = {
   readonly path: string
   readonly headers: IncomingHttpHeaders
   readonly body: string
-  /** As `performance.now()` says. */
+  /** From `performance.now()`. */
   readonly at: number
 }
 
-/** A status, a status with words, silence for as long as the connection stands, or a connection that breaks. */
+/** A status, a status with a body, silence for as long as the connection lasts, or a broken connection. */
 export type Reply =
   | number
   | { readonly status: number; readonly body?: string; readonly location?: string }
@@ -18,19 +18,19 @@ export type Reply =
 
 export type Receiver = {
   readonly port: number
-  /** Under any name: tests resolve all of them to this machine. */
+  /** The receiver's URL under any host name: tests resolve all of them to this machine. */
   url(host?: string, path?: string): string
   readonly received: Received[]
-  /** Connections so far, and the most at one time. */
+  /** The number of connections so far, and the most at one time. */
   connections(): number
   atOnceMax(): number
   reply(how: Reply | ((received: Received) => Reply)): void
-  /** Lets go of everybody who waits in silence. */
+  /** Answers every request that is kept waiting in silence. */
   release(status?: number): void
   close(): void
 }
 
-/** Somebody who asked to be told. */
+/** A receiver of webhooks. */
 export async function startReceiver(first: Reply = 204): Promise<Receiver> {
   const received: Received[] = []
   const waiting = new Set<ServerResponse>()

@@ -1,7 +1,7 @@
 import { nano, type Nano } from '../../src/base/money.ts'
 import type { TestGateway } from './gateway.ts'
 
-/** What the ledger keeps of one request, found by the id its answer carried. */
+/** The ledger's record of one request, found by the id in its answer. */
 export async function recordOf(gateway: TestGateway, answer: Response | string) {
   await gateway.settleBooks()
   return gateway.store.db.selectFrom('request').selectAll().where('id', '=', idOf(answer)).executeTakeFirstOrThrow()
@@ -17,19 +17,19 @@ function idOf(answer: Response | string): string {
   return typeof answer === 'string' ? answer : (answer.headers.get('x-request-id') ?? '')
 }
 
-/** The holds of one account, oldest first; only where books are strict: leased ones keep theirs in a journal. */
+/** The holds of one account, oldest first. Only with strict books, because leased ones keep holds in a journal. */
 export async function holdsOf({ store }: TestGateway, accountId: string) {
   return store.db.selectFrom('hold').selectAll().where('account_id', '=', accountId).orderBy('created_at').execute()
 }
 
-/** All that stands in the books under a name such as `platform:loss`. */
+/** The sum of all entries under a name such as `platform:loss`. */
 export async function booked(gateway: TestGateway, account: string): Promise<Nano> {
   await gateway.settleBooks()
   const rows = await gateway.store.db.selectFrom('entry').select('amount').where('account', '=', account).execute()
   return nano(rows.reduce((sum, { amount }) => sum + amount, 0n))
 }
 
-/** The newest request of an account, for where the client never saw an answer to take the id from. */
+/** The newest request of an account, for tests in which the client never got an answer with its id. */
 export async function lastRequestOf(gateway: TestGateway, accountId: string) {
   await gateway.settleBooks()
   return gateway.store.db

@@ -2,8 +2,8 @@ import { expect } from 'bun:test'
 import { until, type TestGateway } from './gateway.ts'
 
 /**
- * A request that is refused costs nobody anything: no vendor hears of it, no account changes by a nano, no hold is left.
- * Gives the answer for further assertions. In real mode the test says how to count the vendor's calls.
+ * A refused request costs nothing: no vendor is called, no account changes by a nano, and no hold is left. Returns the
+ * answer for further assertions. In real mode the test says how to count the vendor's calls.
  */
 export async function refusedForFree<T>(
   gateway: TestGateway,

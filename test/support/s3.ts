@@ -11,9 +11,9 @@ export type TinyS3 = {
   readonly endpoint: string
   readonly objects: Map<string, { readonly bytes: Buffer<ArrayBuffer>; readonly type: string }>
   readonly seen: S3Request[]
-  /** From now on every request is answered with this status; 0 answers properly again. */
+  /** From now on every request gets this status; 0 serves requests again. */
   failWith(status: number): void
-  /** From now on requests are taken, and never answered. */
+  /** From now on requests are read but never answered. */
   hang(): void
   stop(): Promise<void>
 }
@@ -21,7 +21,9 @@ export type TinyS3 = {
 const signed =
   /^AWS4-HMAC-SHA256 Credential=(\w+)\/\d{8}\/([\w-]+)\/s3\/aws4_request, ?SignedHeaders=[\w;-]+, ?Signature=[0-9a-f]{64}$/
 
-/** As much of S3 as results need, over real HTTP: one bucket, objects in memory, requests signed by the known key alone. */
+/**
+ * The part of S3 that results need, over real HTTP: one bucket, objects in memory, requests signed with the known key.
+ */
 export function startTinyS3({ bucket = 'results', accessKeyId = 'AKTEST', region = 'eu-test' } = {}): TinyS3 {
   const objects: TinyS3['objects'] = new Map()
   const uploads = new Map<string, { key: string; type: string; parts: Buffer[] }>()

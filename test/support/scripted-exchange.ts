@@ -1,7 +1,7 @@
 import { Pump } from '../../src/base/pour.ts'
 import type { Exchange } from '../../src/upstream/transport.ts'
 
-/** A vendor's response that comes in these pieces, or breaks at one that is an error. */
+/** A vendor's response that comes in these pieces, or breaks at a piece that is an error. */
 export function scriptedExchange(
   status: number,
   pieces: readonly (string | Error)[],
@@ -10,7 +10,7 @@ export function scriptedExchange(
   const left = [...pieces]
   const read = async (): Promise<Uint8Array | undefined> => {
     const [piece] = left
-    if (piece instanceof Error) throw piece // and again, whoever asks
+    if (piece instanceof Error) throw piece // and throws it again at every further read
     left.shift()
     return piece === undefined ? undefined : Buffer.from(piece)
   }

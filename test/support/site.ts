@@ -14,23 +14,23 @@ import { noFatal } from './fatal.ts'
 import { digReserve } from './journal-room.ts'
 import { sharedPostgres } from './postgres.ts'
 
-/** How a start is asked for. */
+/** The options of a start. */
 export type Asked = {
   readonly variables?: Readonly<Record<string, string>>
   readonly yaml?: string
   readonly provenSafe?: () => Promise<void>
 }
 
-/** A folder and a database that gateways of this process are started on, one after another. */
+/** A folder and a database on which gateways of this process are started one after another. */
 export type Site = {
   readonly engine: Engine
   readonly folder: string
   start(asked?: Asked): Promise<Gateway>
-  /** Says something to the database, past every gateway. */
+  /** Runs a statement directly on the database. */
   tell(statement: string): Promise<void>
-  /** Connections of ours to a database that is not a file. */
+  /** The gateway's connections to PostgreSQL; 0 for SQLite. */
   connections(): Promise<number>
-  /** Looks into the database, past every gateway; makes the tables where there are none. */
+  /** Reads the database directly; creates the tables if there are none. */
   look<T>(work: (store: Store) => Promise<T>): Promise<T>
   checkBooks(): Promise<void>
   remove(): Promise<void>
@@ -48,7 +48,7 @@ export function post(gateway: Gateway, path: string, body: unknown): Promise<Res
   })
 }
 
-/** Buys something; gives the status. */
+/** Makes a paid request; returns its status. */
 export async function chat(gateway: Gateway): Promise<number> {
   const messages = [{ role: 'user', content: 'Hello!' }]
   const response = await post(gateway, '/v1/chat/completions', { model: 'gpt-4o-mini', messages })

@@ -5,7 +5,7 @@ import { attemptsOf } from './records.ts'
 export const speechPath = '/v1/audio/speech'
 export const basic = 'qwen3-tts-flash'
 export const instruct = 'qwen3-tts-instruct-flash'
-/** One of every kind: the specification's two, the common protocol's, Google's, MiniMax's and ElevenLabs'. */
+/** One of each kind: the specification's two, OpenAI's, Google's, MiniMax's and ElevenLabs'. */
 export const speakers = [
   basic,
   instruct,
@@ -18,13 +18,13 @@ export const speakers = [
   'eleven-multilingual-v2',
 ]
 
-/** Asks for speech, by default for a few words of the basic model. */
+/** Requests speech, by default a few words from the basic model. */
 export function say(gateway: TestGateway, body: Record<string, unknown>, key = gateway.key): Promise<Response> {
   const asked = { model: basic, input: 'Hello there.', ...body }
   return gateway.post(speechPath, asked, { authorization: `Bearer ${key}` })
 }
 
-/** The same, to its end. */
+/** The same, read to its end. */
 export async function hear(gateway: TestGateway, body: Record<string, unknown>) {
   const response = await say(gateway, body)
   expect(response.status).toBe(200)
@@ -38,7 +38,7 @@ export async function billedFor(gateway: TestGateway, response: Response) {
   return (await gateway.bill()).filter(({ ref }) => refs.has(ref))
 }
 
-/** What a wav says of itself, once the lengths in its head are those it has. */
+/** What a WAV header says, after a check that the lengths in it are correct. */
 export function wavOf(sound: Buffer) {
   expect(sound.toString('latin1', 0, 4) + sound.toString('latin1', 8, 16)).toBe('RIFFWAVEfmt ')
   expect(sound.toString('latin1', 36, 40)).toBe('data')

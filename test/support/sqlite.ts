@@ -6,9 +6,9 @@ import { openStore } from '../../src/store/open.ts'
 const templateKey = Symbol.for('turnpike.test.sqlite')
 type Shared = { [templateKey]?: Promise<Uint8Array> }
 
-/** A new database with the newest schema, copied from a template: to migrate each took longer than to open the gateway on it. */
+/** Copies a new database from a template, because migrating each took longer than opening the gateway on it. */
 export async function writeFreshSqlite(file: string): Promise<void> {
-  // On globalThis, since test files may each get their own copy of this module.
+  // On globalThis, because test files may each get their own copy of this module.
   const shared = globalThis as Shared
   shared[templateKey] ??= makeTemplate()
   writeFileSync(file, await shared[templateKey])

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs'
 
-// Preloaded into a gateway that runs in a process of its own: says for how long its loop was kept busy in one go, counted
-// in the processor's time of that one thread. On a machine that others share the clock on the wall would blame them too.
+// Preloaded into a gateway in a separate process: reports the longest time for which its event loop was busy without a
+// break, in processor time of that one thread. On a shared machine wall-clock time would include other processes.
 
 const socket = process.env['STALL_METER']
 const ticksEveryMs = 1
 
-/** What the main thread, which has the number of the process, has had of a processor so far. */
+/** The processor time that the main thread, whose id is the process id, has used so far. */
 function usedMs(): number {
   return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
 }
 
-// Threads that the gateway starts preload it too.
+// Threads that the gateway starts preload this file too.
 if (socket !== undefined && Bun.isMainThread) {
   let longestMs = 0
   let last = usedMs()
@@ -21,7 +21,7 @@ if (socket !== undefined && Bun.isMainThread) {
     last = now
   }
   setInterval(tick, ticksEveryMs).unref()
-  // Whoever asks begins a new measurement.
+  // Every request begins a new measurement.
   const answer = () => {
     tick()
     const told = { longestMs, usedMs: last }

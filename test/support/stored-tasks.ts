@@ -4,7 +4,7 @@ import type { TaskTable } from '../../src/store/task-schema.ts'
 import { type NewTask, recordTask } from '../../src/store/tasks.ts'
 import { accountId, holdOf, requestOf } from './ledger.ts'
 
-/** Tasks as the store has them, without anybody who works on them. */
+/** Tasks as the store has them, without a node that works on them. */
 
 const noPrices = { version: 'v1', rates: {}, tiers: [], perImage: {}, perSecond: {}, perVideoToken: {} }
 const facts = { kind: 't2v', seconds: 5, resolution: '720p', ratio: '', sound: false, hasInputVideo: false } as const
@@ -46,7 +46,7 @@ export async function recorded(store: Store, overrides: Partial<NewTask> = {}) {
   return outcome.task
 }
 
-/** Lets a task come to a state as it would, without its money. */
+/** Changes a task's row directly, without moving its money. */
 export const put = (store: Store, id: string, change: Partial<TaskTable>) =>
   store.db
     .updateTable('task')

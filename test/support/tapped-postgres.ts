@@ -1,10 +1,10 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** A way to a database that keeps all that is said to it: every statement, and every value that is bound to one. */
+/** A proxy to a database that records everything sent to it: every statement, and every bound value. */
 export type TappedPostgres = {
-  /** The same database by this way. */
+  /** The address of the database through the proxy. */
   readonly url: string
-  /** Every byte that was sent to it. */
+  /** Every byte that was sent to the database. */
   said(): Buffer
   /** The texts of all statements so far. */
   statements(): Set<string>
@@ -44,7 +44,7 @@ export async function tapPostgres(databaseUrl: string): Promise<TappedPostgres> 
   }
 }
 
-/** A session begins with a message without a type; every other is a type, its own length and its content. */
+/** A session begins with a message without a type; every other message is a type, its own length and its content. */
 function statementsIn(session: Buffer): string[] {
   const found: string[] = []
   let at = session.length < 4 ? session.length : session.readUInt32BE(0)
@@ -52,7 +52,7 @@ function statementsIn(session: Buffer): string[] {
     const type = session.toString('latin1', at, at + 1)
     const end = at + 1 + session.readUInt32BE(at + 1)
     const words = session.toString('utf8', at + 5, end).split('\0')
-    // `Q` is a text alone; `P` is a name, and then the text.
+    // `Q` is a text alone; `P` is a name, then the text.
     if (type === 'Q') found.push(words[0] ?? '')
     if (type === 'P') found.push(words[1] ?? '')
     at = end

@@ -76,7 +76,7 @@ export const model = {
 } as unknown as Model
 
 export const accountId = 'acc_a'
-/** What a hold is for: ten seconds. */
+/** What a hold covers: ten seconds. */
 export const held = nano(10n * price.sold)
 
 export function orderOf(overrides: Partial<VideoOrder> = {}): VideoOrder {
@@ -99,9 +99,9 @@ export type TaskWorld = {
   readonly told: () => number
   order(overrides?: Partial<VideoOrder>): Promise<Task>
   task(id: string): Promise<Task>
-  /** Lets time pass, and everybody look who is due by then. */
+  /** Lets time pass and polls every task that is due by then. */
   pass(ms: number): Promise<void>
-  /** Another node, at the same vendor and clock. */
+  /** Another node, with the same vendor and clock. */
   node(name: string): Tasks
   close(): Promise<void>
 }
@@ -110,7 +110,7 @@ export type TaskOverrides = Partial<Parameters<typeof openTasks>[0]>
 
 export const keepDays = 90
 
-/** Never by themselves: a test lets them look when it wants. */
+/** Timers never fire: a test polls when it wants. */
 const noTimers = { after: () => () => {} }
 
 const secret = (text: string) => Buffer.from(text.padEnd(32, 'x').slice(0, 32))
@@ -124,7 +124,7 @@ export function makeTaskWorld(
   const clock = movableClock()
   const shared: Store = {
     ...store,
-    // Asked for each time: a test may take it away.
+    // Read each time, because a test may make it unavailable.
     get db() {
       return store.db
     },
@@ -215,7 +215,7 @@ export async function moneyOf(store: Store) {
 
 type Begun = { readonly store: Store; readonly vendor: FilmVendor; readonly world: TaskWorld }
 
-/** On both engines: one account with a hundred dollars, one vendor, one node. The books have to balance at the end. */
+/** On both engines: one account with a hundred dollars, one vendor, one node. The books must balance at the end. */
 export function taskSuite(
   name: string,
   define: (suite: {

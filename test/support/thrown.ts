@@ -1,4 +1,4 @@
-/** What was thrown; for `expect().rejects` Bun waits in a way in which sockets are not heard. */
+/** What was thrown. Not `expect().rejects`, because Bun does not serve sockets while it waits for that. */
 export function thrownBy(work: Promise<unknown>): Promise<unknown> {
   return work.then(
     () => 'nothing',

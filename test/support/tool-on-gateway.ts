@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll } from 'bun:test'
 import { startTestGateway, type TestGateway } from './gateway.ts'
 
 export type ToolOnGateway<Session> = {
-  /** The one of all tests of the file. */
+  /** The gateway that all tests of the file share. */
   readonly gateway: TestGateway
   /** A session that ends with its test. */
   open(model: string, key?: string): Session
 }
 
-/** A vendor's command-line tool in the tests of a file, on a gateway whose books are checked after each. */
+/** A vendor's command-line tool for the tests of a file, on a gateway whose books are checked after each test. */
 export function toolOnGateway<Session extends { close(): void }>(
   openSession: (gateway: TestGateway, model: string, key: string) => Session,
 ): ToolOnGateway<Session> {

@@ -3,7 +3,7 @@ import type { Store } from '../../src/store/open.ts'
 import type { Posting, Turn } from '../../src/store/turns.ts'
 import { accountId, attemptOf, requestOf } from './ledger.ts'
 
-/** Plain examples of what a node sends to the bank, to be varied by the one field a test is about. */
+/** Plain examples of what a node sends to the bank; a test varies the one field it is about. */
 export function turnOf(number: number, parts: Partial<Turn> = {}): Turn {
   return { number, postings: [], takes: [], returns: [], ...parts }
 }
@@ -31,7 +31,7 @@ export function postingOf(id: string, charge: bigint, overrides: Partial<Posting
   }
 }
 
-/** What the bank has, in the shape of the model's. */
+/** The bank's state, in the shape of the model bank's. */
 export async function standingOf(store: Store) {
   const accounts = await store.db.selectFrom('account').select(['id', 'posted', 'held']).orderBy('id').execute()
   const leases = await store.db

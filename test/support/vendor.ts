@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 /** One request as a raw vendor received it. */
 export type VendorRequest = { readonly head: string; readonly body: Record<string, unknown>; readonly call: number }
 
-/** A vendor that answers with whatever bytes a test wants, over sockets a test can cut. */
+/** A vendor that answers with any bytes a test wants, over sockets that a test can cut. */
 export type RawVendor = {
   /** Up to and including `/v1`. */
   readonly baseUrl: string
@@ -73,7 +73,7 @@ function readRequest(bytes: Buffer): { head: string; body: Record<string, unknow
   return { head, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>, bytes: end }
 }
 
-/** Writes the same bytes for ever, or so many of them, as fast as they are taken, and gives how many were. */
+/** Writes the same bytes for ever, or up to `bytesMax`, as fast as they are read. Returns how many were written. */
 export async function flood(socket: Socket, bytes: Uint8Array, bytesMax = Infinity): Promise<number> {
   let sent = 0
   let wake: (() => void) | undefined
@@ -86,19 +86,19 @@ export async function flood(socket: Socket, bytes: Uint8Array, bytesMax = Infini
   return sent
 }
 
-/** A whole stream of events, ended as it should be. */
+/** A complete stream of events with a proper end. */
 export function stream(events: string): Buffer {
   return Buffer.concat([Buffer.from(streamHead), chunk(events), Buffer.from(lastChunk)])
 }
 
-/** A whole answer with its length. */
+/** A complete answer with its length. */
 export function answer(status: number, body: string, headers: Readonly<Record<string, string>> = {}): string {
   const given = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }
   const written = Object.entries(given).map(([name, value]) => `${name}: ${value}\r\n`)
   return `HTTP/1.1 ${status} Whatever\r\n${written.join('')}\r\n${body}`
 }
 
-/** The head of an event stream; what follows is written with `chunk`. */
+/** The head of an event stream. What follows it is written with `chunk`. */
 export const streamHead =
   'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n'
 
@@ -136,7 +136,7 @@ function usage(prompt: number, completion: number) {
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion }
 }
 
-/** A plain completion; `more` lays fields over it. */
+/** A plain completion; `more` overrides its fields. */
 export function completion(content: string, more: Record<string, unknown> = {}): string {
   return JSON.stringify({
     id: 'c1',
@@ -151,7 +151,9 @@ export function completion(content: string, more: Record<string, unknown> = {}):
   })
 }
 
-/** A configuration in real mode with one channel and one model `m` for each vendor; more settings may follow. */
+/**
+ * Settings in real mode with one channel for each vendor and one model `m` on all of them; more settings may follow.
+ */
 export function channelsTo(
   vendors: Readonly<Record<string, Pick<RawVendor, 'baseUrl'> & { key?: string }>>,
   more = '',
@@ -176,14 +178,14 @@ export function channelsTo(
   ].join('\n')
 }
 
-/** The beginning of a stream, and words without an end until so many bytes are sent, as fast as they are taken. */
+/** The beginning of a stream, then words up to that many bytes, as fast as they are read. */
 export async function floodWithWords(socket: Socket, bytes: number): Promise<void> {
   socket.write(streamHead)
   socket.write(chunk(opening))
   await flood(socket, chunk(delta('x'.repeat(1_000)).repeat(64)), bytes)
 }
 
-/** An answer of OpenAI's in its newer protocol, for a hundred tokens and ten. */
+/** An answer in OpenAI's responses protocol, for a hundred tokens of input and ten of output. */
 export const wholeResponse = {
   id: 'resp_1',
   object: 'response',

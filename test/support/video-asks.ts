@@ -8,7 +8,7 @@ export const catalogue = buildCatalogue({ families: loadFamilies(), sandbox: tru
 
 export type Body = Record<string, unknown>
 
-/** A body as the codec reads it, against the built-in catalogue. */
+/** Reads a body with the codec, against the built-in catalogue. */
 export function askFor(model: string, body: object, query: Readonly<Record<string, string>> = {}): VideoRequest {
   const asked = {
     // As it would come over the wire.

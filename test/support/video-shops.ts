@@ -17,7 +17,7 @@ export type Shop = {
   readonly context: CreateContext
 }
 
-/** Adapters at the simulators, over real HTTP and without a gateway between them. */
+/** Adapters against the simulators, over real HTTP and without a gateway between them. */
 export function openShops() {
   const sandbox = startSandbox({ port: 0, models: () => simulatedModels(catalogue, []) })
   let count = 0
@@ -86,7 +86,7 @@ function named(read: string | { readonly errorStatus: number } | undefined): str
   return read
 }
 
-/** What the vendor says of a task; of one that was made also where it is. */
+/** What the vendor says about a task and, once the video is made, where it is. */
 async function look({ adapter, context }: Shop, ask: VideoRequest, id: string): Promise<VideoNews> {
   const news = adapter.readTask(await send(adapter.poll(id, context, ask)), ask)
   const call = news.state === 'succeeded' ? adapter.locate?.call(news.record, context) : undefined

@@ -8,31 +8,31 @@ import type { Call } from '../../src/vendors/vendor.ts'
 /** One request as it came over a wire. */
 export type Asked = { readonly head: string; readonly path: string; readonly body: Buffer }
 
-/** One connection that somebody made. */
+/** One connection that a client made. */
 export type Line = {
   readonly socket: Socket
   readonly asked: Asked[]
-  /** All bytes that came over it. */
+  /** How many bytes came over it. */
   readonly received: () => number
-  /** Resolves when it is closed, by whomever. */
+  /** Resolves when either side closes it. */
   readonly closed: Promise<void>
 }
 
-/** A server that does with its sockets whatever a test wants. */
+/** A server that does with its sockets what a test wants. */
 export type Wire = {
   readonly url: string
   /** In the order in which they were made. */
   readonly lines: readonly Line[]
-  /** The connection by its number from 0, as soon as there is one. */
+  /** The connection with this number, counted from 0, as soon as it exists. */
   line(index: number): Promise<Line>
   stop(): Promise<void>
 }
 
 type Habits = {
-  /** Gets every request when it is whole. */
+  /** Gets every request once it is complete. */
   readonly reply?: (line: Line, asked: Asked, index: number) => void
   readonly connected?: (line: Line) => void
-  /** Over TLS, with this identity. */
+  /** Serves TLS with this identity. */
   readonly identity?: { readonly key: string; readonly cert: string }
 }
 
@@ -93,7 +93,7 @@ function readAsked(bytes: Buffer): { asked: Asked; end: number } | undefined {
   return { asked: { head, path: head.split(' ')[1] ?? '', body: bytes.subarray(headEnd + 4, end) }, end }
 }
 
-/** Longer than any test takes: a deadline that passes in one is a mistake. */
+/** Longer than any test takes: a test in which a deadline passes has failed. */
 const patient: Timeouts = { connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 60_000 }
 
 const nobodyLeaves = new AbortController().signal
@@ -104,7 +104,7 @@ export type Asking = Partial<Call> & {
   readonly connection?: 'kept' | 'new'
 }
 
-/** A transport, called with little ado. */
+/** A transport that is easy to call. */
 export function openTransport(clock = systemClock, timers = systemTimers) {
   const transport = makeTransport(clock, timers)
   const send = (url: string, asking: Asking = {}): Promise<Sent> => {
@@ -116,7 +116,7 @@ export function openTransport(clock = systemClock, timers = systemTimers) {
     /** For calls that are answered. */
     open: async (url: string, asking?: Asking): Promise<Exchange> => answered(await send(url, asking)),
     text: async (url: string, asking?: Asking): Promise<string> => textOf(answered(await send(url, asking))),
-    /** For calls that fail before there is an answer: how, and what the vendor may have got of it. */
+    /** For calls that fail before there is an answer: the error, and whether the vendor may have received the call. */
     async failure(url: string, asking?: Asking): Promise<string> {
       const sent = await send(url, asking)
       return sent.kind === 'failed' ? `${sent.error.kind}, ${sent.delivery}` : `answered with ${sent.exchange.status}`
@@ -133,13 +133,13 @@ export async function textOf(exchange: Exchange): Promise<string> {
   return Buffer.from(await exchange.readAll(64 * 1024 * 1024)).toString('latin1')
 }
 
-/** In the file that calls it, no promise may be rejected without somebody to hear of it: that ends the process. */
+/** In the file that calls this, no promise may be rejected without a handler, because that ends the process. */
 export function noUnheardRejections(): void {
   const unheard: unknown[] = []
   const hear = (reason: unknown) => void unheard.push(reason)
   beforeAll(() => void process.on('unhandledRejection', hear))
   afterAll(async () => {
-    // They are reported a turn after they happen.
+    // Unhandled rejections are reported a turn after they happen.
     await new Promise((resolve) => setImmediate(resolve))
     process.off('unhandledRejection', hear)
     expect(unheard).toEqual([])
