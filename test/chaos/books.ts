@@ -3,7 +3,7 @@ import type { Store } from '../../src/store/open.ts'
 import type { Load } from './load.ts'
 import { pause, perToken, type Funded, type World } from './world.ts'
 
-/** What a campaign came to. Everything in `wrong` is a failure, said in words. */
+/** The result of a campaign. Each entry of `wrong` describes a failure. */
 export type Outcome = {
   readonly requests: number
   readonly recorded: number
@@ -11,7 +11,7 @@ export type Outcome = {
   readonly estimated: number
   readonly vendorCalls: number
   readonly vendorTotal: Nano
-  /** Bill less books, over all calls. */
+  /** The bill minus the books, over all calls. */
   readonly difference: Nano
   readonly duplicates: number
   readonly holdsLeft: number
@@ -27,7 +27,7 @@ type Reconciled = { verdict: number; breaches: unknown[]; findings: Finding[]; r
 
 export type Payer = Omit<Funded, 'key'> & { readonly idempotent: boolean }
 
-/** Reconciles as an operator does, and then looks at the books with eyes of its own. */
+/** Reconciles as an operator does, and then checks the books independently. */
 export async function judge(world: World, load: Load, accounts: readonly Payer[]): Promise<Outcome> {
   const bill = await settledBill(world)
   const wrong: string[] = []
@@ -60,7 +60,7 @@ export async function judge(world: World, load: Load, accounts: readonly Payer[]
   }
 }
 
-/** The vendor notices that a gateway is gone a moment later than we do. */
+/** The vendor notices a moment later than we do that a gateway is gone. */
 async function settledBill(world: World): Promise<Line[]> {
   let lines: Line[] = []
   for (let quiet = 0; quiet < 2;) {
@@ -162,7 +162,7 @@ async function customerSide(
   }
 }
 
-/** Whoever saw the end of an answer has exactly one settled request to show for it. */
+/** Every client that saw the end of an answer must have exactly one settled request on record. */
 async function seenByClients(store: Store, load: Load, wrong: string[]): Promise<void> {
   const rows = await store.db
     .selectFrom('request')

@@ -21,12 +21,12 @@ export type Summary = Outcome & {
   readonly nodes: number
   readonly mode: 'leased' | 'strict'
   readonly kills: number
-  /** How often each crash point fired, and how often the moment was chance. */
+  /** How often each crash point fired, and how often the gateway was killed at a random moment. */
   readonly killedAt: Readonly<Record<string, number>>
   readonly seconds: number
 }
 
-/** How often a point comes by before it fires, at most: near the start of a life, and well into it. */
+/** The most times a point is passed before it fires, so that crashes happen early and late in a life. */
 const hitsMax: Readonly<Record<RequestCrashPoint, number>> = {
   'after-hold': 40,
   'after-send': 80,
@@ -40,7 +40,7 @@ const hitsMax: Readonly<Record<RequestCrashPoint, number>> = {
 }
 const lifeMsMax = 5_000
 
-/** Booked at once, there is no journal and no lease to die with. */
+/** Strict billing has no journal and no leases to crash with. */
 const strictPoints: readonly RequestCrashPoint[] = [
   'after-hold',
   'after-send',
@@ -49,7 +49,7 @@ const strictPoints: readonly RequestCrashPoint[] = [
   'after-settle',
 ]
 
-/** Gateways under load, killed again and again; then the books. */
+/** Kills gateways under load again and again, then checks the books. */
 export async function run(campaign: Campaign): Promise<Summary> {
   const startedAt = performance.now()
   const random = new Random(campaign.seed)
@@ -65,7 +65,7 @@ export async function run(campaign: Campaign): Promise<Summary> {
     const killedAt: Record<string, number> = {}
     const budget = { left: campaign.kills }
     await Promise.all(world.nodes.map((node) => haunt(node, { random, budget, killedAt, ...campaign })))
-    // A last quiet life: what the dead ones left is repaired under load, then all come to their end.
+    // A last life without kills: what the dead processes left is repaired under load, then all requests end.
     await pause(500)
     await load.stop()
     await stopGently(world)
@@ -86,7 +86,7 @@ export async function run(campaign: Campaign): Promise<Summary> {
   }
 }
 
-/** One node's lives. It is alive at the end. */
+/** The lives of one node, which is running at the end. */
 async function haunt(
   node: Node,
   parts: {
@@ -102,7 +102,7 @@ async function haunt(
   let turn = random.between(0, points.length)
   while (budget.left > 0) {
     budget.left--
-    // Every point in turn, and now and then a moment that nobody chose.
+    // Every point in turn, and now and then a random moment.
     const chosen = points[turn++ % (points.length + 2)]
     const crash = chosen === undefined ? undefined : `${chosen}:${random.between(1, hitsMax[chosen])}`
     await node.start(crash)

@@ -11,7 +11,7 @@ async function survive(campaign: Omit<Campaign, 'clients' | 'seed'>): Promise<vo
   expect(summary.clientsSawEnd).toBeGreaterThan(10)
 }
 
-// The short form of `npm run chaos`: some of the ways to die, on both engines, and not one nano lost.
+// The short form of `npm run chaos`: some of the crash points, on both engines, without losing a nano.
 describe('gateways that are killed under load', () => {
   test('SQLite, one node', () => survive({ engine: 'sqlite', nodes: 1, kills: 4 }), 600_000)
 

@@ -5,21 +5,21 @@ import { model, pause } from './world.ts'
 export type Seen = {
   readonly requestId: string | undefined
   readonly status: number
-  /** `end`: the whole answer, or a stream's last word. `part`: some of it. */
+  /** `end`: the whole answer, or the end of a stream. `part`: some of it. */
   readonly saw: 'end' | 'part' | 'refusal' | 'nothing'
 }
 
 export type Load = {
   readonly seen: Seen[]
-  /** Keys under which requests were sent again until an answer came. */
+  /** Keys under which requests were repeated until an answer came. */
   readonly idempotencyKeys: Set<string>
-  /** Lets requests under way come to their end. */
+  /** Waits for requests under way to end. */
   stop(): Promise<void>
 }
 
 type Words = { readonly text: string; readonly stream: boolean; readonly leaveAfter?: number }
 
-/** Plain and streamed, short and long, well and badly ended; the weights add up to 100. */
+/** Plain and streamed, short and long, with good and bad endings; the weights add up to 100. */
 function words(random: Random): Words {
   const dice = random.between(0, 99)
   const tokens = 5 + random.between(0, 39)
@@ -27,7 +27,7 @@ function words(random: Random): Words {
   if (dice < 40)
     return { text: `Wait. sandbox:delay=${random.between(0, 149)} sandbox:tokens=${tokens}`, stream: false }
   if (dice < 60) return { text: `Hello. sandbox:tokens=${tokens} sandbox:pace=1`, stream: true }
-  // Long enough for several marks.
+  // Long enough for several progress marks.
   if (dice < 72) return { text: `A story. sandbox:tokens=${300 + random.between(0, 399)} sandbox:pace=1`, stream: true }
   if (dice < 80) {
     return { text: 'A story. sandbox:tokens=400 sandbox:pace=2', stream: true, leaveAfter: random.between(0, 59) }
@@ -60,13 +60,13 @@ export function startLoad(options: {
       else {
         const one = await ask(random.pick(urls), customer.key, asked)
         seen.push(one)
-        // Nobody answers there just now.
+        // No gateway answers there at the moment.
         if (one.saw === 'nothing') await pause(20)
       }
     }
   }
 
-  /** What a careful client does: the same again under the same key, until it knows. */
+  /** What a careful client does: repeats the request under the same key until there is an answer. */
   async function untilAnswered(customer: Customer, asked: Words): Promise<void> {
     const key = crypto.randomUUID()
     idempotencyKeys.add(key)
@@ -90,7 +90,7 @@ export function startLoad(options: {
   }
 }
 
-// A gateway that hangs must fail the run, not stop it.
+// A gateway that hangs must fail the run, not block it.
 const answerMsMax = 30_000
 
 async function ask(
@@ -114,7 +114,7 @@ async function ask(
       },
       body: JSON.stringify({ model, stream, messages: [{ role: 'user', content: text }] }),
       signal: leave.signal,
-      // A connection that died with its gateway must not be taken for a new one.
+      // A connection that died with its gateway must not be reused.
       keepalive: false,
     })
     status = response.status
@@ -127,7 +127,7 @@ async function ask(
       if (leaveAfter !== undefined && ++chunks > leaveAfter) leave.abort()
     }
     if (status !== 200) return { requestId, status, saw: 'refusal' }
-    // A stored answer is that of an earlier request.
+    // A stored answer belongs to an earlier request.
     return { requestId: isReplay ? undefined : requestId, status, saw: isWhole(got, stream) ? 'end' : 'part' }
   } catch {
     return { requestId, status, saw: status === 0 ? 'nothing' : stream && isWhole(got, stream) ? 'end' : 'part' }

@@ -7,9 +7,9 @@ import { run, type Summary } from './campaign.ts'
 import { runTasks } from './tasks.ts'
 
 /**
- * `npm run chaos [-- --kills 240 --seed 1 --engine sqlite|postgres]`: gateways killed under load on both engines, and what
- * the books say afterwards. `-- --outage`: a database that hangs and dies for half a minute instead; `-- --tasks`: video
- * tasks instead. Exit 1 where anything is off by a nano.
+ * `npm run chaos [-- --kills 240 --seed 1 --engine sqlite|postgres]`: kills gateways under load on both engines, and
+ * checks the books afterwards. `-- --outage` instead makes the database hang and die for half a minute; `-- --tasks`
+ * instead uses video tasks. Exits with 1 if anything is off by a nano.
  */
 const { values } = parseArgs({
   options: {
@@ -78,7 +78,7 @@ async function outage(): Promise<number> {
   return tests.exited
 }
 
-/** Every crash point of a task again and again: `kills` over both engines, or at the one that was asked for. */
+/** Fires every crash point of a task again and again: `kills` in total over both engines, or on the chosen one. */
 async function tasks(): Promise<number> {
   const rounds = Math.ceil(kills / (taskCrashPoints.length * (values.engine === undefined ? 2 : 1)))
   const outcomes = []

@@ -4,7 +4,8 @@ import { sharedPostgres } from '../support/postgres.ts'
 import { filmSettings, runTasks, unfindable } from './tasks.ts'
 import { makeWorld, pause } from './world.ts'
 
-// The short form of `npm run chaos -- --tasks`: every point once, and no film bought twice, lost or charged wrongly (T-04).
+// The short form of `npm run chaos -- --tasks`: every point once; no video is bought twice, lost or charged wrongly
+// (T-04).
 describe('gateways that are killed while videos are made', () => {
   test('SQLite, one node', async () => {
     const outcome = await runTasks({ engine: 'sqlite', nodes: 1, rounds: 1, seed: 3 })
@@ -45,7 +46,7 @@ describe('gateways that are killed while videos are made', () => {
         async () => (await store.db.selectFrom('task').where('in_doubt', '=', true).select('id').execute()).length > 0,
       )
       await store.close()
-      // Longer than it takes to find out that it is absent, were it absent.
+      // Longer than it would take to find that the task is absent.
       await pause(3_000)
       expect((await doubtful()).data).toMatchObject([{ state: 'creating', sends: 1 }])
       const { data: bill } = (await (await fetch(world.billUrl)).json()) as { data: unknown[] }

@@ -6,12 +6,12 @@ import { Random } from '../simulation/random.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { makeWorld, pause, type Engine, type Node, type World } from './world.ts'
 
-/** Gateways that are killed while they order, watch and settle videos. */
+/** Gateways that are killed while they order, poll and settle videos. */
 export type TaskCampaign = {
   readonly engine: Engine
   readonly databaseUrl?: string
   readonly nodes: number
-  /** Rounds over all crash points: each point ends one life in each. */
+  /** Rounds over all crash points: in each round every point ends one life. */
   readonly rounds: number
   readonly seed: number
   readonly say?: (line: string) => void
@@ -25,15 +25,15 @@ export type TaskOutcome = {
   readonly vendorTasks: number
   readonly duplicates: number
   readonly orphans: number
-  /** Deliveries: at least one a task, all of a task under one id. */
+  /** Webhook deliveries: at least one per task, and all of one task under the same id. */
   readonly deliveries: number
   readonly charged: Nano
   readonly wrong: readonly string[]
 }
 
-/** Found again under our reference. */
+/** A model whose vendor finds a task by our reference. */
 const findable = 'film'
-/** Its vendor keeps a list without references. */
+/** A model whose vendor keeps a list without references. */
 export const unfindable = 'reel'
 const perTask = { cost: 350_000_000n, charge: 700_000_000n } as const
 
@@ -52,14 +52,15 @@ log: { level: warn }
 `
 }
 
-// However long it lasts: a customer who can order nothing more brings no node to its crash point.
+// Enough for any campaign: a customer without funds would bring no node to its crash point.
 const credit = '1000000'
 
 export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
   const random = new Random(campaign.seed)
   const world = await makeWorld({ ...campaign, settings: filmSettings })
   const receiver = await startReceiver()
-  // Now and then it is away for a moment, and for each event at most once: after a second time it is told half a minute later.
+  // The receiver fails now and then, but at most once per event: after a second failure the next try is half a minute
+  // away.
   const missed = new Set<unknown>()
   receiver.reply(({ headers: { 'webhook-id': id } }) => {
     if (missed.has(id) || !random.chance(0.05)) return 204
@@ -89,15 +90,15 @@ export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
   }
 }
 
-/** All but the one that is about to die have come back by then, or do so beside it. */
+/** Starts all nodes again except the one that is about to die. */
 async function reviveAll({ nodes }: World, but?: Node): Promise<void> {
   await Promise.all(nodes.filter((node) => node !== but && !node.running).map((node) => node.start()))
 }
 
-// An armed point comes by within seconds, as long as somebody orders.
+// An armed point is reached within seconds, as long as videos are ordered.
 const lifeMsMax = 20_000
 
-/** Armed, and watched until it dies of it; where that takes too long, at any moment. */
+/** Starts the node armed and waits until it dies at the point. If that takes too long, kills it at a random moment. */
 async function die(node: Node, point: string, times: number): Promise<string> {
   node.kill()
   await node.ended()
@@ -113,7 +114,7 @@ async function die(node: Node, point: string, times: number): Promise<string> {
 
 type Customer = {
   orders(): number
-  /** Ids that were answered with 202, by Idempotency-Key where one was given. */
+  /** The ids that were answered with 202, by Idempotency-Key if there was one. */
   readonly promised: Map<string, Set<string>>
   stop(): Promise<void>
 }
@@ -161,8 +162,7 @@ function startCustomer(world: World, key: string, webhookUrl: string, random: Ra
         if (state.isOver) break
         await pause(50)
       }
-      // Looks at films keep a vendor's pace, ten in a second: of more orders than that a backlog would be left, which takes
-      // the longer the longer it took to be made.
+      // Polls keep to a vendor's pace, ten a second. More orders would leave a backlog that grows with the campaign.
       await pause(random.between(200, 1_200))
     }
   }
@@ -180,9 +180,9 @@ function startCustomer(world: World, key: string, webhookUrl: string, random: Ra
 
 type Line = { ref: string; status: number; cost: string }
 
-// A real vendor's pace is kept to: what is still open after a long campaign takes its time.
+// Polls keep to a real vendor's pace, so tasks that are open after a long campaign take their time.
 const settledMsMax = 15 * 60_000
-// One attempt that failed is made again within seconds.
+// A failed delivery is tried again within seconds.
 const toldMsMax = 3 * 60_000
 
 type Judged = Omit<TaskOutcome, 'kills' | 'killedAt' | 'orders'>
@@ -219,7 +219,7 @@ async function allOver(store: Store): Promise<void> {
   }
 }
 
-/** The vendor's own account of it: every film of its is one of ours, and none was bought twice. */
+/** The vendor's side: every video it made is one of ours, and none was bought twice. */
 async function vendorSide(store: Store, bill: readonly Line[], wrong: string[]) {
   const tasks = await store.db.selectFrom('task').select(['id', 'attempt_id', 'state', 'failure']).execute()
   const byRef = new Map(tasks.map((task) => [task.attempt_id, task]))
@@ -244,10 +244,11 @@ async function vendorSide(store: Store, bill: readonly Line[], wrong: string[]) 
   return { tasks: tasks.length, vendorTasks: made.length, duplicates, orphans }
 }
 
-/** Whoever asked to be told was told of every film, and of each under one id. */
+/** The receiver got a webhook for every video, and for each under one id. */
 async function receiverSide(store: Store, { received }: Receiver, wrong: string[]): Promise<number> {
   const giveUpAt = performance.now() + toldMsMax
-  // What the dead had claimed is free after a minute (T-08 is about that). Who is alive and at it now may tell it twice.
+  // Events that dead nodes had claimed are free after a minute (T-08 covers that). This frees them at once, so a node
+  // that is just delivering one may deliver it twice.
   await store.db.updateTable('webhook_event').set({ claim_until: 0 }).where('state', '=', 'pending').execute()
   const untold = () => store.db.selectFrom('webhook_event').select('id').where('state', '!=', 'delivered').execute()
   while ((await untold()).length > 0 && performance.now() < giveUpAt) await pause(100)

@@ -19,14 +19,14 @@ export type Engine = 'sqlite' | 'postgres'
 export type Node = {
   readonly name: string
   readonly url: string
-  /** Starts it, armed to end at a crash point if one is given; resolves when it serves or has ended. */
+  /** Starts it, armed with a crash point if one is given. Resolves when it serves or has ended. */
   start(crash?: string): Promise<void>
   readonly running: boolean
   kill(): void
   terminate(): void
   /** The exit code, or the signal that ended it. */
   ended(): Promise<number | string>
-  /** The last of what it printed. */
+  /** The end of what it printed. */
   output(): string
 }
 
@@ -34,20 +34,20 @@ export type Node = {
 export type World = {
   readonly nodes: readonly Node[]
   readonly billUrl: string
-  /** The database of all nodes, with eyes of one's own; to be closed. */
+  /** Opens the database of all nodes directly. The caller closes it. */
   openStore(): Promise<Store>
-  /** Written into the database, where nodes may run on it or be yet to start: the command line is not what dies here. */
+  /** Writes an account directly to the database, while nodes run or before: the command line is not under test here. */
   fund(name: string, credit: string): Promise<Funded>
-  /** The command line; the code, and what it printed. */
+  /** Runs the command line; returns its exit code and what it printed. */
   command(args: readonly string[]): Promise<{ code: number; out: string; err: string }>
   json<T>(args: readonly string[]): Promise<T>
   close(): Promise<void>
 }
 
-/** An account with a key of its own. */
+/** An account with its own key. */
 export type Funded = { readonly id: string; readonly name: string; readonly key: string; readonly credit: Nano }
 
-/** What the model costs and sells for, in nanos a token: the markup keeps cost and charge apart. */
+/** What the model sells for, in nanos per token. The markup keeps cost and charge apart. */
 export const perToken = { input: 1_500n, output: 15_000n } as const
 export const model = 'chaos'
 
@@ -78,9 +78,9 @@ export async function makeWorld(options: {
   nodes: number
   databaseUrl?: string
   mode?: 'leased' | 'strict'
-  /** In place of the one model that chats. */
+  /** Replaces the settings with the one chat model. */
   settings?: (vendorUrl: string) => string
-  /** What each node runs, where that is another than this version of the gateway. */
+  /** The program of each node, if it is not this version of the gateway. */
   programs?: readonly (string | undefined)[]
 }): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-chaos-'))
@@ -203,7 +203,7 @@ async function makeCustomer(store: Store, name: string, credit: Nano): Promise<F
 }
 
 async function untilServing(url: string, child: Bun.Subprocess): Promise<void> {
-  // Not only alive: whoever waits for it wants the journal replayed.
+  // Readiness, not only liveness: callers want the journal to be replayed.
   await untilAnswering(`${url}/readyz`, child, (status) => status === 200)
 }
 

@@ -4,7 +4,9 @@ import { taskMutants } from './tasks.ts'
 
 export const mutants: readonly Mutant[] = [...moneyMutants, ...taskMutants]
 
-/** How often the text that a mutant changes stands in its file. Only where it stands once does it mean what it meant. */
+/**
+ * How often the text that a mutant changes occurs in its file. Unless it occurs exactly once, the mutant is outdated.
+ */
 export function placesOf({ from }: Mutant, text: string): number {
   return text.split(from).length - 1
 }

@@ -8,7 +8,7 @@ const strict = ['src/billing/strict.test.ts']
 const reconciling = ['src/billing/reconcile/reconcile.test.ts']
 const crediting = ['src/billing/reconcile/credit.test.ts']
 
-/** Ways to lose, double or invent money. */
+/** Changes that would lose, double or invent money. */
 export const moneyMutants: readonly Mutant[] = [
   {
     name: 'a hold is taken without a lease',
@@ -302,7 +302,7 @@ export const moneyMutants: readonly Mutant[] = [
     file: 'src/billing/leased/journal.ts',
     from: 'return this.#durableBytes > 0 && this.#position',
     to: 'return this.#position',
-    // The simulation meets it once in a thousand seeds or two.
+    // The simulation finds this only once in a thousand or two seeds.
     tests: journal,
   },
   {

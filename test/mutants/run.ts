@@ -54,10 +54,10 @@ function judge(folder: string, mutant: Mutant): 'red' | 'green' | 'moved' {
   return outcome
 }
 
-// A mutant may well hang: that is noticed too.
+// A mutant may hang, which counts as noticed.
 const oneMsMax = 180_000
 const allMsMax = 15 * 60_000
-// Of a test that has no time of its own: less than the suite gives, since what hangs here is what was looked for.
+// The timeout of a test without its own: shorter than in the suite, because a hanging test is an expected result here.
 const testMsMax = 30_000
 
 function runTests(
@@ -66,7 +66,7 @@ function runTests(
   msMax = oneMsMax,
 ): { status: number | null; output: string } {
   const words = ['test', '--bail', `--timeout=${testMsMax}`, ...files.map((file) => `./${file}`)]
-  // Nothing of a developer's own environment: it must not decide a result.
+  // Leaves out the developer's environment, which must not affect a result.
   const env = { PATH: process.env['PATH'], HOME: folder }
   const options = { cwd: folder, env, encoding: 'utf8', timeout: msMax, killSignal: 'SIGKILL' } as const
   const { status, stderr, stdout } = spawnSync(process.execPath, words, options)

@@ -6,7 +6,7 @@ const away = ['src/tasks/away.test.ts']
 const store = ['src/store/tasks.test.ts']
 const threats = ['test/threats/tasks.test.ts']
 
-/** Ways to buy a video twice, to lose one, or to charge it wrongly. */
+/** Changes that would buy a video twice, lose one, or charge for one wrongly. */
 export const taskMutants: readonly Mutant[] = [
   {
     name: 'a task whose creation is in doubt is simply sent again',

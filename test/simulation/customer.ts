@@ -19,13 +19,13 @@ type Waiting = {
 // Longer than every turn, outage notice and recall that a take may have to wait for, one after another.
 const answerMsMax = 10_000
 
-/** Those who spend: they take, send, mark and settle at random moments, and keep account of what they were told. */
+/** The customers: they take, send, mark and settle at random moments, and record what they were told. */
 export class Customers {
   readonly #world: World
   readonly #model: ModelBank
   readonly #waiting = new Set<Waiting>()
   readonly counts = { held: 0, noFunds: 0, overloaded: 0, settled: 0, released: 0, refusedEnd: 0 }
-  /** Nobody else writes to the disk meanwhile, so that an ending always finds room in the reserve. */
+  /** Whether no other data fills the disk, so that an ending always fits into the reserve. */
   endingsAlwaysFit = true
   #made = 0
 
@@ -51,7 +51,7 @@ export class Customers {
       this.#mark(machine, request)
     }
     await this.#pause(life)
-    // Some are left open until the end of the run.
+    // Some stay open until the end of the run.
     if (!random.chance(0.1)) await this.end(machine, request)
   }
 
@@ -64,7 +64,7 @@ export class Customers {
     }
   }
 
-  /** Nobody waits for ever. */
+  /** No take may wait for ever. */
   checkAnswered(): void {
     for (const { request, since } of this.#waiting) {
       const { life, order } = request
@@ -104,7 +104,7 @@ export class Customers {
     if (random.chance(0.1)) await this.#endAgain(request)
   }
 
-  /** Whatever a second ending answers, it must change nothing. */
+  /** A second ending must change nothing, whatever it returns. */
   async #endAgain({ hold }: SimulatedRequest): Promise<void> {
     const { random } = this.#world
     const again = random.chance(0.5) ? hold?.settle(saleOf(1n, [])) : hold?.release(endingOf([], 0n))
@@ -186,7 +186,9 @@ export class Customers {
     return new Promise((resolve) => this.#world.after(ms, () => life.isAlive && resolve()))
   }
 
-  /** What all ask for who wait there for the same money: not all of them can have been first. */
+  /**
+   * The sum of all takes that wait on this node for the same account, because any of them may have been served first.
+   */
   #wanted({ request: { life, order } }: Waiting): bigint {
     let wanted = 0n
     for (const { request } of this.#waiting) {
@@ -195,7 +197,7 @@ export class Customers {
     return wanted
   }
 
-  /** What that node could spend of an account if it asked the bank at this moment. */
+  /** What this node could spend of the account if it asked the bank at this moment. */
   #free({ machine, request: { life, order } }: Waiting): bigint {
     const account = this.#model.accounts.get(order.accountId)
     if (account === undefined || account.unlimited) return order.amount

@@ -4,30 +4,32 @@ import type { World } from './world.ts'
 
 type Write = { readonly position: number; readonly bytes: Uint8Array; readonly number: number }
 
-/** `written` is what a read sees: the kernel's cache. `durable` is what a power cut leaves, with some of `unsynced`. */
+/**
+ * `written` is what a read sees (the kernel's cache), `durable` what a power cut leaves, along with some of `unsynced`.
+ */
 type File = { written: Uint8Array; durable: Uint8Array; unsynced: Write[] }
 
 export type DiskOptions = {
   readonly capacityBytes: number
   readonly reserveBytes: number
-  /** The longest that making bytes durable takes. */
+  /** The longest time that a sync takes. */
   readonly syncMsMax: number
 }
 
 const sectorBytes = 512
 
-/** A disk in memory. It outlives the processes that use it, and remembers what each kind of crash would leave of it. */
+/** A disk in memory. It outlives the processes that use it, and knows what each kind of crash would leave on it. */
 export class SimulatedDisk {
   readonly #world: World
   readonly #options: DiskOptions
   #files = new Map<string, File>()
   #hasReserve = false
   #writes = 0
-  /** What others have on this disk. */
+  /** What others store on this disk. */
   othersBytes = 0
-  /** Of all writes, in order, how many a power cut cannot take away any more. */
+  /** How many of all writes, in order, a power cut can no longer undo. */
   syncedWrites = 0
-  /** Chances of dying inside a write, and of a sync that fails. */
+  /** The probabilities of dying inside a write, and of a failing sync. */
   killInWrite = 0
   failSync = 0
 
@@ -40,7 +42,10 @@ export class SimulatedDisk {
     return this.#writes
   }
 
-  /** A copy as it is now, as when a volume is attached to another machine while a process still writes to the old one. */
+  /**
+   * A copy of the current state, as when another machine attaches the volume while a process still writes to the old
+   * one.
+   */
   clone(): SimulatedDisk {
     const copy = new SimulatedDisk(this.#world, this.#options)
     for (const [name, { written }] of this.#files) {
@@ -53,7 +58,7 @@ export class SimulatedDisk {
     return copy
   }
 
-  /** What was not synced is gone: all of it, all but a beginning, or whichever sectors the drive had not got to. */
+  /** Drops what was not synced: all of it, all but a beginning, or a random selection of sectors. */
   cutPower(): void {
     const { random } = this.#world
     const style = random.pick(['all', 'tail', 'sectors'] as const)
@@ -76,7 +81,7 @@ export class SimulatedDisk {
     }
   }
 
-  /** The disk as one process sees it, as long as it lives. */
+  /** The disk as one process sees it while it lives. */
   attach(life: Life): Disk {
     return {
       list: () => [...this.#files.keys()],
@@ -112,7 +117,7 @@ export class SimulatedDisk {
     const fits = isFull ? bytes.length - growth + Math.max(0, this.#free()) : bytes.length
     const put = isKilled ? random.between(0, fits) : fits
     if (put > 0) {
-      // Not `slice`: of a Buffer it is no copy.
+      // Not `slice`, which does not copy a Buffer.
       const copy = new Uint8Array(bytes.subarray(0, put))
       file.written = overwrite(file.written, position, copy)
       file.unsynced.push({ position, bytes: copy, number: ++this.#writes })

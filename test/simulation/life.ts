@@ -6,20 +6,20 @@ export class Killed extends Error {
   }
 }
 
-/** What an end takes with it: nothing that was written, or with the power all that was not synced. */
+/** What a death loses: with `kill` nothing that was written, with `power` everything that was not synced. */
 export type Loss = 'kill' | 'power'
 
-/** One process of a node, from its start to its end. What it does to the outside after its end does not happen. */
+/** One process of a node, from its start to its end. After its end it has no effect on the outside. */
 export class Life {
   readonly name: string
   isAlive = true
-  /** Another process has taken this node over: this one is a zombie, whether it knows or not. */
+  /** Another process has taken over this node: this one is a zombie, whether it knows it or not. */
   isReplaced = false
-  /** It does not reach the bank while its disk is on the way to its successor. */
+  /** It cannot reach the bank while its disk is handed to its successor. */
   isCutOff = false
-  /** The bank has told it that another has its place. */
+  /** The bank has told it that another process has taken over. */
   isRefused = false
-  /** The machine's, which knows what is lost. */
+  /** Calls the machine, which knows what is lost. */
   readonly kill: (loss: Loss) => void
   readonly #onDeath: (() => void)[] = []
 

@@ -20,7 +20,7 @@ export type MachineOptions = {
   readonly segmentBytes: number
 }
 
-// The journal's promise of how often it syncs, twice: once may be missed while another sync is under way.
+// The journal's sync interval. The loss limit is twice this, because one sync may be missed while another is under way.
 const syncEveryMs = 5
 
 /** One node: its disk, and one process after another on it. */
@@ -29,13 +29,13 @@ export class Machine {
   disk: SimulatedDisk
   life: Life
   billing: LeasedBilling | undefined
-  /** Of this and former processes. */
+  /** The requests of this and former processes. */
   readonly requests: SimulatedRequest[] = []
-  /** Processes that go on although another has taken their place. */
+  /** Processes that go on although another has taken over. */
   readonly zombies: { readonly life: Life; readonly billing: LeasedBilling }[] = []
   isClosing = false
   #lives = 0
-  /** How many of the requests were made on a disk before this one. */
+  /** How many of the requests were made before the current disk. */
   #before = 0
 
   constructor(options: MachineOptions, disk: SimulatedDisk) {
@@ -61,7 +61,7 @@ export class Machine {
     void this.#open(life)
   }
 
-  /** Dies between two events: every byte that was written stays, or with the power cut only what was synced. */
+  /** Dies between two events: every written byte stays, or with a power cut only what was synced. */
   kill(loss: Loss): void {
     this.options.world.tell(`${this.life.name} dies: ${loss}`)
     if (loss === 'power') {
@@ -75,7 +75,7 @@ export class Machine {
     if (loss === 'power') this.disk.cutPower()
   }
 
-  /** Another process starts with a copy of the disk, and this one does not know. */
+  /** Starts another process with a copy of the disk, without telling this one. */
   replace(): void {
     const { life, billing } = this
     if (billing === undefined || this.isClosing) return
@@ -138,12 +138,12 @@ export class Machine {
       if (!life.isReplaced) world.fail(`${life.name} was fenced off by nobody`)
       life.end()
     } else if (isSyncFailure(cause)) {
-      // The kernel may have dropped the bytes. The end of a process takes a moment, and nobody may be told wrong in it.
+      // The kernel may have dropped the bytes. A process takes a moment to end, and must not answer wrongly meanwhile.
       world.after(world.random.between(0, 4), () => {
         life.kill('power')
       })
     } else if (isDiskFull(cause)) {
-      // Not even the reserve took a record: the process ends, and the next one judges by what is written.
+      // Not even the reserve had room for a record: the process ends, and the next one goes by what is written.
       if (life === this.life) this.kill('kill')
       else life.end()
     } else world.fail(`${life.name} stops: ${why}: ${describe(cause)}`)
@@ -181,7 +181,7 @@ export function isSyncFailure(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.message.includes('could not sync')
 }
 
-/** Whether a refusal says that nothing can be taken at the moment, not that there is no money. */
+/** Whether a refusal means that nothing can be taken at the moment, rather than that there is no money. */
 export function isOverloaded(thrown: unknown): boolean {
   return thrown instanceof GatewayError && thrown.kind === 'overloaded'
 }

@@ -4,12 +4,12 @@ import { Fenced, type Grant, type Identity, type Posting, type Standing, type Tu
 type Account = { posted: bigint; held: bigint; unlimited: boolean; enabled: boolean; credited: bigint }
 type Node = { epoch: number; turn: number }
 
-/** Money moved for a request that ended. */
+/** Money that was moved for a request that ended. */
 type Booked = { readonly requestId: string; readonly accountId: string; readonly charge: bigint }
 
 /**
- * The bank as its rules are written down, in a page of plain arithmetic and without a line of the store's code: what it
- * and the store disagree on is a mistake in one of them.
+ * The bank's rules in a page of plain arithmetic, without any of the store's code. Where it and the store disagree, one
+ * of them is wrong.
  */
 export class ModelBank {
   readonly accounts = new Map<string, Account>()
@@ -17,7 +17,7 @@ export class ModelBank {
   readonly #leases = new Map<string, Map<string, bigint>>()
   /** Postings that moved money, by hold. */
   readonly booked = new Map<string, Booked>()
-  /** By request, what its record says it cost. */
+  /** The cost on record for each request. */
   readonly costs = new Map<string, bigint>()
   /** Rules that a commit broke. */
   readonly breaches: string[] = []
@@ -44,7 +44,7 @@ export class ModelBank {
     return { ...row, leases: this.#leasesOf(node), posted: new Set(holdIds.filter((id) => this.booked.has(id))) }
   }
 
-  /** Whether the turn whose answer was lost took place. If not, it never will: its number is used up. */
+  /** Whether the turn whose answer was lost took place. If it did not, it never will: its number is used up. */
   standing({ node, epoch }: Identity, unknown: number): Standing {
     const row = this.nodes.get(node)
     if (row?.epoch !== epoch) throw new Fenced(node)
@@ -115,7 +115,7 @@ export class ModelBank {
     return account
   }
 
-  /** At every commit: nothing below zero, what is held is what is leased, and no money appears or vanishes. */
+  /** At every commit: no amount is below zero, what is held equals what is leased, and no money appears or vanishes. */
   #check(): void {
     const leased = new Map<string, bigint>()
     for (const [node, leases] of this.#leases) {

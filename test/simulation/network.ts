@@ -3,21 +3,21 @@ import type { Life } from './life.ts'
 import type { ModelBank } from './model-bank.ts'
 import type { World } from './world.ts'
 
-/** What lies between the nodes and the bank, and what goes wrong there. */
+/** The network between the nodes and the bank, and its faults. */
 export class Network {
   readonly #world: World
   readonly #model: ModelBank
   readonly #listeners: { readonly life: Life; readonly listen: (accountId: string) => void }[] = []
-  /** Chances, for each call. */
+  /** Probabilities for each call. */
   losesCall = 0
   losesAnswer = 0
-  /** The caller has given up, and then the call arrives after all. */
+  /** The probability that a call arrives only after its caller has given up. */
   isLate = 0
   kills = 0
   latencyMsMax = 20
-  /** Nothing gets through until then. */
+  /** Nothing gets through until this time. */
   downUntil = 0
-  /** After each commit. */
+  /** Called after each commit. */
   committed: () => void = () => {}
 
   constructor(world: World, model: ModelBank) {
@@ -25,11 +25,13 @@ export class Network {
     this.#model = model
   }
 
-  /** The bank as one process reaches it. `shared`: there are other nodes, which can be asked to give back. */
+  /**
+   * The bank as one process reaches it. `shared` means that there are other nodes, which can be asked to return leases.
+   */
   connect(life: Life, shared: boolean): Bank {
     const model = this.#model
     return {
-      // So few that now and then a turn leaves some for the next.
+      // So few that a turn sometimes leaves some for the next.
       postingsPerTurn: 5,
       open: (node, holdIds) => this.#call(life, 'open', () => model.open(node, holdIds)),
       turn: (identity, turn) => this.#call(life, `turn ${turn.number}`, () => model.turn(identity, turn)),
@@ -58,7 +60,7 @@ export class Network {
         world.after(afterMs, () => life.isAlive && reject(new BankUnavailable(new Error(what))))
       if (killsAt === 'leaving') this.#kill(life, what)
       world.after(there + (isLate ? patienceMs + random.between(0, 2_000) : 0), () => {
-        // An opening that came after its successor's would fence off a process that is well: a restart, and no story.
+        // An open that arrived after its successor's would fence off a healthy process, which would only restart.
         if (!life.isAlive && (what === 'open' || random.chance(0.5))) return
         if (isLost || life.isCutOff || world.now < this.downUntil) return fail(back)
         const outcome = attempt(work)

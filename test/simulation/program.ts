@@ -16,10 +16,12 @@ export type Outcome = {
 
 type Parts = { world: World; model: ModelBank; network: Network; machines: Machine[]; customers: Customers }
 
-// Time for every retry, recall and idle sweep to have its turn.
+// Enough time for every retry, recall and idle sweep.
 const calmMs = 15_000
 
-/** A random history of some nodes and their customers, with everything that can go wrong; then calm, and the reckoning. */
+/**
+ * A random history of some nodes and their customers, with every fault that can occur; then calm, and the final checks.
+ */
 export function simulate(seed: number): Outcome {
   const parts = build(seed)
   const { world, machines, customers } = parts
@@ -31,7 +33,7 @@ export function simulate(seed: number): Outcome {
   for (let left = random.between(10, 60); left > 0; left--) {
     world.after(random.between(0, endsAt - world.now), () => arrive(parts))
   }
-  // And sometimes many at once.
+  // Sometimes many requests arrive at once.
   for (let bursts = random.pick([0, 0, 1, 3]); bursts > 0; bursts--) {
     const at = random.between(0, endsAt - world.now)
     for (let left = random.between(5, 30); left > 0; left--)
@@ -87,7 +89,7 @@ function arrive({ world, model, machines, customers }: Parts): void {
   }
 }
 
-/** Which troubles this run has: none in some, so that the plain way is walked too, and all at once in few. */
+/** Chooses the faults of this run: none in some runs, so that the normal path is tested too, and all at once in few. */
 function scheduleTrouble(parts: Parts, endsAt: number): void {
   const { world, model, network, machines, customers } = parts
   const { random } = world
@@ -121,7 +123,7 @@ function scheduleTrouble(parts: Parts, endsAt: number): void {
     })
   }
   often(1, () => closeIfIdle(random.pick(machines)))
-  // Whoever is down comes back before long.
+  // Dead nodes start again before long.
   const restart = () => {
     for (const machine of machines) if (!machine.life.isAlive && random.chance(0.5)) machine.start()
     customers.checkAnswered()
@@ -130,7 +132,7 @@ function scheduleTrouble(parts: Parts, endsAt: number): void {
   restart()
 }
 
-/** As a node is stopped in operation: when its last request has ended. */
+/** Closes a node as operators do: after its last request has ended. */
 function closeIfIdle(machine: Machine): void {
   const isBusy = machine.requests.some(({ life, isOpen }) => life === machine.life && isOpen)
   if (machine.isUp && !isBusy) void machine.close()
@@ -144,7 +146,7 @@ function calmDown({ world, network, machines, customers }: Parts): void {
     machine.disk.killInWrite = machine.disk.failSync = machine.disk.othersBytes = 0
     machine.start()
   }
-  // Twice: a process that was dying when calm came starts a moment later.
+  // Twice, because a process that was dying when the calm began starts a moment later.
   world.after(3_000, () => {
     for (const machine of machines) machine.start()
   })
@@ -175,7 +177,7 @@ function finish({ world, model, machines }: Parts): void {
   reckon({ world, model, machines })
 }
 
-/** Every customer pays what is right, to the last nano, and nothing is left behind. */
+/** Every customer pays what is right to the last nano, and nothing is left held. */
 function reckon({ world, model, machines }: Pick<Parts, 'world' | 'model' | 'machines'>): void {
   const charges = new Map<string, bigint>()
   for (const { requestId, charge } of model.booked.values()) {

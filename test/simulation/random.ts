@@ -1,4 +1,4 @@
-/** Chance from a seed: the same seed is the same run, on every machine. */
+/** Random numbers from a seed: the same seed gives the same run on every machine. */
 export class Random {
   #state: number
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0
   }
 
-  /** From 0 up to, and never, 1. The generator is mulberry32: small, and good enough to choose between faults. */
+  /** A number in [0, 1). The generator is mulberry32: small, and good enough to choose between faults. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0
     let mixed = this.#state
@@ -19,7 +19,7 @@ export class Random {
     return this.next() < probability
   }
 
-  /** Whole numbers, both ends included. */
+  /** A whole number, both ends included. */
   between(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1))
   }

@@ -4,12 +4,12 @@ import type { Ending, Hold, Order, Sale, SentAttempt } from '../../src/billing/f
 import type { Life } from './life.ts'
 
 type What = { readonly kind: 'send' | 'release' } | { readonly kind: 'mark' | 'settle'; readonly price: bigint }
-/** One thing that was done to a hold. `done`: its caller was told so. */
+/** One action on a hold. `done` means that its caller was told of its success. */
 type Step = What & { done: boolean; doneAt: number; write: number }
 
 /**
- * A hold as its user knows it: what was done to it in order, and how much of that is certain to be remembered. After a
- * crash the customer pays what some beginning of the story says that holds all of the certain part.
+ * A hold as its user knows it: the actions on it in order, and how many of them are certain to be remembered. After a
+ * crash, the charge must follow from some prefix of the actions that includes all the certain ones.
  */
 export class SimulatedRequest {
   readonly order: Order
@@ -40,14 +40,14 @@ export class SimulatedRequest {
     return step
   }
 
-  /** The process lives on, or has died: from now on nothing that it was told can make a step certain. */
+  /** Fixes which steps are certain. After this, nothing that the process is told can make a further step certain. */
   freeze(isCertain: (step: Step) => boolean): void {
     if (this.#isFrozen) return
     this.#isFrozen = true
     for (const [at, step] of this.steps.entries()) if (step.done && isCertain(step)) this.#certain = at + 1
   }
 
-  /** The power went after the process had: what the kernel had not written down yet by itself is gone too. */
+  /** The power failed after the process had ended: what the kernel had not yet written to disk is lost too. */
   weaken(isCertain: (step: Step) => boolean): void {
     while (this.#certain > 0 && this.steps.slice(this.#certain - 1, this.#certain).every((step) => !isCertain(step))) {
       this.#certain--
@@ -62,7 +62,7 @@ export class SimulatedRequest {
     return outcomes
   }
 
-  /** Whether its end is on record for good, so that the bank must know of it in the end. */
+  /** Whether its end is certain, so that the bank must know of it in the end. */
   get mustBeRecorded(): boolean {
     return this.steps.slice(0, this.#certain).some(isEnding)
   }

@@ -1,8 +1,8 @@
 import { simulate } from './program.ts'
 
 /**
- * Runs seeds until the time is over or one fails.
- *   npm run simulate -- --seconds 600     new seeds, for as long as that
+ * Runs seeds until the time is up or one fails.
+ *   npm run simulate -- --seconds 600     new seeds, for that long
  *   npm run simulate -- --seed 123        one seed again, with its story
  */
 function main(words: readonly string[]): number {

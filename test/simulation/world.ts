@@ -5,14 +5,14 @@ import { Random } from './random.ts'
 type Due = { readonly at: number; readonly order: number; readonly run: () => void; off: boolean }
 
 /**
- * Time, and everything that waits for it, in one thread: an event runs, then every promise that it woke, then the next
- * event. Nothing happens by itself, so a run is decided by its seed alone.
+ * Time, and everything that waits for it, in one thread: an event runs, then every promise that it resolved, then the
+ * next event. Nothing happens by itself, so the seed alone determines a run.
  */
 export class World implements Timers {
   readonly random: Random
   /** Milliseconds since the run began. */
   now = 0
-  /** What must never happen, and did. */
+  /** What must never happen but did. */
   readonly failures: string[] = []
   readonly clock: Clock = { now: () => 1_800_000_000_000 + this.now, monotonic: () => this.now }
   #due: Due[] = []
@@ -37,7 +37,7 @@ export class World implements Timers {
     return new Promise((resolve) => this.after(ms, resolve))
   }
 
-  /** Lets time pass up to that moment, or until nothing is to be done, or something has failed. */
+  /** Lets time pass until that moment, until nothing is left to do, or until something has failed. */
   run(until: number): void {
     drainMicrotasks()
     while (this.failures.length === 0) {
@@ -60,7 +60,7 @@ export class World implements Timers {
     this.failures.push(`${this.now} ms: ${what}`)
   }
 
-  /** Kept for whoever reads the story of a failed seed. */
+  /** Recorded for the story of a failed seed. */
   tell(what: string): void {
     this.#story.push(`${this.now} ms: ${what}`)
   }
