@@ -9,7 +9,7 @@ export type SandboxModel = {
    * Reasons before it answers. At OpenAI such a model also refuses temperature, max_tokens, stop and similar fields.
    */
   reasoning: boolean
-  /** The `reasoning_effort` values it takes; any other is the vendor's 400. */
+  /** The `reasoning_effort` values it takes; the vendor refuses any other with 400. */
   efforts: readonly string[]
   /** Anthropic: the `thinking.type` values it takes. Absent: all of them. */
   thinkingTypes?: readonly string[]

@@ -71,7 +71,7 @@ const pattern = /sandbox:([a-z0-9]+(?:-[a-z0-9]+)*)(?:=([\w.:-]*\w))?/g
 
 const unsteered: Steering = { has: () => false, text: () => undefined, number: () => undefined, words: () => '' }
 
-/** Where a word occurs more than once, the last occurrence wins. */
+/** Reads the steering words of all texts. Where a word occurs more than once, the last occurrence wins. */
 export function readSteering(...texts: readonly string[]): Steering {
   if (!texts.some((text) => text.includes('sandbox:'))) return unsteered
   const found = new Map<string, string>()

@@ -4,7 +4,7 @@ import { sharedPostgres } from '../support/postgres.ts'
 import { filmSettings, runTasks, unfindable } from './tasks.ts'
 import { makeWorld, pause } from './world.ts'
 
-// The short form of `npm run chaos -- --tasks`: every point once; no video is bought twice, lost or charged wrongly
+// The short form of `npm run chaos -- --tasks`: every point once, no video bought twice, lost or charged wrongly
 // (T-04).
 describe('gateways that are killed while videos are made', () => {
   test('SQLite, one node', async () => {

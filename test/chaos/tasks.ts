@@ -59,8 +59,7 @@ export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
   const random = new Random(campaign.seed)
   const world = await makeWorld({ ...campaign, settings: filmSettings })
   const receiver = await startReceiver()
-  // The receiver fails now and then, but at most once per event: after a second failure the next try is half a minute
-  // away.
+  // The receiver fails now and then, but at most once per event: the try after a second failure is half a minute away.
   const missed = new Set<unknown>()
   receiver.reply(({ headers: { 'webhook-id': id } }) => {
     if (missed.has(id) || !random.chance(0.05)) return 204

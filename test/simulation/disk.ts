@@ -42,10 +42,7 @@ export class SimulatedDisk {
     return this.#writes
   }
 
-  /**
-   * A copy of the current state, as when another machine attaches the volume while a process still writes to the old
-   * one.
-   */
+  /** A copy of the current state, as when another machine attaches the volume while this process still writes to it. */
   clone(): SimulatedDisk {
     const copy = new SimulatedDisk(this.#world, this.#options)
     for (const [name, { written }] of this.#files) {

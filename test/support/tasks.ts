@@ -28,7 +28,7 @@ const perSecond = (dollarsMillis: bigint): PriceList => ({
   perVideoToken: {},
 })
 
-/** Sold for 0.3 a second and bought for 0.2, in nanos. */
+/** Sold for $0.3 a second and bought for $0.2, in nanos. */
 export const price = { sold: 300_000_000n, bought: 200_000_000n } as const
 export const deadlineSeconds = 3_600
 
