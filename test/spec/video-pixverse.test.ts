@@ -57,8 +57,8 @@ test.each([
 const framed = (words: string) => ({ ...v6, input: media(['first_frame', `${image}?sandbox:${words}`]) })
 
 test.each([
-  ['fail=500052', 400, { message: 'The picture was held back by moderation.' }],
-  ['fail=500032', 400, { message: 'The picture has a format that is not known.' }],
+  ['fail=500052', 400, { message: 'The image was held back by moderation.' }],
+  ['fail=500032', 400, { message: 'The image format is not supported.' }],
   ['status=429', 429, { message: expect.stringContaining('too many requests') }],
   ['status=500', 502, { message: expect.stringContaining('vendor') }],
   ['html', 502, { message: expect.stringContaining('vendor') }],

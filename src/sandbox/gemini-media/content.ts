@@ -62,7 +62,7 @@ function readAsk(body: Fields, bodyText: string, model: SandboxModel): ContentAs
     counted,
     userText,
     work: isSpoken ? readSpeaking(config, userText) : readPicturing(config, model.model, counted),
-    words: modalities.includes('TEXT') ? 'Here is the picture you asked for.' : '',
+    words: modalities.includes('TEXT') ? 'Here is the image you asked for.' : '',
     finish: steering.has('refusal') ? (isSpoken ? 'OTHER' : 'IMAGE_SAFETY') : (steering.text('finish') ?? 'STOP'),
   }
 }

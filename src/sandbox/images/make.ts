@@ -75,7 +75,7 @@ function wish({ size, format, seed, background }: ImageAsk, index: string): Pict
 const bytesOf = (ask: ImageAsk, index: string): string => drawPicture(wish(ask, index)).toString('base64')
 
 function writeImage(ask: ImageAsk, call: Call, index: number): unknown {
-  const revised = /dall-e-3/.test(ask.model.model) ? { revised_prompt: 'A picture, as the sandbox sees it.' } : {}
+  const revised = /dall-e-3/.test(ask.model.model) ? { revised_prompt: 'An image, as the sandbox sees it.' } : {}
   return ask.delivery === 'b64_json'
     ? { ...revised, b64_json: bytesOf(ask, `${index}`) }
     : { ...revised, url: linkPicture(wish(ask, `${index}`), { call, steering: ask.steering, lifeSeconds }) }

@@ -23,7 +23,7 @@ export const pixverseManners: Manners<CodedRefusal<number>> = {
   refusalsFor: (key) => ({
     forCode: errorForCode,
     forStatus: errorForStatus,
-    leak: () => new CodedRefusal(401, 10005, `Nobody is logged in with ${key}.`),
+    leak: () => new CodedRefusal(401, 10005, `Not logged in with ${key}.`),
     body200() {
       const { code, message } = errorForStatus(500)
       return writeAnswer(null, code, message)

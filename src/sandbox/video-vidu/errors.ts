@@ -5,13 +5,13 @@ const rows: RefusalRows = {
   FieldInvalid: [400, 'A field is not valid.'],
   CreditInsufficient: [400, 'There are not enough credits.'],
   AuditSubmitIllegal: [400, 'The input was held back by moderation.'],
-  CreationPolicyViolation: [400, 'The film was held back by moderation.'],
+  CreationPolicyViolation: [400, 'The video was held back by moderation.'],
   Unauthorized: [401, 'The token is not valid.'],
   Forbidden: [403, 'This is not allowed.'],
   TaskNotFound: [404, 'There is no such task.'],
   TooManyRequests: [429, 'There are too many requests.'],
   QuotaExceeded: [429, 'There are too many tasks.'],
-  InternalServiceFailure: [500, 'Something went wrong within.'],
+  InternalServiceFailure: [500, 'Internal error.'],
 }
 
 const usual: Readonly<Record<number, string>> = {

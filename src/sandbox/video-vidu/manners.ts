@@ -25,6 +25,6 @@ export const viduManners: Manners<CodedRefusal> = {
     forCode: errorForCode,
     forStatus: errorForStatus,
     leak: () => new CodedRefusal(401, 'Unauthorized', `The token ${key} is not valid.`),
-    body200: () => ({ code: 500, reason: 'InternalServiceFailure', message: 'Something went wrong within.' }),
+    body200: () => ({ code: 500, reason: 'InternalServiceFailure', message: 'Internal error.' }),
   }),
 }
