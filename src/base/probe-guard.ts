@@ -50,8 +50,8 @@ function failure(what: string): string {
 /** A separate message, because here the guard is not at fault and another runtime would not help. */
 function noAnswer(host: string, withinMs: number): string {
   return (
-    `the guard against URLs into this network cannot be verified: ` +
-    `"${host}" could not be resolved within ${withinMs / 1000} s. Make sure that this machine can resolve names, and its own without a name server (/etc/hosts)`
+    `the guard against URLs into this network cannot be verified: "${host}" could not be resolved within ` +
+    `${withinMs / 1000} s. Make sure that this machine can resolve names, and its own without a name server (/etc/hosts)`
   )
 }
 

@@ -55,7 +55,7 @@ export async function migrate(store: Queries, engine: Engine): Promise<void> {
 }
 
 function failure(cause: unknown): Error {
-  return new Error(`the database could not be migrated: ${String(cause)}`, { cause })
+  return new Error(`it could not be migrated: ${String(cause)}`, { cause })
 }
 
 async function isDone(db: Queries, engine: Engine, names: readonly string[]): Promise<boolean> {

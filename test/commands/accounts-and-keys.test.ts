@@ -95,7 +95,7 @@ describe('beside a running gateway', () => {
     await until(async () => (await cli.run(['accounts', 'list'])).out.match(/^owing +\$-/m) !== null)
     const { code, err } = await cli.run(['accounts', 'change', 'owing', '--unlimited', 'false'])
     expect(code).toBe(1)
-    expect(err).toMatch(/^turnpike: "owing" stands at \$-0\.\d+: credit it before it has to pay\n$/)
+    expect(err).toMatch(/^turnpike: "owing" has a balance of \$-0\.\d+: credit it before making it limited\n$/)
   })
 
   test('what is no amount is refused in one line', async () => {
@@ -209,9 +209,9 @@ describe('beside a running gateway', () => {
       args: ['keys', 'create', '--account', 'demo', '--name', 'a\u001bb'],
       says: 'a name must have 1 to 100 characters',
     },
-    { args: ['keys', 'change', 'key_0'], says: 'nothing was given that should change' },
-    { args: ['keys', 'change', 'key_0', '--json'], says: 'nothing was given that should change' },
-    { args: ['accounts', 'change', 'demo'], says: 'nothing was given that should change' },
+    { args: ['keys', 'change', 'key_0'], says: 'no change was given' },
+    { args: ['keys', 'change', 'key_0', '--json'], says: 'no change was given' },
+    { args: ['accounts', 'change', 'demo'], says: 'no change was given' },
     { args: ['keys', 'revoke', 'key_0'], says: 'there is no key "key_0"' },
     { args: ['accounts', 'create', '--name', ' '], says: 'a name must have 1 to 100 characters' },
     { args: ['accounts', 'list', '--mode', 'both'], says: 'Allowed choices are sandbox, real' },

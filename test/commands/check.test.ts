@@ -68,7 +68,9 @@ describe('turnpike check', () => {
     cli.write('turnpike.sqlite', '')
     expect(await cli.run(['check'], onPostgres)).toMatchObject({
       code: 0,
-      out: expect.stringContaining(`${file} is not used because DATABASE_URL is set; nothing is moved from one to the other`),
+      out: expect.stringContaining(
+        `${file} is not used because DATABASE_URL is set; nothing is moved from one to the other`,
+      ),
     })
   })
 
@@ -100,7 +102,7 @@ describe('turnpike check', () => {
   test('a port that two would listen on', async () => {
     cli.write('turnpike.yaml', 'mcp: { port: 19090 }\n')
     const asked = (variables: Record<string, string>) => cli.run(['check'], variables)
-    const says = 'turnpike.yaml:1:14 mcp.port: must be another one than'
+    const says = 'turnpike.yaml:1:14 mcp.port: must differ from'
     expect(await asked({ PORT: '19090' })).toMatchObject({ code: 1, err: `${says} PORT\n` })
     expect(await asked({ ADMIN_PORT: '19090' })).toMatchObject({ code: 1, err: `${says} ADMIN_PORT\n` })
     expect(await asked({ ADMIN_PORT: '19090', HOST: '0.0.0.0' })).toMatchObject({ code: 1 })
@@ -239,7 +241,7 @@ describe('turnpike check', () => {
       'mine.yaml:12:36 models[5].prices.markup: a markup is above 0: "1" sells at the vendor\'s price; what is free has prices of "0"',
       'mine.yaml:13:18 exchange.CNY: a rate is a decimal above 0, in quotes',
       'mine.yaml:8:23 models[1].from: there is no model nothing',
-      'mine.yaml:11:41 models[4].prices.perSecond: a price of video, and this does chat',
+      'mine.yaml:11:41 models[4].prices.perSecond: a price for video, but this model does chat',
     ])
     const json = await cli.run(['check', '--config', 'mine.yaml', '--json'], variables)
     expect(json.code).toBe(1)
@@ -305,7 +307,7 @@ describe('turnpike models', () => {
       pictures: '0.032-0.04/image',
     })
     expect(other('doubao-seedance-2-0-260128')).toMatch(/^[\d.]+-[\d.]+\/M video tokens$/)
-    expect(other('gpt-image-1.5')).toMatch(/^[\d.]+\/M picture tokens$/)
+    expect(other('gpt-image-1.5')).toMatch(/^[\d.]+\/M image tokens$/)
     const { data } = await cli.json<{ data: { id: string; prices: Record<string, unknown> }[] }>(['models'])
     const priced = (id: string) =>
       other(id) !== '-' || 'inputPerMillion' in (data.find((each) => each.id === id)?.prices ?? {})

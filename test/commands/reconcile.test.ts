@@ -89,7 +89,7 @@ describe('reconcile', () => {
       expect.stringMatching(/--bill takes an address .*, not "notaurl"; a file: --vendor-export/),
     ])
     const away = await cli.run(['reconcile', '--bill', 'http://127.0.0.1:1/bill'])
-    expect([away.code, away.err]).toEqual([1, expect.stringContaining('nobody answers at http://127.0.0.1:1/bill')])
+    expect([away.code, away.err]).toEqual([1, expect.stringContaining('nothing answers at http://127.0.0.1:1/bill')])
   })
 
   test('takes no empty bill for one that agrees', async () => {

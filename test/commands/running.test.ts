@@ -167,7 +167,7 @@ describe('a changed turnpike.yaml', () => {
     const gateway = await cli.serve()
     cli.write('turnpike.yaml', 'models: [{ id: "*", hidden: true }]\n')
     gateway.signal('SIGHUP')
-    const said = 'the configuration was reloaded: there is no model to serve: no model can be had'
+    const said = 'the configuration was reloaded: there is no model to serve: no configured channel offers a model'
     await until(() => gateway.output().includes(said))
     const line = gateway
       .output()

@@ -76,7 +76,7 @@ test('who listens everywhere is greeted with addresses that work, and told where
   const { output, url, key } = await cli.serve([], { HOST: '0.0.0.0' })
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   expect(output()).toContain(remark)
-  const mcpUrl = /tools at (\S+)/.exec(output())?.[1]
+  const mcpUrl = /tool server for agents \(MCP\) is at (\S+)/.exec(output())?.[1]
   const answer = await fetch(String(mcpUrl), {
     method: 'POST',
     headers: {

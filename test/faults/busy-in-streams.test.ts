@@ -14,7 +14,7 @@ let vendor: RawVendor
 
 const isFirst = (head: string) => /(?:bearer |key: ?)first-key/i.test(head)
 const callsOfFirst = () => vendor.requests.filter(({ head }) => isFirst(head)).length
-const complaints = () => gateway.logged.filter((line) => line.includes('a vendor refuses a key of ours'))
+const complaints = () => gateway.logged.filter((line) => line.includes('a vendor refuses a key'))
 
 /** Two channels at one vendor, or one of them: to whoever shows the first key, it says this and no more. */
 async function open(vendorId: string, said: string | Buffer, keys = ['first-key', 'other-key']): Promise<void> {

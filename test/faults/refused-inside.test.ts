@@ -41,7 +41,7 @@ models:
 
 const draw = (model: string) => gateway.post('/v1/images/generations', { model, prompt: 'a cat' })
 const callsOfFirst = () => vendor.requests.filter(({ head }) => isFirst(head)).length
-const complaints = () => gateway.logged.filter((line) => line.includes('a vendor refuses a key of ours'))
+const complaints = () => gateway.logged.filter((line) => line.includes('a vendor refuses a key'))
 
 const link = 'https://results.example/x.png'
 const qwen = {

@@ -34,7 +34,7 @@ async function open(vendorId: string, reply: Reply, attemptsMax = 1) {
   const complaints = () =>
     gateway.logged
       .map((line) => JSON.parse(line) as Record<string, unknown>)
-      .filter(({ msg }) => String(msg).startsWith('a vendor refuses a key of ours'))
+      .filter(({ msg }) => String(msg).startsWith('a vendor refuses a key'))
   const chat = () => gateway.post('/v1/chat/completions', says('Hello!', { model: 'm' }))
   return { gateway, clock, complaints, chat }
 }
@@ -58,7 +58,7 @@ test('it is named by its place, with what to do, once in each rest', async () =>
   expect(complaints()).toEqual([
     expect.objectContaining({ level: 50, channel: 'main', vendor: 'compatible', key: '2 of 2', status: 401 }),
   ] as never)
-  expect(complaints()[0]?.['msg']).toMatch(/give another key, in turnpike\.yaml/)
+  expect(complaints()[0]?.['msg']).toMatch(/give another key, which takes effect at once in turnpike\.yaml/)
   expect(await round()).toEqual([200, 200, 200, 200])
   expect(complaints()).toHaveLength(1)
 

@@ -88,7 +88,8 @@ test.each([20, -20])(
       const ordered = await gateway.post('/v1/videos/generations', { model, input: { prompt: 'A fox. sandbox:lost' } })
       expect(ordered.status).toBe(202)
     }
-    const isUnsure = (id: string) => logged.some((line) => line.includes('it is not known whether the vendor has this task') && line.includes(id))
+    const isUnsure = (id: string) =>
+      logged.some((line) => line.includes('it is not known whether the vendor has this task') && line.includes(id))
     const tasks = () => store.db.selectFrom('task').select(['id', 'lost', 'sends']).execute()
     await until(async () => (await tasks()).every(({ id, lost }) => lost > 0 || isUnsure(id)))
     expect((await tasks()).filter(({ id, lost, sends }) => lost === 0 && sends === 1 && isUnsure(id))).toHaveLength(3)
