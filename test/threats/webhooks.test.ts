@@ -199,14 +199,14 @@ eachEngine('webhooks', (open, place, engine) => {
       }
       const hosts = ['10.0.0.1', 'inside.test', '169.254.0.9', 'link.test', 'nowhere.test']
       const allowed = { mode: 'real', settings: { allowPrivate: true } } as const
-      const setting = /An operator allows private addresses.* with webhooks\.allowPrivate\.$/
+      const setting = /Operators can allow private addresses.* with webhooks\.allowPrivate\.$/
       expect(await words({ mode: 'real' }, hosts)).toEqual([expect.stringMatching(setting)])
       expect(await words({ mode: 'real' }, hosts)).toEqual([expect.stringContaining('go to public addresses alone')])
       expect(await words({ mode: 'sandbox' }, hosts)).toEqual([expect.stringMatching(setting)])
       expect(await words({ mode: 'sandbox' }, hosts)).toEqual([expect.stringContaining("the gateway's own machine")])
       // By then it is no matter of a setting.
       expect(await words(allowed, ['169.254.0.9', 'link.test', 'nowhere.test'])).toEqual([
-        expect.stringMatching(/never to link-local ones, nor to those at which clouds hand out keys\.$/),
+        expect.stringMatching(/never to link-local addresses or cloud metadata services\.$/),
       ])
     })
 
