@@ -201,7 +201,7 @@ eachEngine('webhooks', (open, place, engine) => {
       const allowed = { mode: 'real', settings: { allowPrivate: true } } as const
       const setting = /Operators can allow private addresses.* with webhooks\.allowPrivate\.$/
       expect(await words({ mode: 'real' }, hosts)).toEqual([expect.stringMatching(setting)])
-      expect(await words({ mode: 'real' }, hosts)).toEqual([expect.stringContaining('go to public addresses alone')])
+      expect(await words({ mode: 'real' }, hosts)).toEqual([expect.stringContaining('are sent only to public addresses')])
       expect(await words({ mode: 'sandbox' }, hosts)).toEqual([expect.stringMatching(setting)])
       expect(await words({ mode: 'sandbox' }, hosts)).toEqual([expect.stringContaining("the gateway's own machine")])
       // By then it is no matter of a setting.
