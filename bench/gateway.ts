@@ -2,7 +2,7 @@ import { silentLog } from '../src/base/log.ts'
 import { readEnvironment } from '../src/config/environment.ts'
 import { readConfigFile } from '../src/config/file.ts'
 import { openGateway } from '../src/gateway.ts'
-import type { GatewayOptions } from '../src/ground.ts'
+import type { GatewayOptions } from '../src/foundation.ts'
 import { reportTo } from './control.ts'
 import { benchKey } from './fixtures.ts'
 

@@ -58,7 +58,7 @@ const target = {
   outputCap: 'either',
   usageInStream: 'asked',
   storesByDefault: true,
-  thoughts: 'ignored',
+  pastReasoning: 'ignored',
   efforts: [],
   thinkingSwitch: 'effort',
   namespaced: (label: string) => label,

@@ -7,7 +7,7 @@ import { openStore, type Engine, type Store } from '../src/store/open.ts'
 import { openPostgres } from '../src/store/postgres.ts'
 import { summedColumns } from '../src/store/rollups.ts'
 import type { Queries, Schema } from '../src/store/schema.ts'
-import { listRequests, requestById, spentSince, sumUsage, type Filter } from '../src/store/usage.ts'
+import { listRequests, requestById, spentSince, sumUsage, type UsageFilter } from '../src/store/usage.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 
 /**
@@ -146,10 +146,10 @@ async function one(asked: Promise<unknown>): Promise<unknown[]> {
 /** The queries as the API makes them. */
 function questions(store: Store): Record<string, () => Promise<{ length: number }>> {
   const { db } = store
-  const every: Filter = { scope: 'every-account' }
+  const every: UsageFilter = { scope: 'every-account' }
   // The filter that is used where the database has been used in both modes.
-  const moded: Filter = { ...every, mode: 'sandbox' }
-  const own: Filter = { scope: { accountId: idOf('acc', 42) } }
+  const moded: UsageFilter = { ...every, mode: 'sandbox' }
+  const own: UsageFilter = { scope: { accountId: idOf('acc', 42) } }
   const month = { from: end - 30 * dayMs, to: end }
   const page = { limit: 101 }
   const middle = { createdAt: begin + (end - begin) / 2, id: idOf('req', 0) }

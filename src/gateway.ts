@@ -25,13 +25,13 @@ import { makeMeter } from './flow/meter.ts'
 import { makeOnce } from './flow/once.ts'
 import { makeRelease } from './flow/release.ts'
 import { makeRoute } from './flow/route.ts'
-import type { Parts } from './flow/run.ts'
-import { layGround, type GatewayOptions, type LaidGround } from './ground.ts'
+import type { Stages } from './flow/run.ts'
+import { openFoundation, type GatewayOptions, type OpenedFoundation } from './foundation.ts'
 import type { Readiness } from './http/health.ts'
 import { makeRoutes } from './http/routes.ts'
 import { beingStopped, giveNotice, stopListening } from './http/stopping.ts'
 import { makeIdempotency } from './idempotency/idempotency.ts'
-import { ensureFirstAccount, isOtherSecret, type FirstStart } from './keys/first-start.ts'
+import { ensureFirstAccount, recordSecretChange, type FirstStart } from './keys/first-start.ts'
 import { KeyRing } from './keys/key-ring.ts'
 import { makeLimiter } from './limits/limiter.ts'
 import { offerLocalModels, type Market } from './market.ts'
@@ -116,49 +116,49 @@ export async function openGateway(options: GatewayOptions): Promise<Gateway> {
 
 /** Builds in order: what everything stands on, the line, what is served at the ports, and how all of it stops. */
 async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> {
-  const ground = { ...(await layGround(options, closing)), closing }
-  const { environment, settings, log, store, mode, market, books, secretKeys, models, tally } = ground
-  const { listener } = ground.publicPort
-  const webhooks = openWebhooks({ ...ground, settings: settings.webhooks })
+  const foundation = { ...(await openFoundation(options, closing)), closing }
+  const { environment, settings, log, store, mode, market, books, secretKeys, models, tally } = foundation
+  const { listener } = foundation.publicPort
+  const webhooks = openWebhooks({ ...foundation, settings: settings.webhooks })
   let deliverMs: number | undefined
   closing.opened('webhooks', () => webhooks.close({ withinMs: deliverMs ?? 0 }))
   const stop = new AbortController()
   const stopping = stop.signal
   let isDraining = false
-  const memory = openMemory(ground)
-  const calling = makeCalling(ground)
-  const line = makeLine(ground, memory, calling, stopping)
-  const tasks = openVideoTasks(ground, memory, calling, () => webhooks.wake())
+  const memory = openMemory(foundation)
+  const calling = makeCalling(foundation)
+  const line = makeLine(foundation, memory, calling, stopping)
+  const tasks = openVideoTasks(foundation, memory, calling, () => webhooks.wake())
   const readiness = () => notReady(books, market, isDraining)
-  const routes = makePublicRoutes({ ...ground, ...memory, calling, line, tasks, webhooks, readiness })
+  const routes = makePublicRoutes({ ...foundation, ...memory, calling, line, tasks, webhooks, readiness })
   const waiting = new Waiting()
   const operatorsEdge = { writeError, isProxy: makeRanges(settings.trustedProxies), log, tally }
   const edge = { ...operatorsEdge, waiting, isDraining: () => isDraining }
   const cors = makeCors(settings.cors.origins)
   const { hurried } = tasks
-  const mcp = openTools({ ...ground, ...memory, calling, line, routes, edge, cors, waiting, stopping, hurried })
-  if (await isOtherSecret(store, secretKeys)) log.warn({}, otherSecret)
+  const mcp = openTools({ ...foundation, ...memory, calling, line, routes, edge, cors, waiting, stopping, hurried })
+  if (await recordSecretChange(store, secretKeys)) log.warn({}, otherSecret)
   // The last step that may fail, because a first key is shown only once.
   const firstStart = await ensureFirstAccount({ ...environment, store, secretKeys, mode })
-  ground.publicPort.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
+  foundation.publicPort.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
   const admin = makeAdminRoutes({
-    ...ground,
+    ...foundation,
     ...memory,
-    operators: makeOperators({ ...ground, ...settings.limits, metricsKey: environment.metricsKey }),
+    operators: makeOperators({ ...foundation, ...settings.limits, metricsKey: environment.metricsKey }),
     bringUpToDate: books.bringUpToDate,
     unsold: () => market.current.unsold(),
     webhooks,
     tasks,
     isDraining: () => isDraining,
   })
-  ground.operatorsPort.serve(makeEdge({ ...operatorsEdge, routes: admin, cors: undefined }))
+  foundation.operatorsPort.serve(makeEdge({ ...operatorsEdge, routes: admin, cors: undefined }))
   market.warmUp()
   // Not awaited: models of local servers are served from the moment they are found.
   if (mode === 'real') void offerLocalModels(listener.port, calling.transport, market, options)
 
   return {
     url: listener.url,
-    adminUrl: ground.operatorsPort.listener.url,
+    adminUrl: foundation.operatorsPort.listener.url,
     mcpUrl: mcp.url,
     mode,
     sandboxUrl: market.sandboxUrl,
@@ -196,7 +196,7 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
       // A second stop is in a hurry, and does not wait for the calls that the first one lets finish. Videos whose id at
       // the vendor is not known then are looked for by the next process.
       if (isSecond) {
-        calling.making.stop(beingStopped())
+        calling.taskTransport.stop(beingStopped())
         await webhooks.close({ withinMs: drainMs })
       }
       await closing.close()
@@ -204,22 +204,22 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
   }
 }
 
-type Ground = LaidGround & { readonly closing: Steps }
+type Foundation = OpenedFoundation & { readonly closing: Steps }
 
 /** What is remembered between requests: keys that were looked up, results, and answers under an Idempotency-Key. */
-function openMemory(ground: Ground) {
-  const { environment, settings, secret, closing } = ground
+function openMemory(foundation: Foundation) {
+  const { environment, settings, secret, closing } = foundation
   const { authFailuresPerMinute } = settings.limits
-  const keyRing = new KeyRing({ ...ground, authFailuresPerMinute })
+  const keyRing = new KeyRing({ ...foundation, authFailuresPerMinute })
   closing.opened('keys', () => keyRing.close())
   const artifacts = openArtifacts({
-    ...ground,
+    ...foundation,
     settings: settings.artifacts,
     dataFolder: environment.dataFolder,
     mac: macFor(secret, 'artifact-link'),
   })
   closing.opened('artifacts', () => artifacts.close())
-  const idempotency = makeIdempotency({ ...ground, longAnswers: artifacts })
+  const idempotency = makeIdempotency({ ...foundation, longAnswers: artifacts })
   closing.opened('answers', () => idempotency.close())
   return { keyRing, artifacts, idempotency }
 }
@@ -227,12 +227,12 @@ function openMemory(ground: Ground) {
 type Memory = ReturnType<typeof openMemory>
 
 /** How the outside world is called: vendors, and the URLs that clients give. */
-function makeCalling({ settings, secret, clock, channels, market, publicUrl }: Ground) {
+function makeCalling({ settings, secret, clock, channels, market, publicUrl }: Foundation) {
   const isOwnLink = makeOwnLinks({ simulators: market.sandboxUrl, publicUrl })
   return {
     transport: makeTransport(clock),
     /** For video tasks. A stop ends other calls but not these, or the id of a video in the making would be lost. */
-    making: makeTransport(clock),
+    taskTransport: makeTransport(clock),
     channels,
     timeouts: callTimeouts(settings.timeouts),
     tenantLabel: labelBy(macFor(secret, 'tenant-label')),
@@ -244,8 +244,8 @@ function makeCalling({ settings, secret, clock, channels, market, publicUrl }: G
 type Calling = ReturnType<typeof makeCalling>
 
 /** The stages of the straight line, each bound to its dependencies. */
-function makeLine(ground: Ground, memory: Memory, calling: Calling, stopping: AbortSignal): Parts {
-  const { settings, clock, log, tally, channels, models, books } = ground
+function makeLine(foundation: Foundation, memory: Memory, calling: Calling, stopping: AbortSignal): Stages {
+  const { settings, clock, log, tally, channels, models, books } = foundation
   const { attemptsMax } = settings.limits
   return {
     authenticate: makeAuthenticate(memory.keyRing),
@@ -265,14 +265,19 @@ function makeLine(ground: Ground, memory: Memory, calling: Calling, stopping: Ab
   }
 }
 
-function openVideoTasks(ground: Ground, { artifacts }: Memory, calling: Calling, told: () => void): Tasks {
-  const { settings, mode, secret, books, publicPort, closing } = ground
+function openVideoTasks(
+  foundation: Foundation,
+  { artifacts }: Memory,
+  calling: Calling,
+  wakeWebhooks: () => void,
+): Tasks {
+  const { settings, mode, secret, books, publicPort, closing } = foundation
   // Vendors cannot reach an address of this machine; simulators can.
   const callbackUrl = settings.publicUrl ?? (mode === 'sandbox' ? publicPort.listener.url : undefined)
   const tasks = openTasks({
-    ...ground,
+    ...foundation,
     ...calling,
-    transport: calling.making,
+    transport: calling.taskTransport,
     random: Math.random,
     fetchLink: makeFetchLink(calling.guardedFetch),
     timeouts: taskTimeouts(calling.timeouts.whole),
@@ -284,13 +289,13 @@ function openVideoTasks(ground: Ground, { artifacts }: Memory, calling: Calling,
     keepsAll: artifacts.keepsAll,
     reserve: books.reserve,
     giveBackLeases: books.recall,
-    told,
+    wakeWebhooks,
   })
   closing.opened('tasks', () => tasks.close())
   return tasks
 }
 
-type Served = Ground & Memory & { readonly calling: Calling; readonly line: Parts }
+type Served = Foundation & Memory & { readonly calling: Calling; readonly line: Stages }
 
 function makePublicRoutes(
   served: Served & { readonly tasks: Tasks; readonly webhooks: Webhooks; readonly readiness: Readiness },

@@ -3,7 +3,7 @@ import type { Opening } from './base/closing.ts'
 import type { Log } from './base/log.ts'
 import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
-import { isHadAt, onOffer, type Catalogue, type Model, type ModelsOnOffer, type Unsold } from './catalogue/model.ts'
+import { isOfferedAt, onOffer, type Catalogue, type Model, type ModelsOnOffer, type Unsold } from './catalogue/model.ts'
 import { readOverrides, type OperatorModel } from './catalogue/schema.ts'
 import type { ConfigFile } from './config/file.ts'
 import { openSandbox, simulatedChannels, simulatedModels, type SandboxEnvironment } from './simulated.ts'
@@ -205,7 +205,7 @@ function isServed({ capabilities, offers }: Model, channels: readonly Channel[])
 }
 
 function sellsAny({ id, vendor }: Channel, offers: Model['offers']): boolean {
-  return offers.some((offer) => isHadAt(offer, id, vendor.id))
+  return offers.some((offer) => isOfferedAt(offer, id, vendor.id))
 }
 
 /** The models that these channels do not serve, and why: they have no price, or no channel has them. In order of id. */

@@ -3,7 +3,7 @@ import type { Log } from './base/log.ts'
 import type { PriceList, Rates } from './capabilities/usage.ts'
 import type { Catalogue, Model } from './catalogue/model.ts'
 import type { Environment } from './config/environment.ts'
-import { notThere, sandboxAt } from './sandbox/elsewhere.ts'
+import { noSandboxMessage, remoteSandbox } from './sandbox/remote-sandbox.ts'
 import { startSandbox, type Sandbox, type SandboxModel, type SandboxModels } from './sandbox/sandbox.ts'
 import type { Channel } from './upstream/channels.ts'
 import { vendors } from './vendors/index.ts'
@@ -18,7 +18,7 @@ export function openSandbox(
 ): Omit<Sandbox, 'port'> {
   const { sandboxUrl, sandboxPort, dataFolder, databaseUrl } = environment
   if (sandboxUrl !== undefined) {
-    return sandboxAt(sandboxUrl, (cause) => log.warn({ cause: String(cause) }, notThere(sandboxUrl)))
+    return remoteSandbox(sandboxUrl, (cause) => log.warn({ cause: String(cause) }, noSandboxMessage(sandboxUrl)))
   }
   if (databaseUrl !== undefined) {
     const message =
@@ -44,7 +44,7 @@ export function simulatedChannels(configured: readonly Channel[], baseUrl: Sandb
     ...channel,
     baseUrl: baseUrl(channel.vendor.id),
     credentials: [sandboxCredential(channel.vendor)],
-    tireless: true,
+    isSimulator: true,
   }))
 }
 

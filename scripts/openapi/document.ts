@@ -1,5 +1,5 @@
 import { createDocument } from 'zod-openapi'
-import { GatewayError, type Kind } from '../../src/base/errors.ts'
+import { GatewayError, type ErrorKind } from '../../src/base/errors.ts'
 import type { RequestId } from '../../src/base/ids.ts'
 import { chatFields, messageFields } from '../../src/http/openapi/chat-fields.ts'
 import { errorNotes } from '../../src/http/openapi/error-notes.ts'
@@ -205,7 +205,9 @@ const headersOf: Readonly<Record<number, Readonly<Record<string, string>>>> = {
 /** One response per status, with an example of each kind of error that has it, written by the gateway's own code. */
 function errorResponses(shape: ErrorShape): Responses {
   const responses: Responses = {}
-  const notes = Object.entries(errorNotes).flatMap(([kind, each]) => each.map((note) => ({ kind: kind as Kind, note })))
+  const notes = Object.entries(errorNotes).flatMap(([kind, each]) =>
+    each.map((note) => ({ kind: kind as ErrorKind, note })),
+  )
   for (const { kind, note } of notes) {
     const { when, message, ...details } = note
     const { status, body } = shape.write(new GatewayError(kind, message, details), exampleId)

@@ -18,15 +18,15 @@ export type Call = {
 const bodyBytesMax = 64 * 1024
 const limits: JsonLimits = { depthMax: 8, keysMax: 1_000 }
 
-/** The body parsed by its schema, and `said`, its canonical bytes, by which two calls are told apart. */
+/** The body parsed by its schema, and its canonical bytes, by which two calls are told apart. */
 export async function readCall<S extends z.ZodType>(
   { visit }: Call,
   schema: S,
-): Promise<{ body: z.output<S>; said: Uint8Array }> {
-  const { body, said } = await readJsonBody(visit.request, bodyBytesMax, limits)
+): Promise<{ body: z.output<S>; canonicalBytes: Uint8Array }> {
+  const { body, canonicalBytes } = await readJsonBody(visit.request, bodyBytesMax, limits)
   const parsed = schema.safeParse(body)
   if (!parsed.success) throw fieldError(parsed.error)
-  return { body: parsed.data, said }
+  return { body: parsed.data, canonicalBytes }
 }
 
 export function absent(what: 'account' | 'key' | 'request' | 'task' | 'webhook'): GatewayError {

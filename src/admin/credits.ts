@@ -54,23 +54,23 @@ export function creditCalls(parts: AdminParts) {
 
   /** `POST /admin/accounts/{id}/credits`. With an Idempotency-Key a credit is booked once, however often it is sent. */
   async function add(call: Call) {
-    const { body, said } = await readCall(call, newCredit)
+    const { body, canonicalBytes } = await readCall(call, newCredit)
     const key = call.visit.request.headers.get('idempotency-key')
     if (key === null) return book(call, body, undefined)
     // The id of the booking is derived from the key, so that it is booked once even if a crash lost the stored answer.
     const id = bookingId(call.id, key)
-    const begun = await beginPatiently(parts, call, key, said)
+    const begun = await beginPatiently(parts, call, key, canonicalBytes)
     if (begun.kind === 'answer-lost') return book(call, body, id)
     if (begun.kind === 'replay') {
-      call.visit.said['idempotent-replayed'] = 'true'
+      call.visit.responseHeaders['idempotent-replayed'] = 'true'
       return JSON.parse(decodeUtf8(begun.body)) as unknown
     }
     try {
       const shown = await book(call, body, id)
-      await begun.attempt.keep(200, Buffer.from(JSON.stringify(shown)))
+      await begun.record.keep(200, Buffer.from(JSON.stringify(shown)))
       return shown
     } catch (thrown) {
-      await begun.attempt.free()
+      await begun.record.free()
       throw thrown
     }
   }

@@ -14,7 +14,7 @@ export type MetricParts = {
   readonly store: Store
   readonly mode: Mode
   readonly channels: () => Channels
-  readonly tasks: Pick<Tasks, 'oddWords'>
+  readonly tasks: Pick<Tasks, 'unknownStates'>
   readonly models: () => ReadonlyMap<string, Model>
   readonly telemetry: Pick<Telemetry, 'scrape'>
   readonly books: { readonly billing: { readonly open: number }; unposted(): number }
@@ -42,9 +42,9 @@ export function metricCalls(parts: MetricParts) {
         unknownStates: parts
           .channels()
           .all.filter(({ vendor }) => vendor.video !== undefined)
-          .map(({ id }) => ({ channel: id, count: parts.tasks.oddWords.of(id).count })),
+          .map(({ id }) => ({ channel: id, count: parts.tasks.unknownStates.of(id).count })),
       })
-      return new Response(text, { headers: { ...visit.said, 'content-type': contentType } })
+      return new Response(text, { headers: { ...visit.responseHeaders, 'content-type': contentType } })
     },
   }
 

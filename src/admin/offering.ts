@@ -24,7 +24,7 @@ export function offeringCalls({ models, unsold, channels, tasks }: AdminParts) {
         current.all.map((channel) => ({
           ...showChannel(channel, current),
           // Counted by the node that answers, since it began.
-          unknown_task_states: tasks.oddWords.of(channel.id),
+          unknown_task_states: tasks.unknownStates.of(channel.id),
         })),
       )
     },

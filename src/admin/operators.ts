@@ -42,7 +42,7 @@ export function makeOperators(parts: {
     if (key === undefined) throw failures.refusal(address)
     // The realm is part of the digest, so a customer's key is as unknown here as one that was never made.
     const digest = secretKeys.digest('admin', key)
-    if (!good.has(digest)) failures.mayTry(key, address)
+    if (!good.has(digest)) failures.assertMayTry(key, address)
     // The database is asked every time: operators call seldom, and a good key then takes the same steps as a bad one.
     if (!(await isKey(digest))) {
       good.delete(digest)

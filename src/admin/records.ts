@@ -3,7 +3,7 @@ import { exactText, pageFields, pageOf, periodFields, readQuery, rowsFor, sumPag
 import { reportRequests, showAttempt, showRequest } from '../reports/requests.ts'
 import { reportUsage } from '../reports/usage.ts'
 import { listAudit, placeOfAudit } from '../store/audit.ts'
-import { groupings, requestById, type Filter } from '../store/usage.ts'
+import { groupings, requestById, type UsageFilter } from '../store/usage.ts'
 import { absent, type Call } from './call.ts'
 import { checkKey, scopeOf } from './filters.ts'
 import type { AdminParts } from './routes.ts'
@@ -26,7 +26,7 @@ const auditQuery = z.strictObject(pageFields)
 type Filtered = { account?: string; key?: string; model?: string; from?: number; to?: number }
 
 export function recordCalls({ store, mode, bringUpToDate }: AdminParts) {
-  async function filterOf({ account, key, model, from, to }: Filtered): Promise<Filter> {
+  async function filterOf({ account, key, model, from, to }: Filtered): Promise<UsageFilter> {
     const scope = await scopeOf({ store, mode }, account)
     await checkKey(store.db, key)
     return {

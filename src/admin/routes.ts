@@ -75,7 +75,7 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
           ? operators.authenticateScraper(key, visit.address)
           : operators.authenticate(key, visit.address))
         const body = await work({ visit, actor, id: idOf(visit) })
-        return body instanceof Response ? body : Response.json(body, { headers: visit.said })
+        return body instanceof Response ? body : Response.json(body, { headers: visit.responseHeaders })
       } catch (thrown) {
         throw storeError(thrown)
       }

@@ -1,5 +1,5 @@
 import { systemTimers, type Clock, type Timers } from './clock.ts'
-import { Crowd } from './crowd.ts'
+import { IntrusiveSet } from './intrusive-set.ts'
 
 // How late a deadline may be noticed. That is harmless, because no deadline is shorter than a second.
 export const tickMs = 50
@@ -11,7 +11,7 @@ export const tickMs = 50
 export class Deadlines {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #timers: Timers
-  readonly #set = new Crowd<Deadline>()
+  readonly #set = new IntrusiveSet<Deadline>()
   #isTicking = false
 
   constructor(clock: Pick<Clock, 'monotonic'>, timers = systemTimers) {

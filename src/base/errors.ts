@@ -1,7 +1,7 @@
 import { isOutOfFiles } from './system-errors.ts'
 
-/** Every way a request can fail. Each protocol renders each kind: see the tables of `Kind` in `wire/` and `mcp/`. */
-export type Kind =
+/** Every way a request can fail. Each protocol renders each: see the tables of `ErrorKind` in `wire/` and `mcp/`. */
+export type ErrorKind =
   | 'bad-request'
   | 'unauthenticated'
   | 'no-funds'
@@ -51,10 +51,10 @@ export type ErrorDetails = {
 }
 
 export class GatewayError extends Error {
-  readonly kind: Kind
+  readonly kind: ErrorKind
   readonly details: ErrorDetails
 
-  constructor(kind: Kind, message: string, details: ErrorDetails = {}) {
+  constructor(kind: ErrorKind, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.name = 'GatewayError'
     this.kind = kind
@@ -81,7 +81,7 @@ export function refusedInside(
 }
 
 /** Forbids retries after a vendor has begun and may charge: official clients retry twice, each time at a new charge. */
-export function final(error: GatewayError): GatewayError {
+export function forbidRetry(error: GatewayError): GatewayError {
   return new GatewayError(error.kind, error.message, { ...error.details, shouldRetry: false })
 }
 

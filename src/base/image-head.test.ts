@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { drawPicture } from '../sandbox/files/picture.ts'
+import { drawImage } from '../sandbox/files/image.ts'
 import { isWhole, pngHasAlpha, readBase64Head, readImageHead, type ImageHead } from './image-head.ts'
 
 const picture = (format: 'png' | 'jpeg' | 'webp', isTransparent = false) =>
-  drawPicture({ width: 300, height: 200, format, seed: 1, isTransparent })
+  drawImage({ width: 300, height: 200, format, seed: 1, isTransparent })
 
 describe('a head says what a picture is', () => {
   test.each(['png', 'jpeg', 'webp'] as const)('%s', (format) => {

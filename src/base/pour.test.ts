@@ -34,7 +34,7 @@ test('everything is poured, and then the end', async () => {
 test('nothing is made for an outlet that has no room', async () => {
   const { pump, made } = counting(9)
   const { noted, outlet } = noting((taken) => {
-    if (taken === 2) pump.hold()
+    if (taken === 2) pump.pause()
   })
   pump.pour(outlet)
   await settled()
@@ -48,7 +48,7 @@ test('what was being made when it was held is not lost', async () => {
   const { pump } = counting(2)
   const { noted, outlet } = noting()
   pump.pour(outlet)
-  pump.hold()
+  pump.pause()
   await settled()
   expect(noted).toEqual([])
   pump.pour(outlet)

@@ -15,7 +15,7 @@ export type Source = {
   /** Sends what has arrived, and what arrives from now on, to the outlet, until it is held or poured elsewhere. */
   pour(outlet: Outlet): void
   /** The outlet has no room: what arrives waits, which in the end holds back the sender. */
-  hold(): void
+  pause(): void
 }
 
 /** Pours what a function makes step by step. It takes the next step only while an outlet takes the bytes. */
@@ -36,7 +36,7 @@ export class Pump implements Source {
     if (!this.#isPumping) void this.#run()
   }
 
-  hold(): void {
+  pause(): void {
     this.#outlet = undefined
   }
 

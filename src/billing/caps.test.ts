@@ -12,7 +12,7 @@ import { heldByTasks } from '../store/task-claims.ts'
 import { spentSince } from '../store/usage.ts'
 import { capSpending, type CappedBilling } from './caps.ts'
 import { makeCountingBilling } from './counting.ts'
-import type { Billing, Hold, Order, Sale, Taken } from './funds.ts'
+import type { Billing, Hold, Order, Sale, TakeOutcome } from './billing.ts'
 import { makeStoreBank } from './leased/bank.ts'
 import { openLeasedBilling } from './leased/leased.ts'
 
@@ -119,7 +119,7 @@ test('what tasks hold counts too: from here at once, from elsewhere once the boo
   expect(await billing.take(order(100n))).toMatchObject({ kind: 'hold' })
 })
 
-function held(taken: Taken): Hold {
+function held(taken: TakeOutcome): Hold {
   if (taken.kind !== 'hold') throw new Error('refused')
   return taken.hold
 }

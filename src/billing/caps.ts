@@ -3,7 +3,7 @@ import { GatewayError } from '../base/errors.ts'
 import { nano, type Nano } from '../base/money.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import type { CapPeriod } from '../store/schema.ts'
-import type { Billing, Ending, Hold, Order, Sale, Taken } from './funds.ts'
+import type { Billing, Ending, Hold, Order, Sale, TakeOutcome } from './billing.ts'
 import { WrappedHold } from './wrapped-hold.ts'
 
 /** Reads from the books what an account, or one of its keys, has spent since a moment. */
@@ -45,7 +45,7 @@ type Unread = {
 const readEveryMs = 5_000
 const spendingsMax = 10_000
 
-type NoFunds = Exclude<Taken, { kind: 'hold' }>
+type NoFunds = Exclude<TakeOutcome, { kind: 'hold' }>
 
 /** An amount that counts against its caps until it is given back, or until the books know it as held by a task. */
 export type Reserved = {
@@ -174,7 +174,7 @@ export function capSpending(
   return {
     reserve,
     heldHere: (of) => nano(spendings.get(nameOf(of))?.open ?? 0n),
-    async take(order): Promise<Taken> {
+    async take(order): Promise<TakeOutcome> {
       if (order.caps.length === 0) return billing.take(order)
       const reserved = await reserve(order)
       if (reserved.kind === 'no-funds') return reserved

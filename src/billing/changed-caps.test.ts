@@ -4,7 +4,7 @@ import { nano } from '../base/money.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import { capSpending, type SpentSince } from './caps.ts'
 import { makeCountingBilling } from './counting.ts'
-import type { Order } from './funds.ts'
+import type { Order } from './billing.ts'
 
 // Caps that an operator changes while requests are under way.
 

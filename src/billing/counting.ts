@@ -1,5 +1,5 @@
 import { zeroNano, type Nano } from '../base/money.ts'
-import type { Billing, Hold } from './funds.ts'
+import type { Billing, Hold } from './billing.ts'
 
 /** Billing that only counts in memory. The bench uses it to see what the ledger's durability costs. */
 export function makeCountingBilling(): Billing & { readonly charged: bigint; readonly open: number } {

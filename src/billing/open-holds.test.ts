@@ -6,7 +6,7 @@ import { newRequestId } from '../base/ids.ts'
 import { nano } from '../base/money.ts'
 import { accountById } from '../store/accounts.ts'
 import { Tally } from '../telemetry/tally.ts'
-import type { Order, Sale } from './funds.ts'
+import type { Order, Sale } from './billing.ts'
 import { trackOpenHolds } from './open-holds.ts'
 
 const orderOf = (amount: bigint): Order => ({

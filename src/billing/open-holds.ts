@@ -1,6 +1,6 @@
 import type { Nano } from '../base/money.ts'
 import type { Tally } from '../telemetry/tally.ts'
-import type { Billing, Ending, Hold, Order, Sale } from './funds.ts'
+import type { Billing, Ending, Hold, Order, Sale } from './billing.ts'
 import { WrappedHold } from './wrapped-hold.ts'
 
 /**

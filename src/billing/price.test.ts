@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { nano, pico } from '../base/money.ts'
 import { rated, type Counts, type PriceList, type Rates, type Unit, type Usage } from '../capabilities/usage.ts'
-import { affordableOutput, holdFor, priceOf, priceOfParts, sellsFilm, sellsImage } from './price.ts'
+import { affordableOutput, holdFor, priceOf, priceOfParts, sellsVideo, sellsImage } from './price.ts'
 
 const list = (rates: Rates, tiers: PriceList['tiers'] = []): PriceList => ({
   version: 'v',
@@ -310,10 +310,10 @@ describe('a film', () => {
       const video = { seconds, resolution: '768p', sound: false }
       expect(priceOf({ video }, byFilm)).toBe(nano(cost))
       expect(holdFor({ video }, byFilm)).toBe(nano(cost))
-      expect(sellsFilm(video, byFilm)).toBe(true)
+      expect(sellsVideo(video, byFilm)).toBe(true)
     }
-    expect(sellsFilm({ seconds: 12, resolution: '768p' }, byFilm)).toBe(false)
-    expect(sellsFilm({ seconds: 12, resolution: '768p' }, bySecond)).toBe(true)
+    expect(sellsVideo({ seconds: 12, resolution: '768p' }, byFilm)).toBe(false)
+    expect(sellsVideo({ seconds: 12, resolution: '768p' }, bySecond)).toBe(true)
     expect(() => priceOf({ video: { seconds: 12, resolution: '768p' } }, byFilm)).toThrow('no price')
     expect(() => priceOf({ video: { seconds: 6, resolution: '1080p' } }, byFilm)).toThrow('no price')
   })

@@ -66,7 +66,7 @@ function picoOf(usage: Usage, prices: PriceList): bigint {
 /** By its tokens where the list has a token price, else as a whole where it has prices for videos, else by seconds. */
 function videoPico(video: VideoUsed, tokens: number | undefined, prices: PriceList): bigint {
   if (tokens !== undefined && isByToken(prices)) return BigInt(Math.max(0, tokens)) * videoTokenRate(video, prices)
-  if (isByFilm(prices)) return filmPrice(video, prices)
+  if (isByVideo(prices)) return wholeVideoPrice(video, prices)
   return BigInt(video.seconds) * secondRate(video, prices)
 }
 
@@ -77,44 +77,44 @@ function isByToken({ perVideoToken }: PriceList): boolean {
   return Object.keys(perVideoToken).length > 0
 }
 
-function isByFilm({ perVideo }: PriceList): boolean {
+function isByVideo({ perVideo }: PriceList): boolean {
   return Object.keys(perVideo).length > 0
 }
 
-type Film = Pick<VideoUsed, 'resolution' | 'seconds'>
+type VideoSpec = Pick<VideoUsed, 'resolution' | 'seconds'>
 
 /** A length that has no price is a mistake: its price is never worked out from that of another length. */
-function filmPrice(film: Film, prices: PriceList): bigint {
-  const price = prices.perVideo[filmKey(film)]
+function wholeVideoPrice(film: VideoSpec, prices: PriceList): bigint {
+  const price = prices.perVideo[videoPriceKey(film)]
   if (price === undefined) throw new Error(`${film.seconds} seconds of ${film.resolution} have no price`)
   return price
 }
 
 /** Whether a list has a price for a video of this length. Prices per second and per token cover every length. */
-export function sellsFilm(film: Film, prices: PriceList): boolean {
-  return !isByFilm(prices) || prices.perVideo[filmKey(film)] !== undefined
+export function sellsVideo(film: VideoSpec, prices: PriceList): boolean {
+  return !isByVideo(prices) || prices.perVideo[videoPriceKey(film)] !== undefined
 }
 
-function filmKey({ resolution, seconds }: Film): string {
+function videoPriceKey({ resolution, seconds }: VideoSpec): string {
   return `${resolution}/${seconds}s`
 }
 
-type Picture = { readonly size?: string | undefined; readonly quality?: string | undefined }
+type ImageSpec = { readonly size?: string | undefined; readonly quality?: string | undefined }
 
 /** Throws for an image without a price: it is not for sale, and should have been refused before. */
-function imageRate(picture: Picture, prices: PriceList): bigint {
+function imageRate(picture: ImageSpec, prices: PriceList): bigint {
   const rate = imageRateIn(prices, picture)
   if (rate === undefined) throw new Error(`an image of ${picture.size} in ${picture.quality} has no price`)
   return rate
 }
 
 /** Whether a list has a price for an image of this size and quality. */
-export function sellsImage(picture: Picture, prices: PriceList): boolean {
+export function sellsImage(picture: ImageSpec, prices: PriceList): boolean {
   return imageRateIn(prices, picture) !== undefined
 }
 
 /** The price by size and quality, else by size, else the one price for all. */
-function imageRateIn({ perImage }: PriceList, { size = '', quality = '' }: Picture): Pico | undefined {
+function imageRateIn({ perImage }: PriceList, { size = '', quality = '' }: ImageSpec): Pico | undefined {
   return perImage[`${size}/${quality}`] ?? perImage[size] ?? perImage['default']
 }
 

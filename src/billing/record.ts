@@ -1,8 +1,8 @@
-import type { GatewayError, Kind } from '../base/errors.ts'
+import type { GatewayError, ErrorKind } from '../base/errors.ts'
 import type { Log, LogFields } from '../base/log.ts'
 import type { Nano } from '../base/money.ts'
 import type { RequestRecord } from '../store/requests.ts'
-import type { Ending, Order } from './funds.ts'
+import type { Ending, Order } from './billing.ts'
 
 /** The record of a request, the same in every billing mode. */
 export function recordOf(order: Order, ending: Omit<Ending, 'attempts'>): RequestRecord {
@@ -21,7 +21,7 @@ export function recordOf(order: Order, ending: Omit<Ending, 'attempts'>): Reques
 /** The status on the record of a request whose process died: its client saw the connection break. */
 export const crashedStatus = 500
 
-const recordedStatuses: { readonly [K in Kind]?: number } = {
+const recordedStatuses: { readonly [K in ErrorKind]?: number } = {
   'bad-request': 400,
   'client-gone': 499,
   'too-large': 413,

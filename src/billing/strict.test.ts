@@ -8,7 +8,7 @@ import type { Clock } from '../base/clock.ts'
 import { nano } from '../base/money.ts'
 import { checkLedger } from '../store/check.ts'
 import { recoverHolds } from '../store/ledger.ts'
-import type { Order, Sale } from './funds.ts'
+import type { Order, Sale } from './billing.ts'
 
 const hour = 3_600_000
 const startedAt = Date.now()

@@ -5,11 +5,11 @@ import type { Log } from '../base/log.ts'
 import { zeroNano, type Nano } from '../base/money.ts'
 import { isUnavailable } from '../store/faults.ts'
 import { takeHold } from '../store/holds.ts'
-import { Insisting } from '../store/insisting.ts'
-import { forsakeHold, settleHold, voidHold, type Settlement } from '../store/ledger.ts'
+import { RetryQueue } from '../store/retry-queue.ts'
+import { cancelUncertainHold, settleHold, voidHold, type Settlement } from '../store/ledger.ts'
 import type { Store } from '../store/open.ts'
 import { chargeWithin } from '../store/postings.ts'
-import type { Billing, Endings, Hold, Order } from './funds.ts'
+import type { Billing, Endings, Hold, Order } from './billing.ts'
 import { logExcess, recordOf } from './record.ts'
 import { accountDisabled, ledgerAway } from './refusals.ts'
 
@@ -35,7 +35,7 @@ export function makeStrictBilling(parts: {
   timers?: Timers
 }): Billing {
   const { store, log, clock = systemClock, timers = systemTimers } = parts
-  const behind = new Insisting({ log, clock, timers, pauseMs: behindPauseMs })
+  const behind = new RetryQueue({ log, clock, timers, pauseMs: behindPauseMs })
   const endings = new LateEndings()
   /** By hold id: the monotonic time until which this process may still end the hold. */
   const atWork = new Map<string, number>()
@@ -119,7 +119,7 @@ export function makeStrictBilling(parts: {
       const hold = { id, accountId, keyId, kind: 'request', amount, priceVersion, deadline, node: parts.node } as const
       let mayBeTaken = false
       const taken = await takeHold(store, hold, () => (mayBeTaken = true)).catch((thrown: unknown) => {
-        if (mayBeTaken && isUnavailable(thrown)) endLater(id, order, zeroNano, () => forsakeHold(store, hold))
+        if (mayBeTaken && isUnavailable(thrown)) endLater(id, order, zeroNano, () => cancelUncertainHold(store, hold))
         throw ledgerAway(thrown)
       })
       if (taken.outcome === 'held') return { kind: 'hold', hold: holdOf(id, order) }

@@ -1,5 +1,5 @@
 import type { Nano } from '../base/money.ts'
-import type { Ending, Hold, Progress, Sale, SentAttempt } from './funds.ts'
+import type { Ending, Hold, Progress, Sale, SentAttempt } from './billing.ts'
 
 /** A hold that passes every call on to another one, so that a subclass overrides only what differs. */
 export class WrappedHold implements Hold {

@@ -27,7 +27,7 @@ export type Bound = {
 }
 
 /** A request as received, in the form that its path takes. */
-export type Asked = {
+export type ReceivedRequest = {
   /** A JSON object, or the text fields of a form. */
   readonly body: JsonObject
   readonly files: readonly AskedFile[]

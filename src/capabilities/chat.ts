@@ -1,6 +1,6 @@
 import type { GatewayError } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
-import type { Asked, AskFacts } from './ask.ts'
+import type { ReceivedRequest, AskFacts } from './ask.ts'
 import type { Conversation, Reply, ReplyEvent } from './conversation.ts'
 import type { ModelTraits } from './limits.ts'
 import type { Usage } from './usage.ts'
@@ -129,7 +129,7 @@ export type ReplyName = {
 export type ChatCodec = {
   readonly protocol: Protocol
   /** Throws bad-request with the field at fault. `lookUp` throws for a model the caller may not use. */
-  readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk
+  readAsk(asked: ReceivedRequest, lookUp: (model: string) => ChatTraits): ChatAsk
   /** Estimates the input tokens, for when the vendor reported none; the charge is then marked as estimated. */
   estimateInput(ask: ChatAsk): number
   writeStreamError(error: GatewayError): Uint8Array

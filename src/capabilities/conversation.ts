@@ -272,7 +272,7 @@ export function markOpenai(encrypted: string): string {
 }
 
 /** The reasoning as OpenAI encrypted it, or undefined if it is another vendor's. */
-export function openaiThought(signature: string | undefined): string | undefined {
+export function openaiReasoning(signature: string | undefined): string | undefined {
   return signature?.startsWith(openaiMark) ? signature.slice(openaiMark.length) : undefined
 }
 

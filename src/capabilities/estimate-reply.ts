@@ -1,9 +1,9 @@
 import type { AssistantBlock, Reply } from './conversation.ts'
-import { countWords } from './count-words.ts'
+import { estimateTokens } from './estimate-tokens.ts'
 
 /**
  * Estimates the output tokens of a reply that came without usage, to charge it and to show it where usage is required.
- * It counts with `countWords`, as for answers that pass through, because in some scripts a token has only a few
+ * It counts with `estimateTokens`, as for answers that pass through, because in some scripts a token has only a few
  * letters.
  */
 export function estimateReply(
@@ -11,7 +11,7 @@ export function estimateReply(
   ask: { readonly outputTokensMax: number; readonly choices: number },
 ): number {
   const said = choices.flatMap(({ blocks }) => blocks.flatMap(wordsOf))
-  const estimated = said.reduce((sum, words) => sum + countWords(words), 0)
+  const estimated = said.reduce((sum, words) => sum + estimateTokens(words), 0)
   return Math.min(Math.max(1, estimated), ask.outputTokensMax * ask.choices)
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { ratioMax, whyNotGiven } from './given-picture.ts'
+import { ratioMax, whyNotGiven } from './given-image.ts'
 import { referenceTokensMax } from './image-tokens.ts'
 
 type Size = { readonly width: number; readonly height: number }

@@ -1,6 +1,6 @@
 import type { Bound } from './ask.ts'
-import { ratioMax, type PictureSize } from './given-picture.ts'
-import type { Looks, PictureAsk } from './images.ts'
+import { ratioMax, type ImageSize } from './given-image.ts'
+import type { Looks, ImageAskBase } from './images.ts'
 import type { ImageLimits } from './limits.ts'
 import type { Counted, ImagesUsed, Usage } from './usage.ts'
 
@@ -18,7 +18,7 @@ const margin = 1.25
 /** The estimate for a reference image where the vendor did not count it: two of OpenAI's tiles. */
 const referenceTokens = 323
 
-type Wish = Pick<PictureAsk, 'count' | 'size' | 'quality' | 'partialImages' | 'limits'>
+type Wish = Pick<ImageAskBase, 'count' | 'size' | 'quality' | 'partialImages' | 'limits'>
 
 /** Output tokens of one image without its previews; what is unknown about it counts as the most expensive. */
 function pictureTokens(
@@ -37,7 +37,7 @@ function pixelsOf(size = ''): number | undefined {
 }
 
 /** The size of a reference image; undefined for a linked one, whose size is unknown. */
-export type Reference = PictureSize | undefined
+export type Reference = ImageSize | undefined
 
 /**
  * The most input tokens that a vendor counts for a reference image. OpenAI: 65, plus 129 for each tile of 512 once the
@@ -54,7 +54,7 @@ export function referenceTokensMax(reference: Reference): number {
 
 /** The most that images can use. `promptBytes` bounds the prompt's tokens, because no token is shorter than a byte. */
 export function boundOf(
-  wish: Wish & Pick<PictureAsk, 'sold'>,
+  wish: Wish & Pick<ImageAskBase, 'sold'>,
   { promptBytes, references }: { promptBytes: number; references: readonly Reference[] },
 ): Bound {
   if (wish.sold === 'pieces') return { images: piecesOf(wish, wish.count) }
@@ -87,7 +87,7 @@ type Made = {
 }
 
 /** What was used, counted as the model is sold; estimated where it is sold by tokens and the vendor reported none. */
-export function countPictures(ask: PictureAsk, pictures: Made): Counted {
+export function countImages(ask: ImageAskBase, pictures: Made): Counted {
   const { made, billed = made, previews = 0, references, tokens, looks = {}, tokensEach } = pictures
   if (ask.sold === 'pieces') {
     const vendorUsage = { images: piecesOf(ask, billed) }

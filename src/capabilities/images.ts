@@ -5,7 +5,7 @@ import type { Media } from './conversation.ts'
 import type { ImageLimits } from './limits.ts'
 
 /** What generations and edits have in common. Sizes are `WxH`, however the client and the vendor write them. */
-export type PictureAsk = AskFacts & {
+export type ImageAskBase = AskFacts & {
   readonly prompt: string
   readonly count: number
   /**
@@ -30,7 +30,7 @@ export type PictureAsk = AskFacts & {
   readonly written: JsonObject
 }
 
-export type ImagesAsk = PictureAsk & {
+export type ImagesAsk = ImageAskBase & {
   readonly capability: 'images'
   /** `native` has blocks of text and images, and is answered with links; `common` has a prompt. */
   readonly form: 'native' | 'common'
@@ -45,7 +45,7 @@ export type ImagesAsk = PictureAsk & {
 /** A reference image, and the field in which the client gave it, for errors about it. */
 export type GivenImage = { readonly media: Media; readonly at: string }
 
-export type EditsAsk = PictureAsk & {
+export type EditsAsk = ImageAskBase & {
   readonly capability: 'edits'
   readonly images: readonly ImageFile[]
   readonly mask?: ImageFile
@@ -88,7 +88,7 @@ export type ImagesAnswer = {
 export type Looks = { readonly size?: string; readonly quality?: string }
 
 /** A stream of images to the client. */
-export type PictureStream = ChatStream & {
+export type ImageStream = ChatStream & {
   /** What has arrived so far: finished images, and previews of those and of the next one. */
   readonly shown: { readonly pictures: number; readonly previews: number; readonly looks: Looks }
 }

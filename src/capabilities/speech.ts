@@ -1,6 +1,6 @@
 import type { GatewayError } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
-import type { Asked, AskFacts } from './ask.ts'
+import type { ReceivedRequest, AskFacts } from './ask.ts'
 import type { ModelTraits, SpeechLimits } from './limits.ts'
 import type { Usage } from './usage.ts'
 
@@ -23,7 +23,7 @@ export type SpeechAsk = AskFacts & {
 }
 
 /** The form in which a vendor sends audio: as the client wants it, or still to be converted into that. */
-export type SoundForm =
+export type AudioForm =
   | { readonly kind: 'ready' }
   | { readonly kind: 'wav' }
   /** Bare samples: 16 bits, little-endian, one channel. */
@@ -32,7 +32,7 @@ export type SoundForm =
 /** Speech requests and responses in one protocol. */
 export type SpeechCodec = {
   /** Throws bad-request with the field at fault. */
-  readAsk(asked: Asked, lookUp: (model: string) => ModelTraits): SpeechAsk
+  readAsk(asked: ReceivedRequest, lookUp: (model: string) => ModelTraits): SpeechAsk
   /** Estimates the tokens of a text, for when the vendor reported none. */
   estimateTokens(text: string): number
   contentTypeOf(ask: SpeechAsk): string

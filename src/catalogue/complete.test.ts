@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Capability } from '../capabilities/capability.ts'
 import type { ImageLimits, VideoLimits } from '../capabilities/limits.ts'
-import { lacking } from './complete.ts'
+import { missingPrices } from './complete.ts'
 import { imageLimits, videoLimits } from './limits.ts'
 import { compilePrices, readExchange } from './prices.ts'
 import type { WrittenPrices } from './schema.ts'
@@ -12,7 +12,7 @@ function lacks(
   limits: { images?: ImageLimits; video?: VideoLimits } = {},
 ): string | undefined {
   const { prices } = compilePrices([{ written, path: [] }], readExchange({}))
-  return lacking(capability, prices, limits)
+  return missingPrices(capability, prices, limits)
 }
 
 describe('a model is sold only where every answer of it has a price', () => {

@@ -27,13 +27,13 @@ const checks = {
       return unpricedVideo(perVideoToken, 'perMillionVideoTokens', limits.video) ?? unheld(limits.video)
     }
     return Object.keys(perVideo).length > 0
-      ? unpricedFilm(perVideo, limits.video)
+      ? unpricedWholeVideo(perVideo, limits.video)
       : unpricedVideo(perSecond, 'perSecond', limits.video)
   },
 } as const satisfies Record<Capability, Check>
 
 /** The prices that a list lacks for this capability to be sold; undefined if every answer could be charged. */
-export function lacking(capability: Capability, list: PriceList, limits: Priced): string | undefined {
+export function missingPrices(capability: Capability, list: PriceList, limits: Priced): string | undefined {
   return checks[capability](list, limits)
 }
 
@@ -71,7 +71,7 @@ function unheld(limits: VideoLimits | undefined): string | undefined {
  * Single combinations without a price are refused request by request. But a request may leave out the resolution or the
  * length, so every value must have a price together with the other field's default.
  */
-function unpricedFilm(amounts: Amounts, limits: VideoLimits | undefined): string | undefined {
+function unpricedWholeVideo(amounts: Amounts, limits: VideoLimits | undefined): string | undefined {
   if (limits === undefined) return undefined
   const { resolutions, resolutionDefault, durations, durationDefault } = limits
   const films = [
@@ -86,7 +86,7 @@ function unpricedFilm(amounts: Amounts, limits: VideoLimits | undefined): string
  * Play-money prices, about the middle of each market, for models without a known price. They are used in sandbox mode
  * only.
  */
-export const standIn = {
+export const sandboxPrices = {
   chat: {
     inputPerMillion: '1',
     cachedInputPerMillion: '0.1',

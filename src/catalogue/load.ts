@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseYaml } from '../base/yaml.ts'
-import { lacking, standIn } from './complete.ts'
+import { missingPrices, sandboxPrices } from './complete.ts'
 import { CatalogueError } from './error.ts'
 import { embeddingLimits, imageLimits, speechLimits, videoLimits } from './limits.ts'
 import { unpriced, type Catalogue, type Model, type Unsold } from './model.ts'
@@ -116,11 +116,11 @@ function buildMoney(
   sandbox: boolean,
 ): Money | Unsold {
   const lists = compilePrices(entry.layers, exchange)
-  const missing = entry.capabilities.map((capability) => lacking(capability, lists.prices, limits))
+  const missing = entry.capabilities.map((capability) => missingPrices(capability, lists.prices, limits))
   const why = missing.find((text) => text !== undefined)
   if (why === undefined) return { ...lists, source: entry.source, confidence: entry.confidence }
   if (!sandbox) return unpriced(entry.id, why)
-  const written: WrittenPrices = Object.assign({}, ...entry.capabilities.map((capability) => standIn[capability]))
+  const written: WrittenPrices = Object.assign({}, ...entry.capabilities.map((capability) => sandboxPrices[capability]))
   const layers = [{ written, path: entry.path }]
   return {
     ...compilePrices(layers, exchange),

@@ -6,7 +6,7 @@ import type { PriceList } from '../capabilities/usage.ts'
 export type Offer = { readonly vendor?: string; readonly channel?: string; readonly upstreamModel: string }
 
 /** Whether an offer includes this channel, which is one of this vendor. */
-export function isHadAt({ channel, vendor }: Offer, channelId: string, vendorId: string): boolean {
+export function isOfferedAt({ channel, vendor }: Offer, channelId: string, vendorId: string): boolean {
   return channel === channelId || vendor === vendorId
 }
 

@@ -46,23 +46,23 @@ const unitAmounts = z.strictObject({
 const imageKey = z
   .string()
   .regex(/^(default|\d{2,5}x\d{2,5}(\/[a-z]{1,16})?)$/, 'a size such as 1024x1024, 1024x1024/high, or default')
-const secondKey = z
+const resolutionKey = z
   .string()
   .regex(/^(default|\d{3,4}p|\d{1,2}k|\d{2,5}x\d{2,5})$/, 'a resolution such as 720p, 4k, or default')
 
-const filmKey = z
+const wholeVideoKey = z
   .string()
   .regex(/^(\d{3,4}p|\d{1,2}k|\d{2,5}x\d{2,5})\/\d{1,3}s$/, 'a resolution and a length such as 768p/6s')
 
 const heard = z.strictObject({ sound: amount, silent: amount })
-const bySize = z.union([amount, z.record(secondKey, z.union([amount, heard]))])
+const bySize = z.union([amount, z.record(resolutionKey, z.union([amount, heard]))])
 
 const pricesSchema = z.strictObject({
   ...unitAmounts.shape,
   perImage: z.union([amount, z.record(imageKey, amount)]).exactOptional(),
   perSecond: bySize.exactOptional(),
   /** Prices of whole videos, where no price per second gives the vendor's; used instead of `perSecond`. */
-  perVideo: z.record(filmKey, amount).exactOptional(),
+  perVideo: z.record(wholeVideoKey, amount).exactOptional(),
   perMillionVideoTokens: z.union([bySize, heard]).exactOptional(),
   /** The price if the client's request has input videos; absent, they do not change the price. */
   perMillionVideoTokensWithInput: z.union([bySize, heard]).exactOptional(),
@@ -145,8 +145,8 @@ const facts = {
         .array(z.enum(['t2v', 'i2v', 'r2v']))
         .min(1)
         .exactOptional(),
-      resolutions: z.array(secondKey).min(1).max(16).exactOptional(),
-      resolutionDefault: secondKey.exactOptional(),
+      resolutions: z.array(resolutionKey).min(1).max(16).exactOptional(),
+      resolutionDefault: resolutionKey.exactOptional(),
       durations: durations.exactOptional(),
       durationDefault: count.exactOptional(),
       durationFree: z.boolean().exactOptional(),
@@ -156,7 +156,7 @@ const facts = {
       referenceAudiosMax: z.int().min(0).exactOptional(),
       inputSecondsBilled: z.boolean().exactOptional(),
       inputSecondsMax: count.exactOptional(),
-      creditsPerSecond: z.record(secondKey, count).exactOptional(),
+      creditsPerSecond: z.record(resolutionKey, count).exactOptional(),
       drafts: z.boolean().exactOptional(),
       sound: z.enum(['always', 'never', 'optional']).exactOptional(),
       deadlineSeconds: count.exactOptional(),

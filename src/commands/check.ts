@@ -9,7 +9,7 @@ import {
 import { ConfigError, type ConfigFile } from '../config/file.ts'
 import { checkSecret } from '../config/installation-secret.ts'
 import { notServed, planMarket, servedModels, type Plan } from '../market.ts'
-import { knock, notThere } from '../sandbox/elsewhere.ts'
+import { assertSandboxAnswers, noSandboxMessage } from '../sandbox/remote-sandbox.ts'
 import { simulatedChannels } from '../simulated.ts'
 import type { Channel } from '../upstream/channels.ts'
 import { complaintsAbout } from './complaints.ts'
@@ -145,7 +145,7 @@ async function describe({ file, path, environment, plan }: Checked, json = false
     say(table(columns, configured))
   } else if (mode === 'real')
     say('\nNo vendor is configured: only local model servers, if there are any, would answer.')
-  if (!isAnswered) say(`\n${notThere(sandboxUrl ?? '')}`)
+  if (!isAnswered) say(`\n${noSandboxMessage(sandboxUrl ?? '')}`)
   if (remarks.lines.length > 0) say(`\n${remarks.lines.join('\n')}`)
   if (idle.length === 0) return
   say('\nThese models in the file would not be served:')
@@ -153,7 +153,7 @@ async function describe({ file, path, environment, plan }: Checked, json = false
 }
 
 async function answers(sandboxUrl: string): Promise<boolean> {
-  return knock(sandboxUrl).then(
+  return assertSandboxAnswers(sandboxUrl).then(
     () => true,
     () => false,
   )

@@ -1,6 +1,6 @@
 import { formatDollars, type Nano } from '../base/money.ts'
 import { nodeSeenAt, reclaimNode } from '../store/leases.ts'
-import { openClaims } from '../store/reconcile.ts'
+import { openLeasesAndHolds } from '../store/reconcile.ts'
 import { actor, withInstallation } from './installation.ts'
 import { say, sayJson, showTime } from './output.ts'
 
@@ -15,7 +15,7 @@ export async function reclaim(options: { node: string; confirm?: boolean; json?:
       const seenAt = await nodeSeenAt(store.db, node)
       if (seenAt === undefined) throw absent(node)
       if (seenAt >= store.now() - aliveMs) throw alive(node, seenAt)
-      const { leases } = await openClaims(store.db)
+      const { leases } = await openLeasesAndHolds(store.db)
       const held = leases.filter((lease) => lease.node === node)
       process.exitCode = 2
       if (options.json) return sayJson({ node, would_return: held.map(showLease) })

@@ -3,7 +3,7 @@ import { isEverywhere } from '../base/listen.ts'
 import type { Model } from '../catalogue/model.ts'
 import { databaseFile, type Environment } from '../config/environment.ts'
 import type { ConfigFile } from '../config/file.ts'
-import { forgottenSecret, openSecret } from '../config/installation-secret.ts'
+import { replacedSecretFile, exposedSecretFile } from '../config/installation-secret.ts'
 import type { Mode } from '../store/schema.ts'
 import { ignoredVariables, type IgnoredVariable } from '../upstream/vendor-variables.ts'
 
@@ -29,7 +29,7 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
   const ignored = ignoredVariables(file.settings.channels, variables)
   const unverified = mode === 'sandbox' ? 0 : [...models.values()].filter(isDoubtful).length
   const lines = ignored.map(({ variable, why }) => `${variable} is set and not used: ${why} (docs/vendors.md).`)
-  const forgotten = forgottenSecret(environment.secret, environment.dataFolder)
+  const forgotten = replacedSecretFile(environment.secret, environment.dataFolder)
   if (forgotten !== undefined) {
     lines.push(`${forgotten} holds a different secret than TURNPIKE_SECRET: keys made under it do not work.`)
   }
@@ -39,7 +39,7 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
       `${left} is not used because DATABASE_URL is set; nothing is moved from one to the other (docs/operators.md).`,
     )
   }
-  const open = openSecret(environment.secret, environment.dataFolder)
+  const open = exposedSecretFile(environment.secret, environment.dataFolder)
   if (open !== undefined) {
     lines.push(`${open} can be read or changed by other users of this machine: run chmod 600 on it (SECURITY.md).`)
   }

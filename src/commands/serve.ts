@@ -3,7 +3,7 @@ import { formatDollars } from '../base/money.ts'
 import { probeGuard } from '../base/probe-guard.ts'
 import { readEnvironment } from '../config/environment.ts'
 import type { FileSettings } from '../config/schema.ts'
-import { waitingSettings } from '../config/waiting-settings.ts'
+import { settingsNeedingRestart } from '../config/settings-needing-restart.ts'
 import { openGateway, type Gateway } from '../gateway.ts'
 import { quoted, say, withoutSecretsOf } from './output.ts'
 import { remarksOn } from './remarks.ts'
@@ -123,7 +123,7 @@ function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading
       let waiting: readonly string[] = []
       gateway.reload(() => {
         const { file } = loadSettings(path)
-        waiting = waitingSettings(used, file.settings)
+        waiting = settingsNeedingRestart(used, file.settings)
         return file
       })
       const rest = waiting.length === 0 ? '' : `, but for settings that need a restart: ${waiting.join(', ')}`

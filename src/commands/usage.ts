@@ -3,7 +3,7 @@ import { reportUsage, type UsageReport } from '../reports/usage.ts'
 import { keyById } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
-import { requestById, type Filter, type GroupBy } from '../store/usage.ts'
+import { requestById, type UsageFilter, type GroupBy } from '../store/usage.ts'
 import { allAccounts } from './accounts.ts'
 import { withInstallation, type InstallationOptions } from './installation.ts'
 import { keysOf, whoseColumns } from './keys.ts'
@@ -29,7 +29,7 @@ export async function usage(options: Options & Filtered & { by?: GroupBy }): Pro
 /** Every page, however short, computes all sums: in pages of a hundred, those of ten thousand keys took minutes. */
 const sumsAtOnce = 100_000
 
-export async function wholeReport(store: Store, filter: Filter, by: GroupBy | undefined): Promise<UsageReport> {
+export async function wholeReport(store: Store, filter: UsageFilter, by: GroupBy | undefined): Promise<UsageReport> {
   const found: UsageReport['data'] = []
   let after: string | undefined
   for (;;) {
@@ -71,7 +71,7 @@ export async function showRequest(id: string, options: Options): Promise<void> {
   })
 }
 
-async function filterOf(store: Store, mode: Mode, options: Filtered): Promise<Filter> {
+async function filterOf(store: Store, mode: Mode, options: Filtered): Promise<UsageFilter> {
   const { key, model } = options
   if (key !== undefined && (await keyById(store.db, key)) === undefined) {
     throw new Error(`there is no key "${key}"; turnpike keys list shows their ids`)

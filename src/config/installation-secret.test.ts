@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkSecret, forgottenSecret, installationSecret } from './installation-secret.ts'
+import { checkSecret, replacedSecretFile, installationSecret } from './installation-secret.ts'
 import { keptOnce } from './kept-once.ts'
 
 let home: string
@@ -82,10 +82,10 @@ describe('a check', () => {
 })
 
 test('a kept secret that the given one has taken the place of is told by its file', () => {
-  expect(forgottenSecret(given, folder)).toBeUndefined()
+  expect(replacedSecretFile(given, folder)).toBeUndefined()
   write(`${given}\n`)
-  expect(forgottenSecret(given, folder)).toBeUndefined()
+  expect(replacedSecretFile(given, folder)).toBeUndefined()
   write('y'.repeat(64))
-  expect(forgottenSecret(given, folder)).toBe(file)
-  expect(forgottenSecret(undefined, folder)).toBeUndefined()
+  expect(replacedSecretFile(given, folder)).toBe(file)
+  expect(replacedSecretFile(undefined, folder)).toBeUndefined()
 })

@@ -21,7 +21,7 @@ export function checkSecret(given: string | undefined, dataFolder: string): void
 }
 
 /** The file of a secret that an earlier start made, and that a different secret in the environment now replaces. */
-export function forgottenSecret(given: string | undefined, dataFolder: string): string | undefined {
+export function replacedSecretFile(given: string | undefined, dataFolder: string): string | undefined {
   if (given === undefined) return undefined
   const file = join(dataFolder, 'secret')
   try {
@@ -35,7 +35,7 @@ export function forgottenSecret(given: string | undefined, dataFolder: string): 
 const othersMayReadOrWrite = 0o006
 
 /** The file of the secret in use, if users other than its owner and group may read or change it. */
-export function openSecret(given: string | undefined, dataFolder: string): string | undefined {
+export function exposedSecretFile(given: string | undefined, dataFolder: string): string | undefined {
   if (given !== undefined) return undefined
   const file = join(dataFolder, 'secret')
   const { mode } = statSync(file, { throwIfNoEntry: false }) ?? { mode: 0 }

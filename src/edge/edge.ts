@@ -36,7 +36,7 @@ export function makeEdge(options: EdgeOptions): Serve {
 
   return async (request, connection) => {
     const requestId = newRequestId()
-    const said: Record<string, string> = { 'x-request-id': requestId }
+    const responseHeaders: Record<string, string> = { 'x-request-id': requestId }
     let { writeError } = options
     let response: Response
     let route: Route | undefined
@@ -50,13 +50,14 @@ export function makeEdge(options: EdgeOptions): Serve {
       const speak = (other: WriteError) => {
         writeError = other
       }
-      const inHands = () => waiter?.inHands()
-      const answer = preflight ?? dispatch({ request, requestId, connection, said, speak, inHands }, found)
+      const markVendorCalled = () => waiter?.markVendorCalled()
+      const answer =
+        preflight ?? dispatch({ request, requestId, connection, responseHeaders, speak, markVendorCalled }, found)
       const isSaid = preflight === undefined && found.route?.auth !== 'open'
       const told = isSaid ? answer : identified(answer, requestId)
       response = await (told instanceof Promise && waiter !== undefined ? waiter.for(told) : told)
     } catch (thrown) {
-      response = refuse(asGatewayError(thrown), requestId, said, writeError)
+      response = refuse(asGatewayError(thrown), requestId, responseHeaders, writeError)
       if (!(await isHeardOut(request, waiter))) response.headers.set('connection', 'close')
       options.tally.refused(route, response.status, thrown)
     }
@@ -99,7 +100,7 @@ async function isHeardOut(request: Request, waiter: Waiter | undefined): Promise
   return !waiter.isDismissed && waiter.for(passOver(request)).catch(() => false)
 }
 
-/** Routes that take a key write the `said` headers themselves; open routes do not, so the request id is added here. */
+/** Routes that take a key send the `responseHeaders`; open routes do not, so the request id is added here. */
 async function identified(answer: Promise<Response> | Response, requestId: RequestId): Promise<Response> {
   const response = await answer
   response.headers.set('x-request-id', requestId)
@@ -113,7 +114,7 @@ function tooManyHeaders(): GatewayError {
   return new GatewayError('too-many-headers', `A request may have at most ${headersMax} headers.`)
 }
 
-type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'said' | 'speak' | 'inHands'>
+type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'responseHeaders' | 'speak' | 'markVendorCalled'>
 
 type Found =
   | { readonly kind: 'path'; readonly route: Route; readonly id: string }

@@ -14,7 +14,7 @@ export async function readJsonBody(
   request: Request,
   bytesMax: number,
   limits: JsonLimits,
-): Promise<{ body: JsonObject; files: readonly never[]; said: Uint8Array; bytes: number }> {
+): Promise<{ body: JsonObject; files: readonly never[]; canonicalBytes: Uint8Array; bytes: number }> {
   checkHeaders(request, jsonType, 'application/json')
   const raw = await readBytes(request, bytesMax)
   const body = parseBody(decode(raw), limits)
@@ -24,7 +24,7 @@ export async function readJsonBody(
     files: [],
     bytes: raw.length,
     // Only requests with an Idempotency-Key read this. It is canonical, because a retry may reorder the fields.
-    get said() {
+    get canonicalBytes() {
       return Buffer.from(canonical(body))
     },
   }

@@ -16,7 +16,7 @@ export type Form = {
   readonly body: JsonObject
   readonly files: readonly AskedFile[]
   /** Tells two forms apart. Not their raw bytes, because a client that retries makes up a new boundary. */
-  readonly said: Uint8Array
+  readonly canonicalBytes: Uint8Array
   readonly bytes: number
 }
 
@@ -83,7 +83,7 @@ class FormReader {
       files,
       bytes,
       // A getter, because only requests with an Idempotency-Key read it.
-      get said() {
+      get canonicalBytes() {
         const digests = files.map((file) => [file.field, createHash('sha256').update(file.bytes).digest('hex')])
         return Buffer.from(JSON.stringify([[...fields], digests]))
       },

@@ -11,11 +11,11 @@ export type Visit = {
   readonly address: Address
   readonly path: string
   /** Headers of the response, whether it succeeds or fails: the request id, and what the stages add. */
-  readonly said: Record<string, string>
+  readonly responseHeaders: Record<string, string>
   /** Sets how errors of this request are written from now on, for paths that serve clients of several protocols. */
   speak(writeError: WriteError): void
   /** Call before a vendor is called for the request: the code that calls it then also answers when the node stops. */
-  readonly inHands: () => void
+  readonly markVendorCalled: () => void
   /** The `{id}` of the path, decoded; '' where the path has none. */
   readonly id: string
 }

@@ -1,10 +1,10 @@
-import { Crowd, type Member } from '../base/crowd.ts'
+import { IntrusiveSet, type Member } from '../base/intrusive-set.ts'
 import type { GatewayError } from '../base/errors.ts'
 
 /** The requests that have no answer yet: a stop answers every one of them, whatever it is waiting for. */
 export class Waiting {
-  readonly #crowd = new Crowd<Waiter>()
-  readonly #sentAway = new Crowd<Waiter>()
+  readonly #crowd = new IntrusiveSet<Waiter>()
+  readonly #sentAway = new IntrusiveSet<Waiter>()
   #stopped: GatewayError | undefined
 
   enter(): Waiter {
@@ -14,7 +14,7 @@ export class Waiting {
   /** Refuses every request, now and later, for which no vendor was called; the code at work answers the others. */
   stop(reason: GatewayError): void {
     this.#stopped = reason
-    for (const waiter of this.#crowd) if (!waiter.isInHands) waiter.dismiss(reason)
+    for (const waiter of this.#crowd) if (!waiter.isVendorCalled) waiter.dismiss(reason)
   }
 
   /** Refuses all requests that are left. */
@@ -33,22 +33,22 @@ export class Waiting {
 }
 
 export class Waiter implements Member {
-  #crowd: Crowd<Waiter>
-  readonly #sentAway: Crowd<Waiter>
+  #crowd: IntrusiveSet<Waiter>
+  readonly #sentAway: IntrusiveSet<Waiter>
   readonly #stopped: GatewayError | undefined
   #refuse: ((reason: GatewayError) => void) | undefined
-  #isInHands = false
+  #isVendorCalled = false
   #isDismissed = false
   place = -1
 
-  constructor(crowd: Crowd<Waiter>, sentAway: Crowd<Waiter>, stopped: GatewayError | undefined) {
+  constructor(crowd: IntrusiveSet<Waiter>, sentAway: IntrusiveSet<Waiter>, stopped: GatewayError | undefined) {
     this.#crowd = crowd
     this.#sentAway = sentAway
     this.#stopped = stopped
   }
 
-  get isInHands(): boolean {
-    return this.#isInHands
+  get isVendorCalled(): boolean {
+    return this.#isVendorCalled
   }
 
   /** The request was refused because of a stop, while the work that it waited for goes on. */
@@ -57,8 +57,8 @@ export class Waiter implements Member {
   }
 
   /** From now on the code at work for the request is told of a stop itself, and has a better answer to it. */
-  inHands(): void {
-    this.#isInHands = true
+  markVendorCalled(): void {
+    this.#isVendorCalled = true
   }
 
   /** Waits for an answer, or rejects with the reason of a stop. */
@@ -76,7 +76,7 @@ export class Waiter implements Member {
           reject(thrown)
         },
       )
-      if (this.#stopped !== undefined && !this.#isInHands) this.dismiss(this.#stopped)
+      if (this.#stopped !== undefined && !this.#isVendorCalled) this.dismiss(this.#stopped)
     })
   }
 

@@ -1,7 +1,7 @@
 import { crashPoint } from '../base/crash-points.ts'
 import { GatewayError } from '../base/errors.ts'
 import { formatDollars, type Nano } from '../base/money.ts'
-import type { Billing, Taken } from '../billing/funds.ts'
+import type { Billing, TakeOutcome } from '../billing/billing.ts'
 import { affordableOutput, holdFor } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
 import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
@@ -28,7 +28,7 @@ export function makeAdmit(parts: { models: () => ModelsOnOffer; billing: Billing
     return { ...limited, ask, errand, model, funds: new LeavingHold(taken.hold, pass) }
   }
 
-  function takeHold(limited: Limited, ask: AskFacts, model: Model, amount: Nano): Promise<Taken> {
+  function takeHold(limited: Limited, ask: AskFacts, model: Model, amount: Nano): Promise<TakeOutcome> {
     const { principal, requestId, receivedAt } = limited
     return parts.billing.take({
       requestId,
@@ -45,7 +45,7 @@ export function makeAdmit(parts: { models: () => ModelsOnOffer; billing: Billing
   }
 }
 
-type NoFunds = Exclude<Taken, { kind: 'hold' }>
+type NoFunds = Exclude<TakeOutcome, { kind: 'hold' }>
 
 // The length of `"max_completion_tokens":1000000,`: a client that follows the advice below may add this field, and must
 // still be able to afford the longer input.

@@ -25,7 +25,7 @@ async function isFailingAfter(status: number, ...said: readonly (string | Error)
     requestId: 'req_4',
     ask: { model: 'm', stream: false },
     route,
-    inHands() {},
+    markVendorCalled() {},
     funds: { sending() {} },
     elapsedMs: () => 0,
   }

@@ -1,15 +1,15 @@
 import { crashPoint } from '../base/crash-points.ts'
-import { asGatewayError, final, GatewayError } from '../base/errors.ts'
+import { asGatewayError, forbidRetry, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { withoutSecrets } from '../base/scrub.ts'
 import { zeroNano } from '../base/money.ts'
 import type { Label } from '../base/secret.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
-import type { SentAttempt } from '../billing/funds.ts'
+import type { SentAttempt } from '../billing/billing.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Channels, Route } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
-import { restKey } from '../upstream/rest-key.ts'
+import { restCredential } from '../upstream/rest-credential.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
 import type { Exchange, Timeouts, Transport } from '../upstream/transport.ts'
 import type { BadResponse, Call, CallContext, Verdict } from '../vendors/vendor.ts'
@@ -53,7 +53,7 @@ export async function attempt<T>(
   const begunMs = routed.elapsedMs()
   const timeouts = { ...limits, totalMs: limits.totalMs - begunMs }
   if (timeouts.totalMs <= 0) return { kind: 'failed', error: outOfTime(), retry: 'no', attempts: [] }
-  routed.inHands()
+  routed.markVendorCalled()
   routed.funds.sending(sentAttempt(routed))
   parts.channels().asking(routed.route, timeouts.totalMs)
   crashPoint('after-send')
@@ -79,7 +79,7 @@ export async function attempt<T>(
     const error = asGatewayError(thrown)
     const { inside } = error.details
     if (inside !== undefined) return explained(parts, routed, { ...inside, retryAfterSeconds: undefined })
-    return brokenOff(parts, routed, exchange.status, discreet(error, routed))
+    return brokenOff(parts, routed, exchange.status, withSecretsScrubbed(error, routed))
   } finally {
     // Until there is something to deliver, a client that leaves ends the call; from then on metering decides.
     exchange.outliveClient()
@@ -119,12 +119,12 @@ export function streams({ ask }: Routed, exchange: Exchange): boolean {
 }
 
 /** Call after the answer was read: if it is an error under status 200, that is the better message for the client. */
-export function refuseWhole({ ask }: Routed): void {
+export function refuseIfStreamWanted({ ask }: Routed): void {
   if (ask.stream) throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
 }
 
 /** Removes secrets: a vendor that fails under status 200 uses its own words, which may name our key or its address. */
-export function discreet(error: GatewayError, { route }: Routed): GatewayError {
+export function withSecretsScrubbed(error: GatewayError, { route }: Routed): GatewayError {
   const { channel, credential } = route
   const message = withoutSecrets(error.message, { baseUrl: channel.baseUrl, credential })
   return message === error.message ? error : new GatewayError(error.kind, message, error.details)
@@ -157,16 +157,18 @@ export function failedInside(parts: CallParts, routed: Routed, error: GatewayErr
   const { inside } = error.details
   if (inside === undefined) {
     tellChannels(parts, routed, 0, error)
-    return discreet(error, routed)
+    return withSecretsScrubbed(error, routed)
   }
   const { error: judged, restCredentialSeconds } = verdictOn(parts, routed, { ...inside, retryAfterSeconds: undefined })
   tellChannels(parts, routed, inside.status, judged)
-  return judged.kind === 'upstream-failed' && restCredentialSeconds === undefined ? discreet(error, routed) : judged
+  return judged.kind === 'upstream-failed' && restCredentialSeconds === undefined
+    ? withSecretsScrubbed(error, routed)
+    : judged
 }
 
 function verdictOn(parts: CallParts, { route }: Routed, refusal: BadResponse): Verdict {
   const verdict = judge(route, refusal)
-  restKey(parts, route, verdict, refusal.status)
+  restCredential(parts, route, verdict, refusal.status)
   return verdict
 }
 
@@ -230,12 +232,12 @@ function noteFailure(parts: CallParts, { route, requestId }: Routed): void {
 
 /** The vendor had begun, gave no usable answer, and may charge all the same. */
 function brokenOff(parts: CallParts, routed: Routed, status: number, error: GatewayError): Failed {
-  return { ...failed(parts, routed, { status, error: final(error), retry: 'no' }), mayBeCharged: true }
+  return { ...failed(parts, routed, { status, error: forbidRetry(error), retry: 'no' }), mayBeCharged: true }
 }
 
 /** One of several calls failed and others are charged for: trying elsewhere would mean paying for those again. */
 export function failedBesidePaid(failure: Failed, attempts: readonly AttemptRecord[]): Failed {
-  return { ...failure, error: final(failure.error), retry: 'no', mayBeCharged: true, attempts }
+  return { ...failure, error: forbidRetry(failure.error), retry: 'no', mayBeCharged: true, attempts }
 }
 
 export function attemptRecord(

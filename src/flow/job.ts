@@ -1,5 +1,5 @@
 import type { GatewayError } from '../base/errors.ts'
-import type { Asked, AskFacts } from '../capabilities/ask.ts'
+import type { ReceivedRequest, AskFacts } from '../capabilities/ask.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { Vendor } from '../vendors/vendor.ts'
@@ -10,7 +10,7 @@ import type { Outcome, Routed } from './stages.ts'
 export type Job = {
   readonly capability: Capability
   /** Throws bad-request with the field at fault. `lookUp` throws for a model that is forbidden or cannot do this. */
-  read(asked: Asked, lookUp: (id: string) => Model): Errand
+  read(asked: ReceivedRequest, lookUp: (id: string) => Model): Errand
 }
 
 /** One request of a job, once read: its facts, and how it is carried out. */

@@ -1,5 +1,5 @@
 import type { Nano } from '../base/money.ts'
-import type { Ending, Hold, Sale } from '../billing/funds.ts'
+import type { Ending, Hold, Sale } from '../billing/billing.ts'
 import { WrappedHold } from '../billing/wrapped-hold.ts'
 import { tokensOf } from '../capabilities/usage.ts'
 import type { Limiter, Pass } from '../limits/limiter.ts'
@@ -7,8 +7,8 @@ import type { Authenticated } from './stages.ts'
 
 /** Lets a request in or refuses it before its body is read, so that a flood costs nothing. */
 export function makeLimit(limiter: Limiter) {
-  return ({ principal, say }: Pick<Authenticated, 'principal' | 'say'>) =>
-    limiter.enter(principal.keyId, principal.limits, say)
+  return ({ principal, setHeader }: Pick<Authenticated, 'principal' | 'setHeader'>) =>
+    limiter.enter(principal.keyId, principal.limits, setHeader)
 }
 
 /** A hold that gives up the request's place in its key's limits when settling or releasing begins, and not before. */

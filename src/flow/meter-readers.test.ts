@@ -52,7 +52,7 @@ test('a reader without room holds its vendor up until it has some', async () => 
     told.push('pour')
     relay.pour(outlet)
   }
-  const { body } = metered({ ...relay, pour, hold: () => void told.push('hold') })
+  const { body } = metered({ ...relay, pour, pause: () => void told.push('hold') })
   const { socket } = unreadBy(body)
   await until(() => told.length === 1)
   give(last.toString('latin1'))

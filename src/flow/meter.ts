@@ -1,11 +1,11 @@
 import { crashPoint } from '../base/crash-points.ts'
 import type { Deadlines } from '../base/deadlines.ts'
-import { asGatewayError, final, GatewayError } from '../base/errors.ts'
+import { asGatewayError, forbidRetry, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Nano } from '../base/money.ts'
 import type { Outlet } from '../base/pour.ts'
 import { Tap } from '../base/tap.ts'
-import type { Sale } from '../billing/funds.ts'
+import type { Sale } from '../billing/billing.ts'
 import { priceOfParts } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
 import type { Usage } from '../capabilities/usage.ts'
@@ -53,7 +53,7 @@ async function meterWhole(
   } catch (thrown) {
     failed.push(...triedAgain, ...wastedAttempts(routed, legs)) // recorded as our loss when `run` releases the hold
     // The vendor has answered and will charge: a client that tried again would make us pay for a second answer.
-    throw final(asGatewayError(thrown))
+    throw forbidRetry(asGatewayError(thrown))
   }
 }
 
@@ -105,7 +105,7 @@ function meterStream(
   function put(bytes: Uint8Array): void {
     if (tap.put(bytes)) return
     isPouring = false
-    relay.hold() // a slow reader slows the vendor, and memory stays flat
+    relay.pause() // a slow reader slows the vendor, and memory stays flat
     waitForReader()
   }
 

@@ -1,11 +1,11 @@
 import { asGatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
-import { failureIn, type Idempotency, type RememberedAttempt } from '../idempotency/idempotency.ts'
+import { failureIn, type Idempotency, type IdempotencyRecord } from '../idempotency/idempotency.ts'
 import { json } from './content-types.ts'
 import type { Answer, Limited } from './stages.ts'
 
-type Walk = (remembered?: RememberedAttempt) => Promise<Answer>
+type Walk = (remembered?: IdempotencyRecord) => Promise<Answer>
 
 /** Runs a request with an Idempotency-Key once, however often it is sent. Requests without one do not pay for this. */
 export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
@@ -16,11 +16,17 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
 
   async function walkOnce(limited: Omit<Limited, 'job'>, key: string, walk: Walk): Promise<Answer> {
     const { path, principal, requestId } = limited
-    const { said } = await limited.readBody()
-    const begun = await parts.idempotency.begin({ accountId: principal.accountId, path, key, body: said, requestId })
+    const { canonicalBytes } = await limited.readBody()
+    const begun = await parts.idempotency.begin({
+      accountId: principal.accountId,
+      path,
+      key,
+      body: canonicalBytes,
+      requestId,
+    })
     if (begun.kind === 'replay') {
       limited.pass.leave(0)
-      limited.say('idempotent-replayed', 'true')
+      limited.setHeader('idempotent-replayed', 'true')
       const failure = failureIn(begun)
       if (failure !== undefined) throw failure
       const { status, body } = begun
@@ -32,27 +38,27 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
         'the outcome under an Idempotency-Key could not be stored',
       )
     }
-    const answer = await walk(begun.attempt).catch(async (thrown: unknown) => {
-      await forget(begun.attempt, thrown).catch(notKept)
+    const answer = await walk(begun.record).catch(async (thrown: unknown) => {
+      await forget(begun.record, thrown).catch(notKept)
       throw thrown
     })
     // The answer is paid for, so the client gets it even if it could not be stored.
-    if (answer.kind === 'whole') await keep(begun.attempt, answer).catch(notKept)
+    if (answer.kind === 'whole') await keep(begun.record, answer).catch(notKept)
     // A stream counts as running until its end. Even an empty one does not free its key, since the vendor may charge.
-    else void answer.ended.then(() => begun.attempt.keepFact(200)).catch(notKept)
+    else void answer.ended.then(() => begun.record.keepFact(200)).catch(notKept)
     return answer
   }
 }
 
 type Whole = Extract<Answer, { kind: 'whole' }>
 
-async function keep(attempt: RememberedAttempt, { status = 200, body, contentType }: Whole): Promise<void> {
+async function keep(attempt: IdempotencyRecord, { status = 200, body, contentType }: Whole): Promise<void> {
   if (contentType === json) await attempt.keep(status, body)
   else await attempt.keepFact(status)
 }
 
 /** Stores a failure that must not be retried, since a vendor may charge for it; any other failure frees the key. */
-async function forget(attempt: RememberedAttempt, thrown: unknown): Promise<void> {
+async function forget(attempt: IdempotencyRecord, thrown: unknown): Promise<void> {
   const failure = asGatewayError(thrown)
   if (failure.details.shouldRetry !== false) await attempt.free()
   // The client was gone and has seen no error, so there is none to repeat.

@@ -1,5 +1,5 @@
-import type { RememberedAttempt } from '../idempotency/idempotency.ts'
-import type { Parts } from './run.ts'
+import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
+import type { Stages } from './run.ts'
 import type { Answer, Limited, Received } from './stages.ts'
 
 export type Ordered = Omit<Limited, 'job'>
@@ -10,9 +10,9 @@ export type Ordered = Omit<Limited, 'job'>
  * commit.
  */
 export async function order(
-  parts: Pick<Parts, 'authenticate' | 'limit' | 'once'>,
+  parts: Pick<Stages, 'authenticate' | 'limit' | 'once'>,
   received: Omit<Received, 'job'>,
-  place: (ordered: Ordered, remembered: RememberedAttempt | undefined) => Promise<Answer>,
+  place: (ordered: Ordered, remembered: IdempotencyRecord | undefined) => Promise<Answer>,
 ): Promise<Answer> {
   const authenticated = { ...received, principal: await parts.authenticate(received) }
   const ordered = { ...authenticated, pass: await parts.limit(authenticated) }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
-import type { Asked } from '../capabilities/ask.ts'
+import type { ReceivedRequest } from '../capabilities/ask.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import { findModelFor } from './find-model.ts'
@@ -9,7 +9,7 @@ import type { Limited } from './stages.ts'
 export async function readAsked<T>(
   from: Pick<Limited, 'readBody' | 'header' | 'principal'>,
   among: { readonly models: () => ModelsOnOffer; readonly capability: Capability },
-  read: (asked: Asked, lookUp: (id: string) => Model) => T,
+  read: (asked: ReceivedRequest, lookUp: (id: string) => Model) => T,
 ): Promise<{ read: T; model: Model }> {
   const { body, files, bytes } = await from.readBody()
   const models = among.models()

@@ -16,7 +16,7 @@ function vendor() {
       told.push('pour')
       outlet = to
     },
-    hold: () => {
+    pause: () => {
       told.push('hold')
       outlet = undefined
     },
@@ -79,7 +79,7 @@ describe('one stream', () => {
   test('held with its last event, its rest is still taken, so that the connection can be used again', () => {
     const from = vendor()
     const relay = relayOf(from)
-    const { noted, outlet } = noting(() => relay.hold())
+    const { noted, outlet } = noting(() => relay.pause())
     relay.pour(outlet)
     from.give('a', 'last')
     expect(from.told).toEqual(['pour', 'finish'])
@@ -95,7 +95,7 @@ describe('one stream', () => {
     from.give('a')
     await begun
     expect(from.told).toEqual(['pour', 'hold'])
-    relay.pour(noting(() => relay.hold()).outlet)
+    relay.pour(noting(() => relay.pause()).outlet)
     expect(from.isPoured()).toBe(false)
   })
 
@@ -140,7 +140,7 @@ describe('several streams as one', () => {
   test('a reader without room holds them all', () => {
     const from = [vendor(), vendor()]
     const merged = new MergedRelay(from.map(relayOf), undefined as never)
-    merged.pour(noting(() => merged.hold()).outlet)
+    merged.pour(noting(() => merged.pause()).outlet)
     from[0]?.give('a')
     expect(from.map(({ isPoured }) => isPoured())).toEqual([false, false])
   })
@@ -162,7 +162,7 @@ describe('several streams as one', () => {
     for (const { give } of from) give('a')
     await Promise.all(begun)
     const merged = new MergedRelay(relays, undefined as never)
-    const { noted, outlet } = noting(() => merged.hold())
+    const { noted, outlet } = noting(() => merged.pause())
     merged.pour(outlet)
     expect(noted).toEqual(['a'])
     expect(from.map(({ isPoured }) => isPoured())).toEqual([false, false])
@@ -176,7 +176,7 @@ function waiting() {
   const relay = {
     legs: [],
     pour: (outlet: Outlet) => void (poured = outlet),
-    hold() {},
+    pause() {},
     closing: () => new Uint8Array(),
     abort() {
       isAborted = true

@@ -61,7 +61,7 @@ export class StreamRelay implements Relay, Outlet {
     return new Promise((resolve, reject) => {
       this.pour({
         take: (first) => {
-          this.hold()
+          this.pause()
           this.#first = first
           this.#hasBegun = true
           resolve()
@@ -80,9 +80,9 @@ export class StreamRelay implements Relay, Outlet {
     else if (this.#outlet !== undefined) this.#exchange.pour(this)
   }
 
-  hold(): void {
+  pause(): void {
     this.#outlet = undefined
-    if (this.#over === undefined) this.#exchange.hold()
+    if (this.#over === undefined) this.#exchange.pause()
   }
 
   get isUncounted(): boolean {

@@ -6,7 +6,7 @@ import { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { silentLog } from '../base/log.ts'
 import { nano, pico } from '../base/money.ts'
-import type { Ending, Hold, Sale } from '../billing/funds.ts'
+import type { Ending, Hold, Sale } from '../billing/billing.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 import type { Model } from '../catalogue/model.ts'
 import { makeChannels, type Channel } from '../upstream/channels.ts'
@@ -21,7 +21,7 @@ import { Drains } from './drains.ts'
 import { makeMeter } from './meter.ts'
 import { makeRelease } from './release.ts'
 import { makeRoute } from './route.ts'
-import { run, type Parts } from './run.ts'
+import { run, type Stages } from './run.ts'
 import type { Received } from './stages.ts'
 
 /** What a channel does when it is called; `leave` is the client hanging up. */
@@ -151,7 +151,7 @@ async function walk(
     },
   }
   const times = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 60_000 }
-  const parts: Parts = {
+  const parts: Stages = {
     authenticate: async () => ({ accountId: 'a', keyId: 'k', limits: null, caps: [], mayUse: () => true }),
     limit: async () => ({ spend: async () => {}, leave: () => placesLeft++ }),
     once: (_limited, go) => go(),
@@ -187,15 +187,15 @@ async function walk(
     credential: 'sk-x',
     address: () => '127.0.0.1',
     client: { letGo() {}, untaken: () => Promise.resolve(undefined) },
-    inHands() {},
+    markVendorCalled() {},
     signal: client.signal,
     receivedAt: 0,
     elapsedMs: () => attempts * 10_000,
     path: '/v1/chat/completions',
     idempotencyKey: undefined,
-    say() {},
+    setHeader() {},
     header: () => null,
-    readBody: async () => ({ body, files: [], said: Buffer.from(JSON.stringify(body)), bytes: 100 }),
+    readBody: async () => ({ body, files: [], canonicalBytes: Buffer.from(JSON.stringify(body)), bytes: 100 }),
   }
   let text = ''
   let error: string | undefined

@@ -1,17 +1,17 @@
-import { asGatewayError, final, type GatewayError } from '../base/errors.ts'
-import type { RememberedAttempt } from '../idempotency/idempotency.ts'
+import { asGatewayError, forbidRetry, type GatewayError } from '../base/errors.ts'
+import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Pass } from '../limits/limiter.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Received, Retry, Routed } from './stages.ts'
 
 /** The stages, each bound to its dependencies: the composition root builds them, tests replace them. */
-export type Parts = {
+export type Stages = {
   /** These two take only the fields they need: a request that buys nothing, like a balance, passes no other stage. */
   authenticate(received: Pick<Received, 'credential' | 'address'>): Promise<Principal>
-  limit(authenticated: Pick<Authenticated, 'principal' | 'say'>): Promise<Pass>
+  limit(authenticated: Pick<Authenticated, 'principal' | 'setHeader'>): Promise<Pass>
   /** Calls `walk`, unless the same request with the same Idempotency-Key has run before. */
-  once(limited: Omit<Limited, 'job'>, walk: (remembered?: RememberedAttempt) => Promise<Answer>): Promise<Answer>
+  once(limited: Omit<Limited, 'job'>, walk: (remembered?: IdempotencyRecord) => Promise<Answer>): Promise<Answer>
   admit(limited: Limited): Promise<Admitted>
   /** Yields the next route on demand; `next` is told how the attempt before may be retried. */
   route(admitted: Admitted): Iterator<Routed, void, Retry | undefined>
@@ -25,7 +25,7 @@ export type Parts = {
 }
 
 /** One request walks the line once. Each stage takes the proof that the stage before it gave. */
-export async function run(parts: Parts, received: Received): Promise<Answer> {
+export async function run(parts: Stages, received: Received): Promise<Answer> {
   const authenticated = { ...received, principal: await parts.authenticate(received) }
   const limited = { ...authenticated, pass: await parts.limit(authenticated) }
   try {
@@ -36,7 +36,7 @@ export async function run(parts: Parts, received: Received): Promise<Answer> {
   }
 }
 
-async function answer(parts: Parts, limited: Limited): Promise<Answer> {
+async function answer(parts: Stages, limited: Limited): Promise<Answer> {
   const admitted = await parts.admit(limited) // checks the model's rules and takes a hold on the money
 
   const failed: AttemptRecord[] = []
@@ -58,7 +58,7 @@ async function answer(parts: Parts, limited: Limited): Promise<Answer> {
     }
     throw error ?? parts.noRoute(admitted)
   } catch (thrown) {
-    const error = mayBeCharged ? final(asGatewayError(thrown)) : thrown
+    const error = mayBeCharged ? forbidRetry(asGatewayError(thrown)) : thrown
     await parts.release(admitted, failed, error)
     throw error
   }

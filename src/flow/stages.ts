@@ -4,9 +4,9 @@ import type { AttemptId, RequestId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { Nano } from '../base/money.ts'
 import type { AskedFile, AskFacts } from '../capabilities/ask.ts'
-import type { Hold } from '../billing/funds.ts'
+import type { Hold } from '../billing/billing.ts'
 import type { Model } from '../catalogue/model.ts'
-import type { Pass, Say } from '../limits/limiter.ts'
+import type { Pass, SetHeader } from '../limits/limiter.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Route } from '../upstream/channels.ts'
@@ -24,7 +24,7 @@ export type Received = {
   /** The socket that the answer goes to. */
   readonly client: Pick<Connection, 'untaken' | 'letGo'>
   /** Call before asking a vendor: until then a stopping node may refuse the request, since nothing was bought yet. */
-  readonly inHands: () => void
+  readonly markVendorCalled: () => void
   /** Aborts when the client hangs up. */
   readonly signal: AbortSignal
   /** Unix milliseconds. */
@@ -34,17 +34,17 @@ export type Received = {
   readonly path: string
   readonly idempotencyKey: string | undefined
   /** Sets a header of the response, whether that becomes an answer or an error. */
-  readonly say: Say
+  readonly setHeader: SetHeader
   /** Called only after the key was accepted; reads once. Throws for a body that is too large or not an object. */
   readBody(): Promise<ReadBody>
   readonly header: (name: string) => string | null
 }
 
-/** A body read whole: a JSON object, or a form with its files. `said` is its content, to tell two requests apart. */
+/** A body read whole: a JSON object, or a form with its files. `canonicalBytes` tell two bodies apart. */
 export type ReadBody = {
   readonly body: JsonObject
   readonly files: readonly AskedFile[]
-  readonly said: Uint8Array
+  readonly canonicalBytes: Uint8Array
   readonly bytes: number
 }
 

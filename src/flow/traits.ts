@@ -1,4 +1,4 @@
-import { sellsFilm, sellsImage } from '../billing/price.ts'
+import { sellsVideo, sellsImage } from '../billing/price.ts'
 import type { ModelTraits } from '../capabilities/limits.ts'
 import type { Model } from '../catalogue/model.ts'
 
@@ -21,6 +21,6 @@ function makeTraits(model: Model, id: string): ModelTraits {
     id,
     sells: (unit) => prices.rates[unit] !== undefined,
     sellsImage: (size, quality) => sellsImage({ size, quality }, prices),
-    sellsVideo: (resolution, seconds) => sellsFilm({ resolution, seconds }, prices),
+    sellsVideo: (resolution, seconds) => sellsVideo({ resolution, seconds }, prices),
   }
 }

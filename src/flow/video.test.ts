@@ -32,7 +32,7 @@ eachEngine('the order of a video', (open) => {
       principal: { accountId, keyId: 'key_a', limits: null, caps: [], mayUse: () => true },
       requestId: newRequestId(),
       receivedAt: clock.now(),
-      inHands() {},
+      markVendorCalled() {},
       signal: new AbortController().signal,
       readBody: () => Promise.resolve({ body, files: [], raw: Buffer.from('{}'), bytes: 2 }),
       header: () => null,

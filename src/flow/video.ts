@@ -1,12 +1,12 @@
 import type { Clock } from '../base/clock.ts'
-import { asGatewayError, final } from '../base/errors.ts'
+import { asGatewayError, forbidRetry } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import { type Nano, zeroNano } from '../base/money.ts'
-import type { Asked } from '../capabilities/ask.ts'
+import type { ReceivedRequest } from '../capabilities/ask.ts'
 import type { ModelTraits } from '../capabilities/limits.ts'
 import type { VideoRequest } from '../capabilities/video.ts'
 import type { ModelsOnOffer } from '../catalogue/model.ts'
-import type { RememberedAttempt } from '../idempotency/idempotency.ts'
+import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
 import { isUnavailable, storeError } from '../store/faults.ts'
 import type { Store } from '../store/open.ts'
 import type { Tx } from '../store/schema.ts'
@@ -28,7 +28,7 @@ export type VideoParts = {
   readonly clock: Clock
   readonly models: () => ModelsOnOffer
   /** Reads a video request in the client's protocol. */
-  readonly readAsk: (asked: Asked, lookUp: (model: string) => ModelTraits) => VideoRequest
+  readonly readAsk: (asked: ReceivedRequest, lookUp: (model: string) => ModelTraits) => VideoRequest
   /** Throws for a URL to which no webhook would be delivered. */
   readonly checkWebhook: (url: string, signal: AbortSignal) => Promise<void>
 }
@@ -37,8 +37,8 @@ export type VideoParts = {
 export async function placeVideo(
   parts: VideoParts,
   ordered: Ordered,
-  query: NonNullable<Asked['query']>,
-  remembered: RememberedAttempt | undefined,
+  query: NonNullable<ReceivedRequest['query']>,
+  remembered: IdempotencyRecord | undefined,
 ): Promise<Answer> {
   const { principal, requestId, receivedAt, signal } = ordered
   const among = { models: parts.models, capability: 'video' } as const
@@ -52,7 +52,7 @@ export async function placeVideo(
     remember: (tx: Tx, accepted: JsonObject) => remembered.keepIn(tx, 202, JSON.stringify(accepted)),
     forget: (tx: Tx) => remembered.freeIn(tx),
   }
-  ordered.inHands()
+  ordered.markVendorCalled()
   const placed = await parts.tasks
     .create({ requestId, accountId, keyId, caps, ask, model, webhookUrl, receivedAt, ...once })
     .catch((thrown: unknown) => {
@@ -62,7 +62,7 @@ export async function placeVideo(
   try {
     return await answerFor(parts, placed.task, wait ? { ms: timeoutSeconds * 1000, signal } : undefined)
   } catch (thrown) {
-    throw final(asGatewayError(thrown)) // the task exists: a client that tried again would order a second one
+    throw forbidRetry(asGatewayError(thrown)) // the task exists: a client that tried again would order a second one
   }
 }
 

@@ -21,7 +21,7 @@ const harmless = {
 
 /** `GET /artifacts/{id}`: a kept result, or a part of it, for every holder of its signed link. */
 export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
-  return async ({ request, id, said, connection }: Visit): Promise<Response> => {
+  return async ({ request, id, responseHeaders, connection }: Visit): Promise<Response> => {
     const query = new URL(request.url).searchParams
     const link = { id, expires: query.get('expires'), signature: query.get('signature') }
     const artifact = await parts.artifacts.find(link)
@@ -33,7 +33,7 @@ export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
     const isSame = (request.headers.get('if-range') ?? etag) === etag
     const range = isSame ? readRange(request.headers.get('range'), bytes) : 'whole'
     if (range === 'beyond') {
-      said['content-range'] = `bytes */${bytes}`
+      responseHeaders['content-range'] = `bytes */${bytes}`
       throw badRequest('The range starts beyond the end of the result.', 'Range', 'range_not_satisfiable')
     }
     const { from, to } = range === 'whole' ? { from: 0, to: bytes } : range

@@ -7,10 +7,10 @@ import { readJson, receive, type ServeParts } from './serve.ts'
 /** `POST /v1/messages/count_tokens`: free, and nothing of it is stored except under an Idempotency-Key. */
 export function serveCountTokens(parts: ServeParts & { count: Count }, codec: CountCodec) {
   return async (visit: Visit): Promise<Response> => {
-    visit.said['request-id'] = visit.requestId
+    visit.responseHeaders['request-id'] = visit.requestId
     const received = receive(visit, parts, bearerOrApiKeyOf(visit.request), readJson)
     const answer = await parts.count({ ...received, codec })
-    const headers = { 'content-type': answer.contentType, ...visit.said }
+    const headers = { 'content-type': answer.contentType, ...visit.responseHeaders }
     return new Response(answer.body as BodyInit, { headers })
   }
 }

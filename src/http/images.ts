@@ -8,12 +8,12 @@ import { editsJob, imagesJob } from '../flow/media/images.ts'
 import { editsCodec, formOf, imagesCodec } from '../wire/images.ts'
 import { writeError as writeNativeError } from '../wire/native/errors.ts'
 import { writeError } from '../wire/openai/errors.ts'
-import type { Manner } from './serve.ts'
+import type { Endpoint } from './serve.ts'
 
 type ImageParts = { readonly artifacts: Artifacts; readonly isOwnLink: IsOwnLink }
 
 /** `POST /v1/images/generations`, in two protocols: once the form of a body is known, its errors have that shape. */
-export function imagesManner({ artifacts, isOwnLink }: ImageParts): Manner {
+export function imagesEndpoint({ artifacts, isOwnLink }: ImageParts): Endpoint {
   const codec: typeof imagesCodec = {
     ...imagesCodec,
     readAsk: (asked, lookUp) => imagesCodec.readAsk(asked, lookUp, isOwnLink),
@@ -35,7 +35,7 @@ function speakForm(visit: Visit, body: Parameters<typeof formOf>[0]): void {
 }
 
 /** `POST /v1/images/edits`: a form with files. */
-export function editsManner({ artifacts }: Pick<ImageParts, 'artifacts'>): Manner {
+export function editsEndpoint({ artifacts }: Pick<ImageParts, 'artifacts'>): Endpoint {
   return {
     job: editsJob({ artifacts }, editsCodec),
     credentialOf: bearerOf,

@@ -1,25 +1,25 @@
 import type { Visit } from '../edge/route.ts'
-import type { Parts } from '../flow/run.ts'
+import type { Stages } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { storeError } from '../store/faults.ts'
 
 /** Serves what a client may ask without buying anything: its key and limits are checked, as on the line. */
 export function serveKeyed(
-  line: Pick<Parts, 'authenticate' | 'limit'>,
+  line: Pick<Stages, 'authenticate' | 'limit'>,
   credentialOf: (request: Request) => string | undefined,
   work: (visit: Visit, principal: Principal) => unknown,
 ) {
   return async (visit: Visit): Promise<Response> => {
-    const { said } = visit
-    const say = (header: string, value: string) => {
-      said[header] = value
+    const { responseHeaders } = visit
+    const setHeader = (header: string, value: string) => {
+      responseHeaders[header] = value
     }
     const credential = credentialOf(visit.request)
     const principal = await line.authenticate({ credential, address: visit.address })
-    const pass = await line.limit({ principal, say })
+    const pass = await line.limit({ principal, setHeader })
     try {
       const body = await work(visit, principal)
-      return Response.json(body, { headers: said })
+      return Response.json(body, { headers: responseHeaders })
     } catch (thrown) {
       throw storeError(thrown)
     } finally {

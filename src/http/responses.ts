@@ -1,7 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
 
 /** `/v1/responses/{id}`, where clients of that protocol read stored answers. We store none, so every id is unknown. */
-export function serveNoResponse(): never {
+export function serveResponseNotFound(): never {
   const message = 'Responses are not kept here. Send the whole conversation in `input` to `POST /v1/responses`.'
   throw new GatewayError('not-found', message, { code: 'response_not_found' })
 }

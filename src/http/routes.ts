@@ -4,7 +4,7 @@ import type { JsonLimits } from '../base/json.ts'
 import type { IsOwnLink } from '../base/untrusted-url.ts'
 import type { ModelsOnOffer } from '../catalogue/model.ts'
 import type { FileSettings } from '../config/schema.ts'
-import type { Parts } from '../flow/run.ts'
+import type { Stages } from '../flow/run.ts'
 import type { Store } from '../store/open.ts'
 import { chatJob } from '../flow/chat/chat.ts'
 import { embeddingsJob } from '../flow/media/embeddings.ts'
@@ -25,11 +25,11 @@ import { writeError as writeResponsesError } from '../wire/responses/errors.ts'
 import { serveArtifact, writeArtifactError } from './artifacts.ts'
 import { serveJob } from './serve.ts'
 import { serveCountTokens } from './count-tokens.ts'
-import { editsManner, imagesManner } from './images.ts'
+import { editsEndpoint, imagesEndpoint } from './images.ts'
 import { serveHealth, serveReadiness, type Readiness } from './health.ts'
 import { serveModel, serveModelList } from './models.ts'
 import { serveContract, serveLanding, serveReference } from './openapi/pages.ts'
-import { serveNoResponse, serveNothingBelow } from './responses.ts'
+import { serveResponseNotFound, serveNothingBelow } from './responses.ts'
 import type { Route as EdgeRoute } from '../edge/route.ts'
 import type { OperationId } from './openapi/operations.ts'
 import { serveBalance, serveUsage, type UsageParts } from './usage.ts'
@@ -47,7 +47,7 @@ export type Route = EdgeRoute & { readonly docs?: OperationId }
 
 /** The limits have their names from the settings; which path takes which of them is said once, below. */
 export type RouteParts = FileSettings['limits'] & {
-  readonly line: Parts
+  readonly line: Stages
   readonly store: Store
   readonly bringUpToDate: UsageParts['bringUpToDate']
   readonly heldHere: UsageParts['heldHere']
@@ -73,7 +73,7 @@ const open = { auth: 'open', writeError } as const
 const messaging = { auth: 'key', writeError: writeMessagesError } as const
 const responding = { auth: 'key', writeError: writeResponsesError } as const
 // Until the form of an image request is known, errors have the shapes of both forms.
-const picturing = { auth: 'key', writeError: writeEitherError } as const
+const imageParts = { auth: 'key', writeError: writeEitherError } as const
 const editing = { auth: 'key', writeError: writeErrorWithPlain402 } as const
 const speaking = { auth: 'key', writeError: writeSpeechError } as const
 // The signature in the link is the credential.
@@ -93,8 +93,8 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
   })
   const responses = serveJob(chatting, { job: chatJob(responsesChat), credentialOf: bearerOf })
   const countTokens = serveCountTokens(chatting, anthropicCount)
-  const images = serveJob({ ...parts, bodyBytesMax: parts.imagesBodyBytesMax }, imagesManner(parts))
-  const edits = serveJob({ ...parts, bodyBytesMax: parts.editsBodyBytesMax }, editsManner(parts))
+  const images = serveJob({ ...parts, bodyBytesMax: parts.imagesBodyBytesMax }, imagesEndpoint(parts))
+  const edits = serveJob({ ...parts, bodyBytesMax: parts.editsBodyBytesMax }, editsEndpoint(parts))
   const embeddings = serveJob(
     {
       ...parts,
@@ -103,31 +103,43 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
     },
     { job: embeddingsJob(openaiEmbeddings), credentialOf: bearerOf },
   )
-  const filming = { ...parts, bodyBytesMax: parts.videosBodyBytesMax }
+  const videoParts = { ...parts, bodyBytesMax: parts.videosBodyBytesMax }
   const speech = serveJob(parts, { job: speechJob(openaiSpeech, parts.mp3), credentialOf: bearerOf })
   return [
     { ...keyed, method: 'POST', path: '/v1/chat/completions', docs: 'createChatCompletion', serve: chat },
     { ...responding, method: 'POST', path: '/v1/responses', docs: 'createResponse', serve: responses },
-    { ...open, method: 'GET', path: '/v1/responses/{id}', serve: serveNoResponse },
-    { ...open, method: 'DELETE', path: '/v1/responses/{id}', serve: serveNoResponse },
+    { ...open, method: 'GET', path: '/v1/responses/{id}', serve: serveResponseNotFound },
+    { ...open, method: 'DELETE', path: '/v1/responses/{id}', serve: serveResponseNotFound },
     { ...open, method: 'POST', path: '/v1/responses/{id}', serve: serveNothingBelow },
-    { ...open, method: 'POST', path: '/v1/responses/{id}/cancel', serve: serveNoResponse },
-    { ...open, method: 'GET', path: '/v1/responses/{id}/input_items', serve: serveNoResponse },
+    { ...open, method: 'POST', path: '/v1/responses/{id}/cancel', serve: serveResponseNotFound },
+    { ...open, method: 'GET', path: '/v1/responses/{id}/input_items', serve: serveResponseNotFound },
     { ...messaging, speaksBelow: true, method: 'POST', path: '/v1/messages', docs: 'createMessage', serve: messages },
     { ...messaging, method: 'POST', path: '/v1/messages/count_tokens', docs: 'countMessageTokens', serve: countTokens },
     { ...keyed, method: 'POST', path: '/v1/embeddings', docs: 'createEmbedding', serve: embeddings },
     { ...speaking, method: 'POST', path: '/v1/audio/speech', docs: 'createSpeech', serve: speech },
-    { ...picturing, method: 'POST', path: '/v1/images/generations', docs: 'createImage', serve: images },
+    { ...imageParts, method: 'POST', path: '/v1/images/generations', docs: 'createImage', serve: images },
     { ...editing, method: 'POST', path: '/v1/images/edits', docs: 'createImageEdit', serve: edits },
-    { ...keyed, method: 'POST', path: '/v1/videos/generations', docs: 'createVideo', serve: serveVideoOrder(filming) },
-    { ...keyed, method: 'GET', path: '/v1/videos/generations', docs: 'listVideos', serve: serveVideoList(filming) },
-    { ...keyed, method: 'GET', path: '/v1/videos/generations/{id}', docs: 'retrieveVideo', serve: serveVideo(filming) },
+    {
+      ...keyed,
+      method: 'POST',
+      path: '/v1/videos/generations',
+      docs: 'createVideo',
+      serve: serveVideoOrder(videoParts),
+    },
+    { ...keyed, method: 'GET', path: '/v1/videos/generations', docs: 'listVideos', serve: serveVideoList(videoParts) },
+    {
+      ...keyed,
+      method: 'GET',
+      path: '/v1/videos/generations/{id}',
+      docs: 'retrieveVideo',
+      serve: serveVideo(videoParts),
+    },
     {
       ...keyed,
       method: 'DELETE',
       path: '/v1/videos/generations/{id}',
       docs: 'cancelVideo',
-      serve: serveVideoCancel(filming),
+      serve: serveVideoCancel(videoParts),
     },
     { ...keyed, method: 'GET', path: '/v1/models', docs: 'listModels', serve: serveModelList(parts) },
     { ...keyed, method: 'GET', path: '/v1/models/{id}', docs: 'retrieveModel', serve: serveModel(parts) },

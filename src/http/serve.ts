@@ -2,15 +2,15 @@ import type { JsonLimits } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
 import { formatDollars, zeroNano } from '../base/money.ts'
 import type { Job } from '../flow/job.ts'
-import { run, type Parts } from '../flow/run.ts'
+import { run, type Stages } from '../flow/run.ts'
 import type { ReadBody, Received } from '../flow/stages.ts'
 import { readJsonBody } from '../edge/read-body.ts'
 import type { Visit } from '../edge/route.ts'
 
-export type ServeParts = { line: Parts; clock: Clock; bodyBytesMax: number; json: JsonLimits }
+export type ServeParts = { line: Stages; clock: Clock; bodyBytesMax: number; json: JsonLimits }
 
 /** What a path is for, how its clients send their key and body, and where they look for the request id. */
-export type Manner = {
+export type Endpoint = {
   readonly job: Job
   readonly credentialOf: (request: Request) => string | undefined
   /** The header in which its clients look, beside our own. */
@@ -20,10 +20,10 @@ export type Manner = {
 }
 
 /** Puts a request on the line and its answer on the socket. */
-export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader, readBody = readJson }: Manner) {
+export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader, readBody = readJson }: Endpoint) {
   return async (visit: Visit): Promise<Response> => {
     const { request, requestId } = visit
-    if (requestIdHeader !== undefined) visit.said[requestIdHeader] = requestId
+    if (requestIdHeader !== undefined) visit.responseHeaders[requestIdHeader] = requestId
     const received: Received = { ...receive(visit, parts, credentialOf(request), readBody), job }
     const answer = await run(parts.line, received).catch(sayFree(visit))
     if (answer.kind === 'stream') {
@@ -33,7 +33,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
           'content-type': answer.contentType,
           'cache-control': 'no-cache',
           'x-accel-buffering': 'no', // nginx would hold the stream back
-          ...visit.said,
+          ...visit.responseHeaders,
         },
       })
     }
@@ -43,7 +43,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
       headers: {
         'content-type': answer.contentType,
         [costHeader]: formatDollars(answer.cost),
-        ...visit.said,
+        ...visit.responseHeaders,
       },
     })
   }
@@ -52,9 +52,9 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
 export const costHeader = 'x-turnpike-cost'
 
 /** A request that fails before anything was delivered costs nothing, and its response says so in the cost header. */
-export function sayFree({ said }: Pick<Visit, 'said'>) {
+export function sayFree({ responseHeaders }: Pick<Visit, 'responseHeaders'>) {
   return (thrown: unknown): never => {
-    said[costHeader] = formatDollars(zeroNano)
+    responseHeaders[costHeader] = formatDollars(zeroNano)
     throw thrown
   }
 }
@@ -64,7 +64,7 @@ export function receive(
   visit: Visit,
   parts: ServeParts,
   credential: string | undefined,
-  readBody: NonNullable<Manner['readBody']>,
+  readBody: NonNullable<Endpoint['readBody']>,
 ): Omit<Received, 'job'> {
   const { request, requestId } = visit
   const receivedTick = parts.clock.monotonic()
@@ -74,14 +74,14 @@ export function receive(
     credential,
     address: visit.address,
     client: visit.connection,
-    inHands: visit.inHands,
+    markVendorCalled: visit.markVendorCalled,
     signal: request.signal,
     receivedAt: parts.clock.now(),
     elapsedMs: () => Math.round(parts.clock.monotonic() - receivedTick),
     path: visit.path,
     idempotencyKey: request.headers.get('idempotency-key') ?? undefined,
-    say(header, value) {
-      visit.said[header] = value
+    setHeader(header, value) {
+      visit.responseHeaders[header] = value
     },
     header: (name) => request.headers.get(name),
     readBody() {

@@ -1,4 +1,4 @@
-import { final, GatewayError } from '../base/errors.ts'
+import { forbidRetry, GatewayError } from '../base/errors.ts'
 import type { Listener } from '../base/listen.ts'
 import { pause } from '../base/pause.ts'
 import { within } from '../base/within.ts'
@@ -44,7 +44,7 @@ export async function stopListening(serving: Serving, drainMs: number): Promise<
     // Their answers are held back until the money is recorded.
     await within(lastSettlementsMs, billing.idle())
     await waitUntil(() => !waiting.isAnybody)
-    waiting.end(final(reason))
+    waiting.end(forbidRetry(reason))
     await waitUntil(areQuiet)
   }
   await Promise.all(listeners.map((listener) => listener.stop(true)))

@@ -4,7 +4,7 @@ import { unixSeconds } from '../base/moment.ts'
 import { formatDollars, nano, type Nano } from '../base/money.ts'
 import { endOf, startOf, type CappedBilling } from '../billing/caps.ts'
 import { bearerOf } from '../edge/credential.ts'
-import type { Parts } from '../flow/run.ts'
+import type { Stages } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { exactText, pageFields, periodFields, readQuery, sumPageFields } from '../reports/query.ts'
 import { reportRequests, type ShownRequest } from '../reports/requests.ts'
@@ -13,11 +13,11 @@ import { accountById, available } from '../store/accounts.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import { heldByTasks } from '../store/task-claims.ts'
-import { spentSince, type Filter } from '../store/usage.ts'
+import { spentSince, type UsageFilter } from '../store/usage.ts'
 import { serveKeyed } from './keyed.ts'
 
 export type UsageParts = {
-  readonly line: Parts
+  readonly line: Stages
   readonly store: Store
   readonly clock: Clock
   /** Brings the rows of these accounts up to date; see `Books.bringUpToDate`. */
@@ -64,7 +64,7 @@ function withoutAccount({ account: _account, ...record }: ShownRequest) {
 type Asked = { key?: 'self'; model?: string; from?: number; to?: number }
 
 /** The account is the caller's, whatever the query says. */
-function filterOf({ accountId, keyId }: Principal, { key, model, from, to }: Asked): Filter {
+function filterOf({ accountId, keyId }: Principal, { key, model, from, to }: Asked): UsageFilter {
   return {
     scope: { accountId },
     ...(key === 'self' && { keyId }),

@@ -21,7 +21,7 @@ export type VideoRouteParts = ServeParts & VideoParts
 /** `POST /v1/videos/generations` */
 export function serveVideoOrder(parts: VideoRouteParts) {
   return async (visit: Visit): Promise<Response> => {
-    const { request, said } = visit
+    const { request, responseHeaders } = visit
     const query = new URL(request.url).searchParams
     const received = receive(visit, parts, bearerOf(request), readJson)
     const answer = await order(parts.line, received, (ordered, remembered) =>
@@ -39,7 +39,7 @@ export function serveVideoOrder(parts: VideoRouteParts) {
         'content-type': answer.contentType,
         // The cost is known only when the task is over.
         ...(status === 200 && { [costHeader]: formatDollars(cost) }),
-        ...said,
+        ...responseHeaders,
       },
     })
   }

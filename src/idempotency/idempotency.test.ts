@@ -43,7 +43,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     const ask = (by: Partial<typeof usual> = {}) => idempotency.begin({ ...usual, ...by, requestId: newRequestId() })
     const begun = await ask()
     if (begun.kind === 'replay') throw new Error('somebody was here before')
-    return { flaky, store, ask, attempt: begun.attempt, close: () => idempotency.close(), logged }
+    return { flaky, store, ask, attempt: begun.record, close: () => idempotency.close(), logged }
   }
   const completed = { details: { code: 'already_completed' } }
 
@@ -76,7 +76,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     for (const by of others) {
       const begun = await ask(by)
       if (begun.kind === 'replay') throw new Error('it is another’s')
-      await begun.attempt.keep(200, Buffer.from(JSON.stringify(by)))
+      await begun.record.keep(200, Buffer.from(JSON.stringify(by)))
     }
     for (const by of others) expect(await ask(by)).toMatchObject({ body: Buffer.from(JSON.stringify(by)) })
     expect(await ask()).toMatchObject({ body: Buffer.from('first') })

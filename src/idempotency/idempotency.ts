@@ -8,20 +8,20 @@ import { within } from '../base/within.ts'
 import { isUnavailable } from '../store/faults.ts'
 import {
   beginAnswer,
-  forsakeAnswer,
+  cancelUncertainAnswer,
   freeAnswer,
   keepAnswer,
   keepFact,
   type AnswerId,
   type KeptAnswer,
 } from '../store/idempotency.ts'
-import { Insisting } from '../store/insisting.ts'
+import { RetryQueue } from '../store/retry-queue.ts'
 import type { Store } from '../store/open.ts'
 import type { Queries, Tx } from '../store/schema.ts'
 import { sealUnder } from './seal.ts'
 
 /** A request with an Idempotency-Key. */
-export type Asked = {
+export type IdempotentRequest = {
   readonly accountId: string
   readonly path: string
   /** As the client sent it. */
@@ -32,11 +32,11 @@ export type Asked = {
 }
 
 export type Begun =
-  | { readonly kind: 'begun'; readonly attempt: RememberedAttempt }
+  | { readonly kind: 'begun'; readonly record: IdempotencyRecord }
   | { readonly kind: 'replay'; readonly status: number; readonly body: Uint8Array }
 
 /** How a request that has begun ends. One of these is called at its end, perhaps after `keepIn`. */
-export type RememberedAttempt = {
+export type IdempotencyRecord = {
   /** Stores the answer, which will be given again. */
   keep(status: number, body: Uint8Array): Promise<void>
   /** The same for a short answer, in the caller's transaction: it is stored if and only if what it reports is. */
@@ -55,7 +55,7 @@ export type RememberedAttempt = {
 }
 
 export type Idempotency = {
-  begin(asked: Asked): Promise<Begun>
+  begin(asked: IdempotentRequest): Promise<Begun>
   /** Tries unfinished writes once more, and lets long answers on their way arrive, for a few seconds at most. */
   close(): Promise<void>
 }
@@ -100,13 +100,13 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
   const mac = macFor(secret, 'idempotency')
   const layingAside = new Set<Promise<void>>()
   let layingAsideBytes = 0
-  const behind = new Insisting({ log, clock: store, timers: systemTimers, pauseMs: behindPauseMs })
+  const behind = new RetryQueue({ log, clock: store, timers: systemTimers, pauseMs: behindPauseMs })
 
   function insistOn(write: () => Promise<void>, request: string): void {
     void behind.add({ write, about: { request }, deadline: store.now() + keepAnswersMs })
   }
 
-  function attemptOf(id: AnswerId, asked: Asked): RememberedAttempt {
+  function attemptOf(id: AnswerId, asked: IdempotentRequest): IdempotencyRecord {
     const { requestId } = asked
     const sealed = (body: string) => sealUnder(asked.key, secret).seal(body)
     const keepShort = (db: Queries, status: number, body: string) =>
@@ -163,13 +163,13 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       let mayHaveBegun = false
       const found = await beginAnswer(store, id, begun, () => (mayHaveBegun = true)).catch((thrown: unknown) => {
         // A client that is told to try again must not find a request marked as running that never runs.
-        if (mayHaveBegun && isUnavailable(thrown)) insistOn(() => forsakeAnswer(store, id, begun), requestId)
+        if (mayHaveBegun && isUnavailable(thrown)) insistOn(() => cancelUncertainAnswer(store, id, begun), requestId)
         throw new GatewayError('overloaded', 'Idempotency keys cannot be checked at the moment.', {
           retryAfterSeconds: 1,
           cause: thrown,
         })
       })
-      if (found === 'begun') return { kind: 'begun', attempt: attemptOf(id, asked) }
+      if (found === 'begun') return { kind: 'begun', record: attemptOf(id, asked) }
       return recall(found, fingerprint, asked)
     },
 
@@ -181,21 +181,21 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
   }
 
   /** Null where there is no room for the answer: then only the fact is stored that it happened. */
-  async function layAside(body: Uint8Array, asked: Asked): Promise<string | null> {
+  async function layAside(body: Uint8Array, asked: IdempotentRequest): Promise<string | null> {
     const sealed = await sealUnder(asked.key, secret).sealBytes(body)
     const name = await longAnswers.layAside(sealed, store.now() + keepAnswersMs)
     return name === undefined ? null : elsewhere + name
   }
 
   /** Undefined where the answer is stored at no place that this node can reach. */
-  async function bodyOf(sealedBody: string, asked: Asked): Promise<Uint8Array | undefined> {
+  async function bodyOf(sealedBody: string, asked: IdempotentRequest): Promise<Uint8Array | undefined> {
     const seal = sealUnder(asked.key, secret)
     if (!sealedBody.startsWith(elsewhere)) return Buffer.from(seal.unseal(sealedBody))
     const sealed = await longAnswers.pickUp(sealedBody.slice(elsewhere.length))
     return sealed && seal.unsealBytes(sealed)
   }
 
-  async function recall(found: KeptAnswer, fingerprint: string, asked: Asked): Promise<Begun> {
+  async function recall(found: KeptAnswer, fingerprint: string, asked: IdempotentRequest): Promise<Begun> {
     if (found.fingerprint !== fingerprint) {
       throw new GatewayError('idempotency-mismatch', 'This Idempotency-Key was used with another body.')
     }

@@ -29,7 +29,7 @@ export class AuthFailures {
   }
 
   /** Throws where the address has to wait before it tries an unknown key. A key with our checksum may be tried. */
-  mayTry(key: string, address: Address): void {
+  assertMayTry(key: string, address: Address): void {
     const waitSeconds = this.#waitSeconds(address())
     if (waitSeconds === 0 || this.#secretKeys.hasChecksum(key)) return
     throw new GatewayError('too-many', 'Too many requests with a bad key.', { retryAfterSeconds: waitSeconds })

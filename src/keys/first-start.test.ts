@@ -3,7 +3,7 @@ import { eachEngine } from '../../test/support/engines.ts'
 import { anyAdminKey, hasAdminKey } from '../store/admin-keys.ts'
 import { changeKey, insertKey, keyByDigest, listKeys, revokeKey } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
-import { ensureFirstAccount, isOtherSecret, type FirstStart } from './first-start.ts'
+import { ensureFirstAccount, recordSecretChange, type FirstStart } from './first-start.ts'
 import { makeSecretKeys } from './secret-keys.ts'
 
 const secretKeys = makeSecretKeys(Buffer.alloc(32, 'x'))
@@ -41,7 +41,8 @@ eachEngine('a first start', (open) => {
     const store = await open()
     const other = makeSecretKeys(Buffer.alloc(32, 'y'))
     const told = []
-    for (const keys of [secretKeys, secretKeys, other, other, secretKeys]) told.push(await isOtherSecret(store, keys))
+    for (const keys of [secretKeys, secretKeys, other, other, secretKeys])
+      told.push(await recordSecretChange(store, keys))
     expect(told).toEqual([false, false, true, false, true])
   })
 

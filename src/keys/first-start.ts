@@ -2,9 +2,9 @@ import { newId } from '../base/ids.ts'
 import { parseDollars, zeroNano } from '../base/money.ts'
 import { accountById, createAccount, accountByName, type Account } from '../store/accounts.ts'
 import { addAdminKey, anyAdminKey } from '../store/admin-keys.ts'
-import { isTaken } from '../store/faults.ts'
+import { isUniqueViolation } from '../store/faults.ts'
 import { insertKey, keyByDigest, reinstateKey } from '../store/keys.ts'
-import { type Changing, joined } from '../store/joined.ts'
+import { type Transactor, joinTransaction } from '../store/transactor.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode, Tx } from '../store/schema.ts'
 import { claimSetting, readSetting, writeSetting } from '../store/settings.ts'
@@ -35,7 +35,7 @@ export async function ensureFirstAccount(parts: {
   const { store, secretKeys, mode } = parts
   const ensure = () =>
     store.transaction(async (tx) => {
-      const start = { tx, changing: joined(store, tx), secretKeys }
+      const start = { tx, changing: joinTransaction(store, tx), secretKeys }
       const account = await firstAccount(start, mode)
       const key = await ensureKey(start, account, parts.bootstrapKey)
       const adminKey = await ensureAdminKey(start, parts.adminKey)
@@ -43,7 +43,7 @@ export async function ensureFirstAccount(parts: {
     })
   return ensure().catch((thrown: unknown) => {
     // Another node, started at the same time with the same new key, was quicker: now its key is found.
-    if (isTaken(thrown)) return ensure()
+    if (isUniqueViolation(thrown)) return ensure()
     throw thrown
   })
 }
@@ -52,7 +52,7 @@ export async function ensureFirstAccount(parts: {
  * Whether the start before this one had another secret. A node with another secret knows none of the existing keys:
  * that is intended where the secret was replaced, and a mistake where it is one of several nodes.
  */
-export async function isOtherSecret(store: Store, secretKeys: SecretKeys): Promise<boolean> {
+export async function recordSecretChange(store: Store, secretKeys: SecretKeys): Promise<boolean> {
   const isOther = await hadOtherSecret(store, secretKeys)
   await writeSetting(store.db, secretMark, secretKeys.mark)
   return isOther
@@ -64,7 +64,7 @@ export async function hadOtherSecret(store: Store, { mark }: SecretKeys): Promis
   return before !== undefined && before !== mark
 }
 
-type Start = { readonly tx: Tx; readonly changing: Changing; readonly secretKeys: SecretKeys }
+type Start = { readonly tx: Tx; readonly changing: Transactor; readonly secretKeys: SecretKeys }
 
 async function firstAccount({ tx, changing }: Start, mode: Mode): Promise<Account> {
   const setting = `first-account:${mode}`

@@ -118,7 +118,7 @@ export class KeyRing {
   }
 
   async #lookUp(key: string, fingerprint: string, address: Address): Promise<Known | 'unknown'> {
-    this.#failures.mayTry(key, address)
+    this.#failures.assertMayTry(key, address)
     return this.#pending.get(fingerprint) ?? this.#ask(key, fingerprint)
   }
 

@@ -6,7 +6,7 @@ import { GatewayError } from '../base/errors.ts'
 import type { KeyLimits } from '../store/schema.ts'
 
 /** Sets a header of the response, whether it succeeds or fails. */
-export type Say = (header: string, value: string) => void
+export type SetHeader = (header: string, value: string) => void
 
 /** A request that is within its key's limits. */
 export type Pass = {
@@ -18,7 +18,7 @@ export type Pass = {
 
 export type Limiter = {
   /** Throws `too-many` if the key has used up its requests of this minute, or if all its places are taken. */
-  enter(keyId: string, limits: KeyLimits | null, say: Say): Promise<Pass>
+  enter(keyId: string, limits: KeyLimits | null, say: SetHeader): Promise<Pass>
 }
 
 const windowSeconds = 60
@@ -49,7 +49,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
   }
 
   /** Gives how many milliseconds are left of the minute in which the tokens were counted. */
-  async function countTokens(keyId: string, perMinute: number, tokens: number, say: Say): Promise<number> {
+  async function countTokens(keyId: string, perMinute: number, tokens: number, say: SetHeader): Promise<number> {
     const estimated = `This request is estimated at ${tokens} tokens`
     if (tokens > perMinute) {
       const message = `${estimated}, and this key may use ${perMinute} a minute: it is too large for this key.`
@@ -66,7 +66,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
     throw tooMany(message, counted)
   }
 
-  function passOf(keyId: string, limits: KeyLimits, say: Say): Pass {
+  function passOf(keyId: string, limits: KeyLimits, say: SetHeader): Pass {
     const { tokensPerMinute, concurrent } = limits
     let counted = 0
     let countedUntil = 0
@@ -93,7 +93,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
     }
   }
 
-  async function enter(keyId: string, limits: KeyLimits, say: Say): Promise<Pass> {
+  async function enter(keyId: string, limits: KeyLimits, say: SetHeader): Promise<Pass> {
     const { requestsPerMinute, tokensPerMinute, concurrent } = limits
     if (tokensPerMinute !== undefined) report(say, 'tokens', tokensPerMinute, await counters.tokens.get(keyId))
     if (requestsPerMinute !== undefined) {
@@ -121,7 +121,7 @@ function msLeft({ msBeforeNext }: RateLimiterRes): number {
   return Math.min(msBeforeNext, windowSeconds * 1000)
 }
 
-function report(say: Say, what: 'requests' | 'tokens', limit: number, counted: RateLimiterRes | null): void {
+function report(say: SetHeader, what: 'requests' | 'tokens', limit: number, counted: RateLimiterRes | null): void {
   say(`x-ratelimit-limit-${what}`, String(limit))
   say(`x-ratelimit-remaining-${what}`, String(leftOf(limit, counted)))
   say(`x-ratelimit-reset-${what}`, duration(counted === null ? 0 : msLeft(counted)))

@@ -2,7 +2,7 @@ import type { CompleteRequest } from '@modelcontextprotocol/server'
 import type { Capability } from '../capabilities/capability.ts'
 import { listTasks } from '../store/task-lists.ts'
 import { listedStates } from '../tasks/state.ts'
-import type { Desk } from './desk.ts'
+import type { ToolContext } from './tool-context.ts'
 import { prompts } from './prompts.ts'
 import { endpointsOf, readContract } from './reference.ts'
 import { modelsFor } from './show-models.ts'
@@ -11,9 +11,9 @@ import { modelsFor } from './show-models.ts'
 const valuesMax = 100
 
 /** Completes what the user has typed: values that begin with it come first, then values that contain it. */
-export async function complete({ ref, argument }: CompleteRequest['params'], desk: Desk) {
+export async function complete({ ref, argument }: CompleteRequest['params'], context: ToolContext) {
   const typed = argument.value.toLowerCase()
-  const all = await candidates(ref, argument.name, desk)
+  const all = await candidates(ref, argument.name, context)
   const held = all.filter((value) => value.toLowerCase().includes(typed))
   const [first, rest] = [held.filter(begins), held.filter((value) => !begins(value))]
   function begins(value: string): boolean {
@@ -24,27 +24,31 @@ export async function complete({ ref, argument }: CompleteRequest['params'], des
   return { completion: { values: shown, total: values.length, hasMore: values.length > shown.length } }
 }
 
-async function candidates(ref: CompleteRequest['params']['ref'], name: string, desk: Desk): Promise<string[]> {
+async function candidates(
+  ref: CompleteRequest['params']['ref'],
+  name: string,
+  context: ToolContext,
+): Promise<string[]> {
   if (ref.type === 'ref/prompt') {
     const prompt = prompts.find((one) => one.name === ref.name)
-    return name === 'model' ? modelIds(desk, prompt?.modelsFor) : []
+    return name === 'model' ? modelIds(context, prompt?.modelsFor) : []
   }
   switch (ref.uri) {
     case 'turnpike://models/{id}':
-      return modelIds(desk)
+      return modelIds(context)
     case 'turnpike://api/{operation}':
-      return endpointsOf(await readContract(desk)).map(({ operationId }) => operationId)
+      return endpointsOf(await readContract(context)).map(({ operationId }) => operationId)
     case 'turnpike://tasks/{id}': {
-      const own = { scope: { accountId: desk.principal.accountId }, states: listedStates }
-      return (await listTasks(desk.store.db, own, { limit: valuesMax })).map(({ id }) => id)
+      const own = { scope: { accountId: context.principal.accountId }, states: listedStates }
+      return (await listTasks(context.store.db, own, { limit: valuesMax })).map(({ id }) => id)
     }
     default:
       return []
   }
 }
 
-function modelIds(desk: Desk, capability?: Capability): string[] {
-  return modelsFor(desk)
+function modelIds(context: ToolContext, capability?: Capability): string[] {
+  return modelsFor(context)
     .filter(([, model]) => capability === undefined || model.capabilities.includes(capability))
     .map(([id]) => id)
 }

@@ -1,4 +1,4 @@
-import type { GatewayError, Kind } from '../base/errors.ts'
+import type { GatewayError, ErrorKind } from '../base/errors.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import { errorObject, writeError } from '../wire/openai/errors.ts'
 
@@ -39,7 +39,7 @@ const codes = {
   overloaded: serverError,
   'client-gone': serverError,
   bug: internalError,
-} as const satisfies Record<Kind, number>
+} as const satisfies Record<ErrorKind, number>
 
 /** Codes of a body that is not JSON at all. */
 const parseErrors: ReadonlySet<string> = new Set(['invalid_json', 'invalid_utf8'])

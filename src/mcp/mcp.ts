@@ -7,7 +7,7 @@ import { bearerOf } from '../edge/credential.ts'
 import { readJsonBody } from '../edge/read-body.ts'
 import type { Route, Visit } from '../edge/route.ts'
 import type { Limiter } from '../limits/limiter.ts'
-import { byName, type Caller } from './desk.ts'
+import { byName, type Caller } from './tool-context.ts'
 import { inOlderCodes, writeRpcError } from './errors.ts'
 import { makeServers, type ServerParts } from './server.ts'
 import { makeSessions } from './sessions.ts'
@@ -55,7 +55,7 @@ export function makeMcp(parts: McpParts): Mcp {
     const caller = { visit, principal, credential: credential ?? '' }
     if (body['method'] === 'tools/call') return dispatch(streaming, body, caller)
     const pass = await parts.limiter.enter(principal.keyId, principal.limits, (header, value) => {
-      visit.said[header] = value
+      visit.responseHeaders[header] = value
     })
     try {
       return await dispatch(plain, body, caller)
@@ -80,7 +80,7 @@ export function makeMcp(parts: McpParts): Mcp {
       if (isOlder && body['method'] === 'initialize' && response.ok) {
         response.headers.set('mcp-session-id', sessions.open(caller.principal.keyId))
       }
-      for (const [header, value] of Object.entries(caller.visit.said)) response.headers.set(header, value)
+      for (const [header, value] of Object.entries(caller.visit.responseHeaders)) response.headers.set(header, value)
       return response
     }
     return session === null || id === null

@@ -1,4 +1,4 @@
-import type { Desk } from './desk.ts'
+import type { ToolContext } from './tool-context.ts'
 
 /** The parts of the contract at `GET /openapi.json` that are used here. */
 export type Contract = {
@@ -29,8 +29,8 @@ type ErrorExample = {
 
 export type Endpoint = Operation & { readonly operationId: string; readonly method: string; readonly path: string }
 
-export async function readContract(desk: Desk): Promise<Contract> {
-  return (await (await desk.ask('GET /openapi.json')).json()) as Contract
+export async function readContract(context: ToolContext): Promise<Contract> {
+  return (await (await context.ask('GET /openapi.json')).json()) as Contract
 }
 
 export function endpointsOf({ paths }: Contract): Endpoint[] {

@@ -2,7 +2,7 @@ import { ProtocolError, ResourceNotFoundError } from '@modelcontextprotocol/serv
 import { unixSeconds } from '../base/moment.ts'
 import { decodeId } from '../edge/target.ts'
 import { findModel } from '../flow/find-model.ts'
-import type { Desk, RouteName } from './desk.ts'
+import type { ToolContext, RouteName } from './tool-context.ts'
 import { invalidParams } from './errors.ts'
 import { endpointsOf, readContract, writeEndpoint, writeErrors, writeIndex } from './reference.ts'
 import { modelPage, modelsFor, showModel } from './show-models.ts'
@@ -74,15 +74,15 @@ export const templates = [
 ] as const
 
 /** One page of the available resources. */
-export async function listResources(desk: Desk, cursor: string | undefined) {
-  const endpoints = endpointsOf(await readContract(desk)).map(({ operationId, method, path, summary = '' }) => ({
+export async function listResources(context: ToolContext, cursor: string | undefined) {
+  const endpoints = endpointsOf(await readContract(context)).map(({ operationId, method, path, summary = '' }) => ({
     uri: `turnpike://api/${operationId}`,
     name: operationId,
     title: summary,
     description: `${method} ${path}`,
     mimeType: markdown,
   }))
-  const pages = modelsFor(desk).map(([id, { capabilities }]) => ({
+  const pages = modelsFor(context).map(([id, { capabilities }]) => ({
     uri: `turnpike://models/${id}`,
     name: id,
     title: id,
@@ -103,12 +103,12 @@ function pageOf(all: readonly Listed[], cursor: string | undefined) {
 }
 
 /** Reads a resource as the caller may see it. Another account's resource is reported as not found. */
-export async function readResource(desk: Desk, uri: string): Promise<Read> {
+export async function readResource(context: ToolContext, uri: string): Promise<Read> {
   try {
-    const read = await find(desk, uri)
+    const read = await find(context, uri)
     if (read !== undefined) return { uri, ...read }
   } catch (thrown) {
-    const refused = desk.refused(thrown)
+    const refused = context.refused(thrown)
     const { kind } = refused.error
     if (kind !== 'unknown-model' && kind !== 'not-found') throw refused
   }
@@ -117,26 +117,26 @@ export async function readResource(desk: Desk, uri: string): Promise<Read> {
 
 const place = /^turnpike:\/\/([a-z]+)(?:\/([^/?#]+))?$/
 
-async function find(desk: Desk, uri: string): Promise<Omit<Read, 'uri'> | undefined> {
+async function find(context: ToolContext, uri: string): Promise<Omit<Read, 'uri'> | undefined> {
   const [, kind, written] = place.exec(uri) ?? []
   const name = written === undefined ? undefined : decodeId(written)
   switch (kind) {
     case 'models':
-      if (name === undefined) return asJson({ models: modelsFor(desk).map(([id, model]) => showModel(id, model)) })
-      return { mimeType: markdown, text: modelPage(name, findModel(desk.models, desk.principal, name)) }
+      if (name === undefined) return asJson({ models: modelsFor(context).map(([id, model]) => showModel(id, model)) })
+      return { mimeType: markdown, text: modelPage(name, findModel(context.models, context.principal, name)) }
     case 'api': {
-      const contract = await readContract(desk)
+      const contract = await readContract(context)
       if (name === undefined) return { mimeType: markdown, text: writeIndex(contract) }
       const endpoint = endpointsOf(contract).find(({ operationId }) => operationId === name)
       return endpoint && { mimeType: markdown, text: writeEndpoint(contract, endpoint) }
     }
     case 'errors':
-      return name === undefined ? { mimeType: markdown, text: writeErrors(await readContract(desk)) } : undefined
+      return name === undefined ? { mimeType: markdown, text: writeErrors(await readContract(context)) } : undefined
     case 'usage':
-      return name === undefined ? asJson(await readUsage(desk)) : undefined
+      return name === undefined ? asJson(await readUsage(context)) : undefined
     case 'tasks':
-      if (name !== undefined) return asJson(await answerOf(desk, 'GET /v1/videos/generations/{id}', { id: name }))
-      return asJson(await answerOf(desk, 'GET /v1/videos/generations', { query: { limit: '20' } }))
+      if (name !== undefined) return asJson(await answerOf(context, 'GET /v1/videos/generations/{id}', { id: name }))
+      return asJson(await answerOf(context, 'GET /v1/videos/generations', { query: { limit: '20' } }))
     case undefined:
     default:
       return undefined
@@ -145,14 +145,18 @@ async function find(desk: Desk, uri: string): Promise<Omit<Read, 'uri'> | undefi
 
 const monthMs = 30 * 24 * 60 * 60 * 1000
 
-async function readUsage(desk: Desk) {
-  const from = String(unixSeconds(desk.clock.now() - monthMs))
-  const balance = await answerOf(desk, 'GET /v1/balance', {})
-  return { balance, usage: await answerOf(desk, 'GET /v1/usage', { query: { group_by: 'model', from } }) }
+async function readUsage(context: ToolContext) {
+  const from = String(unixSeconds(context.clock.now() - monthMs))
+  const balance = await answerOf(context, 'GET /v1/balance', {})
+  return { balance, usage: await answerOf(context, 'GET /v1/usage', { query: { group_by: 'model', from } }) }
 }
 
-async function answerOf(desk: Desk, route: RouteName, asking: Parameters<Desk['ask']>[1]): Promise<unknown> {
-  return (await desk.ask(route, asking)).json()
+async function answerOf(
+  context: ToolContext,
+  route: RouteName,
+  asking: Parameters<ToolContext['ask']>[1],
+): Promise<unknown> {
+  return (await context.ask(route, asking)).json()
 }
 
 function asJson(shown: unknown) {

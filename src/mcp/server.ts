@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Timers } from '../base/clock.ts'
 import { complete } from './completion.ts'
 import { errorObject } from '../wire/openai/errors.ts'
-import { makeDesk, type Caller, type Desk, type DeskParts } from './desk.ts'
+import { makeToolContext, type Caller, type ToolContext, type ToolContextParts } from './tool-context.ts'
 import { invalidParams, rpcCodeOf } from './errors.ts'
 import { makeProgress, type SendProgress } from './progress.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
@@ -11,7 +11,7 @@ import { listResources, readResource, templates } from './resources.ts'
 import { callTool, describe } from './tool.ts'
 import { tools } from './tools/index.ts'
 
-export type ServerParts = DeskParts & {
+export type ServerParts = ToolContextParts & {
   readonly version: string
   readonly timers: Timers
 }
@@ -70,15 +70,18 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
       // The server pushes nothing, so it announces no change notifications.
       { capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} }, instructions, cacheHints },
     )
-    const deskOf = (context: ServerContext) => {
+    const toolContextOf = (context: ServerContext) => {
       const progress = makeProgress(progressOf(context), parts)
-      return makeDesk(parts, caller, { signal: context.mcpReq.signal, progress })
+      return makeToolContext(parts, caller, { signal: context.mcpReq.signal, progress })
     }
 
-    const withDesk = async <T>(context: ServerContext, work: (desk: Desk) => Promise<T>): Promise<T> => {
-      const desk = deskOf(context)
-      return work(desk).catch((thrown: unknown) => {
-        throw explain(thrown, desk)
+    const withToolContext = async <T>(
+      context: ServerContext,
+      work: (toolContext: ToolContext) => Promise<T>,
+    ): Promise<T> => {
+      const toolContext = toolContextOf(context)
+      return work(toolContext).catch((thrown: unknown) => {
+        throw explain(thrown, toolContext)
       })
     }
 
@@ -91,33 +94,33 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
       connection.holdOpen()
       connection.follow()
       try {
-        return await callTool(tool, params.arguments ?? {}, deskOf(context))
+        return await callTool(tool, params.arguments ?? {}, toolContextOf(context))
       } finally {
         connection.letGo(resultBytesMax)
       }
     })
     server.setRequestHandler('resources/list', written.list, ({ cursor }, context) =>
-      withDesk(context, (desk) => listResources(desk, cursor)),
+      withToolContext(context, (toolContext) => listResources(toolContext, cursor)),
     )
     server.setRequestHandler('resources/templates/list', written.list, () => ({
       resourceTemplates: [...templates],
     }))
     server.setRequestHandler('resources/read', written.resource, ({ uri }, context) =>
-      withDesk(context, async (desk) => ({ contents: [await readResource(desk, uri)] })),
+      withToolContext(context, async (toolContext) => ({ contents: [await readResource(toolContext, uri)] })),
     )
     server.setRequestHandler('prompts/list', written.list, () => ({ prompts: listPrompts() }))
     server.setRequestHandler('prompts/get', written.prompt, (params) => getPrompt(params.name, params.arguments ?? {}))
     server.setRequestHandler('completion/complete', written.completion, (params, context) =>
-      withDesk(context, (desk) => complete(params, desk)),
+      withToolContext(context, (toolContext) => complete(params, toolContext)),
     )
     return server
   }
 }
 
 /** Errors in the wording of every other path; the library would show a client any error's own message. */
-function explain(thrown: unknown, desk: Desk): ProtocolError {
+function explain(thrown: unknown, toolContext: ToolContext): ProtocolError {
   if (thrown instanceof ProtocolError) return thrown
-  const { error } = desk.refused(thrown)
+  const { error } = toolContext.refused(thrown)
   const { message, ...about } = errorObject(error)
   return new ProtocolError(rpcCodeOf(error), message, about)
 }

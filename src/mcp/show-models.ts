@@ -1,10 +1,10 @@
 import type { Model } from '../catalogue/model.ts'
 import { showPrices } from '../catalogue/show-prices.ts'
-import type { Desk } from './desk.ts'
+import type { ToolContext } from './tool-context.ts'
 import { section } from './reference.ts'
 
 /** The models that the caller may use. One outside its scope is treated as if it did not exist. */
-export function modelsFor({ models, principal }: Pick<Desk, 'models' | 'principal'>): [string, Model][] {
+export function modelsFor({ models, principal }: Pick<ToolContext, 'models' | 'principal'>): [string, Model][] {
   return [...models].filter(([id]) => principal.mayUse(id))
 }
 

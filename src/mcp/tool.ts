@@ -1,7 +1,7 @@
 import type { CallToolResult, ContentBlock, Tool as ListedTool, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { fieldError } from '../wire/issues.ts'
-import type { Desk, RouteName } from './desk.ts'
+import type { ToolContext, RouteName } from './tool-context.ts'
 
 /** What a tool returns: blocks that a client can show, and the same as a JSON object that a program can read. */
 export type Shown = { readonly blocks: readonly ContentBlock[]; readonly structured: Record<string, unknown> }
@@ -18,17 +18,17 @@ export type Tool = {
   readonly output: z.ZodObject
   /** The paths that it uses. */
   readonly routes: readonly RouteName[]
-  call(given: Record<string, unknown>, desk: Desk): Promise<Shown>
+  call(given: Record<string, unknown>, context: ToolContext): Promise<Shown>
 }
 
 /** Ties the arguments of a tool to the schema that has checked them. */
 export function tool<I extends z.ZodObject>(
   made: Omit<Tool, 'input' | 'call'> & {
     readonly input: I
-    call(given: z.output<I>, desk: Desk): Promise<Shown>
+    call(given: z.output<I>, context: ToolContext): Promise<Shown>
   },
 ): Tool {
-  return { ...made, call: (given, desk) => made.call(given as z.output<I>, desk) }
+  return { ...made, call: (given, context) => made.call(given as z.output<I>, context) }
 }
 
 /** Spends money and changes nothing else. A client should ask its user first. */
@@ -58,18 +58,22 @@ function jsonSchema(schema: z.ZodObject, io: 'input' | 'output'): ListedTool['in
 /**
  * Runs a tool. Any failure becomes a result in the wording of the path, so that a model can read it and correct itself.
  */
-export async function callTool(called: Tool, given: Record<string, unknown>, desk: Desk): Promise<CallToolResult> {
+export async function callTool(
+  called: Tool,
+  given: Record<string, unknown>,
+  context: ToolContext,
+): Promise<CallToolResult> {
   try {
     const parsed = called.input.safeParse(given)
-    if (!parsed.success) return await desk.counted(() => Promise.reject(fieldError(parsed.error)))
-    const { blocks, structured } = await called.call(parsed.data, desk)
+    if (!parsed.success) return await context.counted(() => Promise.reject(fieldError(parsed.error)))
+    const { blocks, structured } = await called.call(parsed.data, context)
     return {
       content: [...blocks, { type: 'text', text: JSON.stringify(structured) }],
       structuredContent: structured,
-      _meta: metaOf(desk.requestId),
+      _meta: metaOf(context.requestId),
     }
   } catch (thrown) {
-    return refusal(thrown, desk)
+    return refusal(thrown, context)
   }
 }
 
@@ -87,12 +91,12 @@ export class CutShort extends Error {
   }
 }
 
-function refusal(thrown: unknown, desk: Desk): CallToolResult {
+function refusal(thrown: unknown, context: ToolContext): CallToolResult {
   if (thrown instanceof CutShort) {
     const content = [...thrown.blocks, { type: 'text' as const, text: thrown.body }]
-    return { content, isError: true, _meta: metaOf(desk.requestId) }
+    return { content, isError: true, _meta: metaOf(context.requestId) }
   }
-  const { written, requestId } = desk.refused(thrown)
+  const { written, requestId } = context.refused(thrown)
   // A retry would buy again what the vendor may already have been paid for.
   const isFinal = written.headers['x-should-retry'] === 'false'
   const retryAfter = isFinal ? undefined : written.headers['retry-after']
@@ -129,7 +133,7 @@ export const modelField = (capability: string, example: string) =>
     .meta({ description: `Id of a model that does ${capability}; \`list_models\` names them.`, examples: [example] })
 
 /** The arguments without absent ones. Every path treats null as absent. */
-export function given(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function withoutAbsent(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null))
 }
 

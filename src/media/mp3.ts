@@ -1,8 +1,8 @@
 import { closeSync, openSync } from 'node:fs'
-import type { Samples } from './wav.ts'
+import type { SampleFormat } from './wav.ts'
 
 type Asked =
-  | ({ readonly method: 'open'; readonly session: number } & Samples)
+  | ({ readonly method: 'open'; readonly session: number } & SampleFormat)
   | { readonly method: 'encode'; readonly session: number; readonly samples: Uint8Array }
   | { readonly method: 'end' | 'close'; readonly session: number }
 
@@ -20,7 +20,7 @@ export type Mp3Encoding = {
 }
 
 export type Mp3Encoders = {
-  open(samples: Samples): Mp3Encoding
+  open(samples: SampleFormat): Mp3Encoding
   stop(): void
 }
 

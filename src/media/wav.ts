@@ -1,7 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
 
 /** Samples of 16 bits, little-endian. */
-export type Samples = { readonly rate: number; readonly channels: 1 | 2 }
+export type SampleFormat = { readonly rate: number; readonly channels: 1 | 2 }
 
 const bytesPerSample = 2
 /** The length of the head that `wavHead` writes. */
@@ -10,7 +10,7 @@ export const wavHeadBytes = 44
 const unknownLength = 0xffff_ffff
 
 /** The head of a file with `dataBytes` of samples; without a length, of a stream whose end is not known yet. */
-export function wavHead({ rate, channels }: Samples, dataBytes?: number): Uint8Array {
+export function wavHead({ rate, channels }: SampleFormat, dataBytes?: number): Uint8Array {
   const head = Buffer.alloc(wavHeadBytes)
   const frameBytes = bytesPerSample * channels
   head.write('RIFF', 0, 'latin1')
@@ -39,12 +39,12 @@ const headBytesMax = 256 * 1024
 /** Removes the head of a file as it arrives, and everything after the samples. */
 export class WavReader {
   #head: Buffer | undefined = Buffer.alloc(0)
-  #samples: Samples | undefined
+  #samples: SampleFormat | undefined
   /** How many bytes of samples are still to come, by the length in the head. */
   #left = 0
 
   /** Known once the head is read. */
-  get samples(): Samples | undefined {
+  get samples(): SampleFormat | undefined {
     return this.#samples
   }
 
@@ -91,7 +91,7 @@ const plain = 1
 /** The longer form of the format chunk, which names the kind of samples again further on. */
 const extensible = 0xfffe
 
-function readFormat(head: Buffer, at: number): Samples {
+function readFormat(head: Buffer, at: number): SampleFormat {
   const kind = head.readUInt16LE(at)
   const channels = head.readUInt16LE(at + 2)
   const bits = head.readUInt16LE(at + 14)

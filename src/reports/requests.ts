@@ -1,12 +1,12 @@
 import { unixSeconds } from '../base/moment.ts'
 import { formatDollars } from '../base/money.ts'
 import type { Queries } from '../store/schema.ts'
-import { type AttemptRow, type Filter, listRequests, placeOfRequest, type RequestRow } from '../store/usage.ts'
+import { type AttemptRow, type UsageFilter, listRequests, placeOfRequest, type RequestRow } from '../store/usage.ts'
 import { checkPeriod, type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 import { showUsage } from './usage.ts'
 
 /** Single requests, newest first. `after` is the id of the last one of the previous page. */
-export async function reportRequests(db: Queries, filter: Filter, page: PageAsked): Promise<Page<ShownRequest>> {
+export async function reportRequests(db: Queries, filter: UsageFilter, page: PageAsked): Promise<Page<ShownRequest>> {
   checkPeriod(filter)
   const { scope } = filter
   // Looked up in the caller's own scope: an id of another account is as unknown as one that does not exist.

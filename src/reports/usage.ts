@@ -4,7 +4,7 @@ import { formatDollars } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { Store } from '../store/open.ts'
 import { hourMs, type SummedColumn, summedColumns, unitColumns } from '../store/rollups.ts'
-import { type Filter, type GroupBy, sumUsage, type UsageSum } from '../store/usage.ts'
+import { type UsageFilter, type GroupBy, sumUsage, type UsageSum } from '../store/usage.ts'
 import { checkPeriod, type Page, pageOf } from './query.ts'
 
 /** The names under which counts are shown, in sums and in single records alike. */
@@ -44,7 +44,7 @@ const customerStatementMs = 2_000
 /** Sums of usage. Operators also see what vendors charge for it; customers do not. */
 export async function reportUsage(
   store: Store,
-  asked: Filter,
+  asked: UsageFilter,
   query: UsageQuery,
   reader: 'operator' | 'customer',
 ): Promise<UsageReport> {
@@ -89,7 +89,7 @@ function readCursor(after: string, by: GroupBy | undefined): string | number {
 }
 
 /** Sums are stored by the hour, so a period that begins or ends within an hour is widened to include it. */
-function wholeHours(filter: Filter): Filter {
+function wholeHours(filter: UsageFilter): UsageFilter {
   const { from, to } = filter
   return {
     ...filter,

@@ -2,7 +2,7 @@ import { unixSeconds } from '../base/moment.ts'
 import type { WebhookAttempt } from '../store/outbox.ts'
 import type { Queries } from '../store/schema.ts'
 import type { WebhookEventState } from '../store/task-schema.ts'
-import { attemptsAt, eventById, listEvents, type EventFilter, type WebhookEvent } from '../store/webhooks.ts'
+import { attemptsOfEvents, eventById, listEvents, type EventFilter, type WebhookEvent } from '../store/webhooks.ts'
 import { checkPeriod, type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 
 /** The states as the API writes them. */
@@ -17,7 +17,7 @@ export function storedState(state: ShownState): WebhookEventState {
 export async function reportWebhooks(db: Queries, filter: EventFilter, page: PageAsked): Promise<Page<ShownEvent>> {
   checkPeriod(filter)
   const events = await listEvents(db, filter, await rowsFor(page, 'event', (id) => eventById(db, id)))
-  const attempts = await attemptsAt(
+  const attempts = await attemptsOfEvents(
     db,
     events.map(({ id }) => id),
   )
@@ -30,7 +30,7 @@ export async function reportWebhooks(db: Queries, filter: EventFilter, page: Pag
 }
 
 export async function reportWebhook(db: Queries, event: WebhookEvent): Promise<ShownEvent> {
-  return showEvent(event, (await attemptsAt(db, [event.id])).get(event.id) ?? [])
+  return showEvent(event, (await attemptsOfEvents(db, [event.id])).get(event.id) ?? [])
 }
 
 export type ShownEvent = ReturnType<typeof showEvent>

@@ -19,7 +19,7 @@ export type TextAsk = {
 type Content = { readonly content: readonly string[]; readonly finish: 'stop' | 'length'; readonly stoppedBy?: string }
 
 /** Reasoning text of exactly `tokens` tokens. */
-export function composeThoughts({ seed }: TextAsk, index: number, tokens: number): readonly string[] {
+export function composeReasoning({ seed }: TextAsk, index: number, tokens: number): readonly string[] {
   if (tokens === 0) return []
   const random = seeded(hashText(`thoughts ${index}`, seed))
   return splitTokens(writeProse({ random, quoted: '', wordsMin: tokens, unicode: false }), tokens)

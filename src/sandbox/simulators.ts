@@ -9,7 +9,7 @@ import type { SandboxModel } from './model.ts'
 import { createPromptCache } from './prompt-cache.ts'
 import type { Route, World } from './protocol.ts'
 import { readBy } from './steering.ts'
-import { filmFamilies, mountsOf } from './vendors.ts'
+import { videoTaskFamilies, mountsOf } from './vendors.ts'
 import { createCallbacks } from './video/callbacks.ts'
 import { createVideos } from './video/tasks.ts'
 
@@ -35,7 +35,7 @@ export function makeSimulators(models: readonly SandboxModel[], memory?: Memory)
     videos: createVideos({ clock: systemClock, timers: systemTimers, bill, callbacks: createCallbacks(), kept }),
   }
   // Videos begun before a restart continue now, and not only when they are first polled.
-  for (const family of filmFamilies) world.videos.of(family)
+  for (const family of videoTaskFamilies) world.videos.of(family)
   const calls = createCalls()
   let routes = createRoutes(world)
   return {

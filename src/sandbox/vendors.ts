@@ -77,7 +77,7 @@ export function mountsOf(vendor: string): Mounts {
 }
 
 /** The vendors' video tasks, which outlive the process. */
-export const filmFamilies: readonly TaskFamily<unknown>[] = [
+export const videoTaskFamilies: readonly TaskFamily<unknown>[] = [
   wanTasks,
   seedanceTasks,
   veoTasks,

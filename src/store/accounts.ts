@@ -3,12 +3,12 @@ import { newId } from '../base/ids.ts'
 import { formatDollars, type Nano, nano, zeroNano } from '../base/money.ts'
 import { type Actor, recordChange, recordFields } from './audit.ts'
 import { lockChain } from './chain.ts'
-import { isTaken } from './faults.ts'
-import type { Changing } from './joined.ts'
-import { Entries, postingOf } from './postings.ts'
+import { isUniqueViolation } from './faults.ts'
+import type { Transactor } from './transactor.ts'
+import { Entries, postingWrites } from './postings.ts'
 import type { Store } from './open.ts'
 import type { AccountTable, CapPeriod, Mode, Queries, Tx } from './schema.ts'
-import { together } from './together.ts'
+import { executeWrites } from './writes.ts'
 
 export type Cap = { readonly amount: Nano; readonly period: CapPeriod }
 
@@ -44,7 +44,7 @@ export type NewAccount = {
 }
 
 export async function createAccount(
-  store: Changing,
+  store: Transactor,
   account: NewAccount,
 ): Promise<{ outcome: 'created'; account: Account } | { outcome: 'name-taken' }> {
   return store.transaction(async (tx) => {
@@ -153,7 +153,10 @@ async function creditIn(tx: Tx, request: Credit & { readonly now: number }): Pro
   entries.move(request.source, `cust:${request.accountId}`, request.amount)
   const id = request.id ?? newId('txn')
   const note = request.note ?? null
-  await together(tx, postingOf(tx, chain, { id, kind: 'credit', basis: 'manual', note, now: request.now, entries }))
+  await executeWrites(
+    tx,
+    postingWrites(tx, chain, { id, kind: 'credit', basis: 'manual', note, now: request.now, entries }),
+  )
   return { outcome: 'credited', account: toAccount(row) }
 }
 
@@ -178,7 +181,7 @@ export async function changeAccount(store: Store, change: AccountChange): Promis
     return await store.transaction((tx) => changeIn(tx, change, store.now()))
   } catch (thrown) {
     // The unique index decides, not a lookup beforehand, because another account may get the same name at this moment.
-    if (isTaken(thrown)) return { outcome: 'name-taken' }
+    if (isUniqueViolation(thrown)) return { outcome: 'name-taken' }
     throw thrown
   }
 }

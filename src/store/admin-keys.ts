@@ -1,9 +1,9 @@
 import { type Actor, recordChange } from './audit.ts'
-import type { Changing } from './joined.ts'
+import type { Transactor } from './transactor.ts'
 import type { Queries } from './schema.ts'
 
 /** Adds an operator's key by its digest. Adding one that exists changes nothing. */
-export async function addAdminKey(store: Changing, digest: string): Promise<void> {
+export async function addAdminKey(store: Transactor, digest: string): Promise<void> {
   await store.transaction(async (tx) => {
     const now = store.now()
     const added = await tx
@@ -18,7 +18,7 @@ export async function addAdminKey(store: Changing, digest: string): Promise<void
 }
 
 /** Revokes every operator's key, in case one was lost or leaked: none is valid until the next start. Gives how many. */
-export async function revokeAdminKeys(store: Changing, actor: Actor): Promise<number> {
+export async function revokeAdminKeys(store: Transactor, actor: Actor): Promise<number> {
   return store.transaction(async (tx) => {
     const { length } = await tx.deleteFrom('admin_key').returning('digest').execute()
     const change = { at: store.now(), actor, action: 'admin-key.revoke', subject: 'admin', detail: {} } as const

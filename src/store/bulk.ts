@@ -1,6 +1,6 @@
 import { CompiledQuery } from 'kysely'
-import { columnKinds, type Kind, type Schema, type Tx } from './schema.ts'
-import { foldsWrites } from './together.ts'
+import { columnKinds, type ColumnKind, type Schema, type Tx } from './schema.ts'
+import { isPostgres } from './writes.ts'
 
 type Bound = string | number | bigint | boolean | null
 type Row<T extends keyof Schema> = { readonly [C in keyof Schema[T]]: Bound }
@@ -8,7 +8,7 @@ type Row<T extends keyof Schema> = { readonly [C in keyof Schema[T]]: Bound }
 /** Inserts any number of rows, leaves existing ones as they are, and gives how many were new. */
 export async function insertNew<T extends BulkTable>(tx: Tx, table: T, rows: readonly Row<T>[]): Promise<number> {
   if (rows.length === 0) return 0
-  return foldsWrites(tx) ? insertAsJson(tx, table, rows) : insertInBlocks(tx, table, rows)
+  return isPostgres(tx) ? insertAsJson(tx, table, rows) : insertInBlocks(tx, table, rows)
 }
 
 type BulkTable = 'txn' | 'entry' | 'request' | 'attempt'
@@ -18,7 +18,7 @@ async function insertAsJson<T extends BulkTable>(tx: Tx, table: T, rows: readonl
   const columns = columnsOf(table)
   const values = JSON.stringify(rows.map((row) => columns.map((column) => writable(row[column]))))
   const text = remembered(`json/${table}`, () => {
-    const kinds: Readonly<Record<string, Kind>> = columnKinds[table]
+    const kinds: Readonly<Record<string, ColumnKind>> = columnKinds[table]
     const read = columns.map((column, at) => jsonReaders[kinds[column] ?? 'text'](`given.value ->> ${at}`))
     return (
       `insert into ${table} (${columns.join(', ')}) ` +
@@ -73,7 +73,7 @@ function remembered(name: string, make: () => string): string {
 }
 
 const plain = (value: string) => value
-const jsonReaders: Record<Kind, (value: string) => string> = {
+const jsonReaders: Record<ColumnKind, (value: string) => string> = {
   text: plain,
   json: plain,
   money: (value) => `(${value})::bigint`,

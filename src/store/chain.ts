@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Insertable } from 'kysely'
 import type { Nano } from '../base/money.ts'
 import type { Queries, Tx, TxnTable } from './schema.ts'
-import type { Write } from './together.ts'
+import type { Write } from './writes.ts'
 
 /**
  * Postings are linked in hash chains: each carries its place and a hash over its content, its entries and the hash

@@ -3,11 +3,11 @@ import { type Nano, nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { lockChain, platformChain } from './chain.ts'
 import type { Store } from './open.ts'
-import { Entries, type LedgerPosting, postingOf } from './postings.ts'
+import { Entries, type LedgerPosting, postingWrites } from './postings.ts'
 import type { RecordedAttempt, RecordedRequest } from './reconcile.ts'
 import { correctUsage, hourMs, startOf } from './rollups.ts'
 import type { Tx } from './schema.ts'
-import { together } from './together.ts'
+import { executeWrites } from './writes.ts'
 
 export type Correction = {
   readonly attempt: RecordedAttempt
@@ -72,7 +72,7 @@ async function bookCorrections(tx: Tx, corrections: readonly Correction[], now: 
     await addToSums(tx, attempt.request, attempt.vendor, change)
   }
   const chain = await lockChain(tx, platformChain)
-  for (const correction of corrections) await together(tx, postingOf(tx, chain, correctionOf(correction, now)))
+  for (const correction of corrections) await executeWrites(tx, postingWrites(tx, chain, correctionOf(correction, now)))
   for (const { attempt, credit } of corrections) {
     if (attempt.request !== undefined && credit > 0n) await giveBack(tx, attempt.request.accountId, credit)
   }
@@ -166,7 +166,7 @@ export async function adoptAttempt(
     entries.move('platform:loss', `payable:${found.vendor}`, found.billed)
     const chain = await lockChain(tx, platformChain)
     const loss = { id: newId('txn'), kind: 'loss', basis: 'vendor', note: found.note } as const
-    await together(tx, postingOf(tx, chain, { ...loss, now: store.now(), entries }))
+    await executeWrites(tx, postingWrites(tx, chain, { ...loss, now: store.now(), entries }))
     return 'corrected'
   })
 }

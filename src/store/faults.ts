@@ -54,7 +54,7 @@ export function isUnavailable(error: unknown): boolean {
 const takenCodes: ReadonlySet<unknown> = new Set(['23505', 'SQLITE_CONSTRAINT_UNIQUE'])
 
 /** Whether the query violated a unique constraint. */
-export function isTaken(error: unknown): boolean {
+export function isUniqueViolation(error: unknown): boolean {
   return takenCodes.has(codeOf(error))
 }
 

@@ -3,7 +3,7 @@ import type { Nano } from '../base/money.ts'
 import { available } from './accounts.ts'
 import type { Store } from './open.ts'
 import type { HoldKind, HoldState, HoldTable, Queries, Schema, Tx } from './schema.ts'
-import { foldsWrites, type Write } from './together.ts'
+import { isPostgres, type Write } from './writes.ts'
 
 export type NewHold = {
   /** Made by us, never by a client. It is also the id of the posting that ends the hold, so it is posted only once. */
@@ -19,15 +19,15 @@ export type NewHold = {
   readonly node: string
 }
 
-export type Taken =
+export type TakeHoldOutcome =
   | { outcome: 'held' }
   | { outcome: 'no-funds'; available: Nano }
   /** The account does not exist or is disabled. */
   | { outcome: 'no-account' }
 
 /** `committing` is called just before the commit: from then on the hold may be taken, even if no answer arrives. */
-export async function takeHold(store: Store, hold: NewHold, committing?: () => void): Promise<Taken> {
-  if (!foldsWrites(store.db)) {
+export async function takeHold(store: Store, hold: NewHold, committing?: () => void): Promise<TakeHoldOutcome> {
+  if (!isPostgres(store.db)) {
     return store.transaction(async (tx) => {
       const taken = await takeHoldIn(tx, hold, store.now())
       if (taken.outcome === 'held') committing?.()
@@ -49,7 +49,7 @@ export async function takeHold(store: Store, hold: NewHold, committing?: () => v
 }
 
 /** Inserts the hold as void, so that it can no longer be taken. False where it has been taken already. */
-export async function forestallHold(tx: Tx, hold: NewHold, now: number): Promise<boolean> {
+export async function insertVoidHold(tx: Tx, hold: NewHold, now: number): Promise<boolean> {
   const inserted = await tx
     .insertInto('hold')
     .values({ ...holdRow(hold, now), state: 'void', ended_at: now })
@@ -60,7 +60,7 @@ export async function forestallHold(tx: Tx, hold: NewHold, now: number): Promise
 }
 
 /** For callers that begin something else in the same commit, such as a video task. */
-export async function takeHoldIn(tx: Tx, hold: NewHold, now: number): Promise<Taken> {
+export async function takeHoldIn(tx: Tx, hold: NewHold, now: number): Promise<TakeHoldOutcome> {
   const taken = await takeFunds(tx, hold).executeTakeFirst()
   if (taken.numUpdatedRows === 0n) return refusal(tx, hold.accountId)
   await tx.insertInto('hold').values(holdRow(hold, now)).execute()
@@ -108,7 +108,7 @@ function holdRow(hold: NewHold, now: number): HoldTable {
   }
 }
 
-async function refusal(db: Queries, accountId: string): Promise<Taken> {
+async function refusal(db: Queries, accountId: string): Promise<TakeHoldOutcome> {
   const account = await db
     .selectFrom('account')
     .select(['posted', 'held'])
@@ -157,7 +157,7 @@ export async function holdState(tx: Tx, hold: OpenHold): Promise<HoldState | 'ab
  * Gives the held amount back and takes the charge. Goes last in a transaction, because the account's row is the busy
  * one. The hold's foreign key guarantees that the row exists.
  */
-export function releaseOf(tx: Tx, accountId: string, held: Nano, charge: Nano): Write {
+export function releaseWrite(tx: Tx, accountId: string, held: Nano, charge: Nano): Write {
   if (charge < 0n || charge > held) throw new Error(`a charge of ${charge} nano on a hold of ${held}`)
   return tx
     .updateTable('account')

@@ -61,7 +61,7 @@ export async function beginAnswer(
  * For a beginning whose commit is uncertain: afterwards it is not there and can no longer appear, because inserting the
  * same key waits for a commit that is still on its way.
  */
-export async function forsakeAnswer(store: Store, id: AnswerId, begun: Beginning): Promise<void> {
+export async function cancelUncertainAnswer(store: Store, id: AnswerId, begun: Beginning): Promise<void> {
   await store.transaction(async (tx) => {
     await insertRunning(tx, id, begun, store.now())
     await freeAnswer(tx, id, begun.requestId)

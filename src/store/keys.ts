@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { unixSeconds } from '../base/moment.ts'
 import { type Cap, showCap, toCap } from './accounts.ts'
 import { type Actor, recordChange, recordFields } from './audit.ts'
-import type { Changing } from './joined.ts'
+import type { Transactor } from './transactor.ts'
 import type { Store } from './open.ts'
 import { json } from './rows.ts'
 import type { ApiKeyTable, AuditDetail, KeyLimits, Metadata, Mode, Queries, Scope } from './schema.ts'
@@ -51,7 +51,7 @@ export type NewKey = {
 }
 
 /** Rejects where the account does not exist (by the foreign key) or the digest already does. */
-export async function insertKey(store: Changing, key: NewKey): Promise<ApiKey> {
+export async function insertKey(store: Transactor, key: NewKey): Promise<ApiKey> {
   return store.transaction(async (tx) => {
     const now = store.now()
     const row = await tx
@@ -224,7 +224,7 @@ export async function revokeKey(
 
 /** Makes a key valid again that the operator gives at a start, even after it was revoked. */
 export async function reinstateKey(
-  store: Changing,
+  store: Transactor,
   reinstatement: { readonly id: string; readonly actor: Actor },
 ): Promise<void> {
   const { id, actor } = reinstatement

@@ -16,10 +16,10 @@ import { accountById, changeAccount } from './accounts.ts'
 import { checkLedger } from './check.ts'
 import { takeHold, takeHoldIn } from './holds.ts'
 import { lockChain } from './chain.ts'
-import { Entries, postingOf } from './postings.ts'
-import { forsakeHold, recoverAll, recoverHolds, settleHold, settleHoldIn, voidHold } from './ledger.ts'
+import { Entries, postingWrites } from './postings.ts'
+import { cancelUncertainHold, recoverAll, recoverHolds, settleHold, settleHoldIn, voidHold } from './ledger.ts'
 import type { Store } from './open.ts'
-import { together } from './together.ts'
+import { executeWrites } from './writes.ts'
 import { requestById } from './usage.ts'
 
 async function funds(store: Store) {
@@ -66,7 +66,7 @@ eachEngine('a hold', (open) => {
     const store = await open()
     await fundedAccount(store)
     await takeHold(store, holdOf('taken', 10n))
-    for (const id of ['taken', 'late', 'late']) await forsakeHold(store, holdOf(id, 10n))
+    for (const id of ['taken', 'late', 'late']) await cancelUncertainHold(store, holdOf(id, 10n))
     expect(await funds(store)).toEqual(amounts(1_000n, 0n))
     await thrownBy(takeHold(store, holdOf('late', 10n)))
     expect(await funds(store)).toEqual(amounts(1_000n, 0n))
@@ -299,7 +299,7 @@ eachEngine('the books', (open) => {
     const entries = new Entries([['promo', nano(5n)]])
     const posting = { id: 'x', kind: 'correction', basis: 'manual', now: 1, entries } as const
     expect(
-      store.transaction(async (tx) => together(tx, postingOf(tx, await lockChain(tx, accountId), posting))),
+      store.transaction(async (tx) => executeWrites(tx, postingWrites(tx, await lockChain(tx, accountId), posting))),
     ).rejects.toThrow('off by 5')
   })
 

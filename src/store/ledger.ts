@@ -2,13 +2,13 @@ import { type Nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { lockChain } from './chain.ts'
 import { isUnavailable } from './faults.ts'
-import { endHold, forestallHold, holdState, type NewHold, type OpenHold, releaseOf } from './holds.ts'
-import { chargeWithin, Entries, type ExcessTo, postingOf, saleEntries } from './postings.ts'
+import { endHold, insertVoidHold, holdState, type NewHold, type OpenHold, releaseWrite } from './holds.ts'
+import { chargeWithin, Entries, type ExcessTo, postingWrites, saleEntries } from './postings.ts'
 import type { Store } from './open.ts'
-import { type AttemptRecord, attemptRecords, type RequestRecord, requestRecord } from './requests.ts'
+import { type AttemptRecord, attemptRecordWrites, type RequestRecord, requestRecordWrite } from './requests.ts'
 import type { Basis, HoldState, Queries, Tx } from './schema.ts'
 import { addUsage, usedBy } from './rollups.ts'
-import { together, type Write } from './together.ts'
+import { executeWrites, type Write } from './writes.ts'
 
 export type Settlement = {
   readonly hold: OpenHold
@@ -48,11 +48,20 @@ export async function settleHoldIn(tx: Tx, settlement: Settlement, now: number):
   const chain = await lockChain(tx, hold.accountId)
   // Sums are locked before balances, as everywhere, so that two transactions that lock both cannot deadlock.
   await addUsage(tx, [usedBy({ accountId: hold.accountId, request, attempts, cost: charge, usage })])
-  await together(tx, [
-    ...postingOf(tx, chain, { id: hold.id, kind: 'settle', holdId: hold.id, priceVersion, usage, basis, now, entries }),
-    requestRecord(tx, hold.accountId, request, { cost: charge, basis, usage, holdId: hold.id }),
-    ...attemptRecords(tx, request.id, attempts),
-    releaseOf(tx, hold.accountId, ended.amount, charge),
+  await executeWrites(tx, [
+    ...postingWrites(tx, chain, {
+      id: hold.id,
+      kind: 'settle',
+      holdId: hold.id,
+      priceVersion,
+      usage,
+      basis,
+      now,
+      entries,
+    }),
+    requestRecordWrite(tx, hold.accountId, request, { cost: charge, basis, usage, holdId: hold.id }),
+    ...attemptRecordWrites(tx, request.id, attempts),
+    releaseWrite(tx, hold.accountId, ended.amount, charge),
   ])
   return { outcome: 'settled', charge, excess }
 }
@@ -85,15 +94,15 @@ export async function voidHoldIn(tx: Tx, voiding: Voiding, now: number): Promise
     const { priceVersion } = ended
     const note = voiding.note ?? null
     const loss = { id: hold.id, kind: 'loss', holdId: hold.id, priceVersion, basis: 'policy_zero', note } as const
-    writes.push(...postingOf(tx, await lockChain(tx, hold.accountId), { ...loss, now, entries }))
+    writes.push(...postingWrites(tx, await lockChain(tx, hold.accountId), { ...loss, now, entries }))
   }
   if (request !== undefined) {
     await addUsage(tx, [usedBy({ accountId: hold.accountId, request, attempts, cost: zeroNano, usage: null })])
     const charged = { cost: zeroNano, basis: 'policy_zero', usage: null, holdId: hold.id } as const
-    writes.push(requestRecord(tx, hold.accountId, request, charged))
-    writes.push(...attemptRecords(tx, request.id, attempts))
+    writes.push(requestRecordWrite(tx, hold.accountId, request, charged))
+    writes.push(...attemptRecordWrites(tx, request.id, attempts))
   }
-  await together(tx, [...writes, releaseOf(tx, hold.accountId, ended.amount, zeroNano)])
+  await executeWrites(tx, [...writes, releaseWrite(tx, hold.accountId, ended.amount, zeroNano)])
   return { outcome: 'voided' }
 }
 
@@ -101,10 +110,10 @@ export async function voidHoldIn(tx: Tx, voiding: Voiding, now: number): Promise
  * For a hold that may or may not have been taken: afterwards it is not, and can no longer be. A statement that was
  * given up may still be carried out, and then finds the id in use.
  */
-export async function forsakeHold(store: Store, hold: NewHold): Promise<void> {
+export async function cancelUncertainHold(store: Store, hold: NewHold): Promise<void> {
   await store.transaction(async (tx) => {
     const now = store.now()
-    if (!(await forestallHold(tx, hold, now))) await voidHoldIn(tx, { hold, note: 'forsaken' }, now)
+    if (!(await insertVoidHold(tx, hold, now))) await voidHoldIn(tx, { hold, note: 'forsaken' }, now)
   })
 }
 

@@ -4,7 +4,7 @@ import { type Dialect, Kysely, sql } from 'kysely'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { type DatabaseTime, followDatabaseTime } from './database-time.ts'
 import { migrate } from './migrate.ts'
-import { SameRows } from './rows.ts'
+import { RowNormalizer } from './rows.ts'
 import type { Queries, Schema, Tx } from './schema.ts'
 import { openSqlite } from './sqlite.ts'
 
@@ -68,7 +68,7 @@ async function openOnSqlite(file: string, clock: Pick<Clock, 'now'>): Promise<St
 }
 
 /** Another connection to a SQLite file that this process has open, and so has migrated. */
-export async function openBeside(file: string): Promise<Store> {
+export async function openSecondConnection(file: string): Promise<Store> {
   const store = storeOnSqlite(connect(openSqlite(file)), systemClock)
   // Kysely does not close a connection that was never used.
   await store.ping()
@@ -140,7 +140,7 @@ async function checkEncoding(db: Queries): Promise<void> {
 }
 
 function connect(dialect: Dialect): Queries {
-  return new Kysely<Schema>({ dialect, plugins: [new SameRows()] })
+  return new Kysely<Schema>({ dialect, plugins: [new RowNormalizer()] })
 }
 
 async function ping(db: Queries): Promise<void> {

@@ -4,7 +4,7 @@ import type { Chain, EntryRow } from './chain.ts'
 import type { AttemptRecord } from './requests.ts'
 import { json } from './rows.ts'
 import type { Basis, Tx, TxnKind } from './schema.ts'
-import type { Write } from './together.ts'
+import type { Write } from './writes.ts'
 
 /** Money moved from some accounts to others: one txn and its entries, which sum to zero. */
 export type LedgerPosting = {
@@ -23,7 +23,7 @@ export type LedgerPosting = {
  * The writes that append a posting to a chain: double entry, never changed afterwards. A statement takes only one
  * posting, since each updates the end of the chain.
  */
-export function postingOf(tx: Tx, chain: Chain, posting: LedgerPosting): Write[] {
+export function postingWrites(tx: Tx, chain: Chain, posting: LedgerPosting): Write[] {
   const rows = posting.entries.rows(posting.id)
   const unlinked = {
     id: posting.id,

@@ -166,7 +166,7 @@ export async function vendorOfModel(db: Queries, upstreamModel: string): Promise
 }
 
 /** All open leases and request holds: a call on one may be under way, or known only to the journal of a dead node. */
-export type Claims = {
+export type OpenLeasesAndHolds = {
   readonly leases: readonly {
     readonly node: string
     readonly accountId: string
@@ -183,7 +183,7 @@ export type Claims = {
   }[]
 }
 
-export async function openClaims(db: Queries): Promise<Claims> {
+export async function openLeasesAndHolds(db: Queries): Promise<OpenLeasesAndHolds> {
   const leases = await db
     .selectFrom('lease')
     .innerJoin('node', 'node.id', 'lease.node')

@@ -3,7 +3,7 @@ import type { Capability } from '../capabilities/capability.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { json } from './rows.ts'
 import type { Basis, Queries } from './schema.ts'
-import type { Write } from './together.ts'
+import type { Write } from './writes.ts'
 
 /** What is kept of a request; never its content. */
 export type RequestRecord = {
@@ -45,7 +45,7 @@ export type Charged = {
  * A task's request is recorded when it is accepted and again when it ends, since its cost is known only then: the later
  * record completes the earlier one of the same account.
  */
-export function requestRecord(db: Queries, accountId: string, request: RequestRecord, charged: Charged): Write {
+export function requestRecordWrite(db: Queries, accountId: string, request: RequestRecord, charged: Charged): Write {
   return db
     .insertInto('request')
     .values(requestRow(accountId, request, charged))
@@ -88,7 +88,7 @@ export async function requestedAt(db: Queries, id: string): Promise<number> {
   return row.created_at
 }
 
-export function attemptRecords(db: Queries, requestId: string, attempts: readonly AttemptRecord[]): Write[] {
+export function attemptRecordWrites(db: Queries, requestId: string, attempts: readonly AttemptRecord[]): Write[] {
   return attempts.length === 0 ? [] : [db.insertInto('attempt').values(attemptRows(requestId, attempts))]
 }
 

@@ -4,7 +4,7 @@ import type { Capability } from '../capabilities/capability.ts'
 import type { Unit, Usage } from '../capabilities/usage.ts'
 import type { AttemptRecord, RequestRecord } from './requests.ts'
 import type { Tx, UsageHourTable } from './schema.ts'
-import { foldsWrites } from './together.ts'
+import { isPostgres } from './writes.ts'
 
 /** What one request adds to the sums of its hour and of its day. */
 export type Used = {
@@ -77,7 +77,7 @@ export async function addUsage(tx: Tx, used: readonly Used[]): Promise<void> {
   if (used.length === 0) return
   const summedHours = hoursOf(used)
   const [hours, days] = [jsonOf(summedHours), jsonOf(daysOf(summedHours))]
-  if (foldsWrites(tx)) {
+  if (isPostgres(tx)) {
     await tx.executeQuery(CompiledQuery.raw(statements.folded, [hours, days]))
     return
   }

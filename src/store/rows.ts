@@ -6,7 +6,7 @@ import type {
   RootOperationNode,
   UnknownRow,
 } from 'kysely'
-import { columnKinds, derivedKinds, type JsonText, type Kind } from './schema.ts'
+import { columnKinds, derivedKinds, type JsonText, type ColumnKind } from './schema.ts'
 
 /** The only way into a JSON column. A null is stored as NULL, not as the text `null`. */
 export function json<T>(value: T): JsonText<T> {
@@ -17,8 +17,8 @@ export function json<T>(value: T): JsonText<T> {
  * Results carry column names without their table, so a name must have the same kind in every table. Text needs no
  * mapping and is left out: `revision.value` may be a number while `setting.value` is a text.
  */
-export function kindsByName(tables: Record<string, Record<string, Kind>>): ReadonlyMap<string, Kind> {
-  const kinds = new Map<string, Kind>()
+export function kindsByName(tables: Record<string, Record<string, ColumnKind>>): ReadonlyMap<string, ColumnKind> {
+  const kinds = new Map<string, ColumnKind>()
   for (const [table, columns] of Object.entries(tables)) {
     for (const [name, kind] of Object.entries(columns)) {
       if (kind === 'text') continue
@@ -36,7 +36,7 @@ const kinds = kindsByName({ ...columnKinds, derived: derivedKinds })
  * Makes rows of both engines equal. SQLite gives every integer as bigint and booleans as 0 and 1; PostgreSQL gives
  * int8 as bigint, int4 as number and booleans as such; both give JSON columns as text.
  */
-export class SameRows implements KyselyPlugin {
+export class RowNormalizer implements KyselyPlugin {
   transformQuery(args: PluginTransformQueryArgs): RootOperationNode {
     return args.node
   }
@@ -58,7 +58,7 @@ function mapRow(row: UnknownRow): void {
   }
 }
 
-function mapValue(name: string, kind: Kind | undefined, value: unknown): unknown {
+function mapValue(name: string, kind: ColumnKind | undefined, value: unknown): unknown {
   switch (kind) {
     case 'money':
       if (typeof value === 'bigint') return value

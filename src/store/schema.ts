@@ -220,7 +220,7 @@ export type Tx = Transaction<Schema>
 export type Scope = { readonly accountId: string } | 'every-account'
 
 /** How a column's value is converted so that it is the same on both engines. */
-export type Kind = 'text' | 'money' | 'number' | 'boolean' | 'json'
+export type ColumnKind = 'text' | 'money' | 'number' | 'boolean' | 'json'
 
 type Selected<C> = C extends ColumnType<infer S, infer _I, infer _U> ? { json: S } : C
 type KindOf<C> =
@@ -382,4 +382,4 @@ export const derivedKinds = {
   until: 'number',
   settles: 'number',
   losses: 'number',
-} as const satisfies Record<string, Kind>
+} as const satisfies Record<string, ColumnKind>

@@ -1,8 +1,8 @@
 import type { RawBuilder, Selectable, Updateable } from 'kysely'
 import { zeroNano } from '../base/money.ts'
-import { type NewHold, type Taken, takeHoldIn } from './holds.ts'
+import { type NewHold, type TakeHoldOutcome, takeHoldIn } from './holds.ts'
 import type { Store } from './open.ts'
-import { attemptRecords, type AttemptRecord, type RequestRecord, requestRecord } from './requests.ts'
+import { attemptRecordWrites, type AttemptRecord, type RequestRecord, requestRecordWrite } from './requests.ts'
 import { json } from './rows.ts'
 import type { Queries, Scope, Tx } from './schema.ts'
 import type { StoredTaskState, TaskError, TaskTable } from './task-schema.ts'
@@ -72,7 +72,7 @@ export type NewTask = Pick<
  */
 export type Claim = { readonly owner: string; readonly until: number }
 
-export type Recorded = { outcome: 'recorded'; task: Task } | Exclude<Taken, { outcome: 'held' }>
+export type Recorded = { outcome: 'recorded'; task: Task } | Exclude<TakeHoldOutcome, { outcome: 'held' }>
 
 /**
  * Records a new task and its hold in one commit, before anything is sent: whatever happens from here on, the poller
@@ -93,7 +93,7 @@ export async function recordTask(
     if (taken.outcome !== 'held') return taken
     const row = await tx.insertInto('task').values(newRow(task, hold.id)).returningAll().executeTakeFirstOrThrow()
     const charged = { cost: zeroNano, basis: 'policy_zero', usage: null, holdId: hold.id } as const
-    await requestRecord(tx, task.accountId, request, charged).execute()
+    await requestRecordWrite(tx, task.accountId, request, charged).execute()
     await recorded.also?.(tx)
     return { outcome: 'recorded', task: toTask(row) }
   })
@@ -198,7 +198,7 @@ export async function rerouteTask(
       .returning('id')
       .executeTakeFirst()
     if (moved === undefined) return isThere(await taskById(tx, { scope: 'every-account', id: task.id }))
-    for (const write of attemptRecords(tx, task.requestId, [failed])) await write.execute()
+    for (const write of attemptRecordWrites(tx, task.requestId, [failed])) await write.execute()
     return true
   })
 

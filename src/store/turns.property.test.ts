@@ -8,7 +8,7 @@ import { nano } from '../base/money.ts'
 import { credit } from './accounts.ts'
 import { checkLedger } from './check.ts'
 import type { Store } from './open.ts'
-import { Fenced, openNode, readStanding, takeTurn, type Identity, type Posting, type Turn } from './turns.ts'
+import { Fenced, openNode, resolveLostTurn, takeTurn, type Identity, type Posting, type Turn } from './turns.ts'
 
 const turns = 1_000
 const accountIds = ['acc_a', 'acc_b', 'acc_c', 'acc_free'] as const
@@ -130,7 +130,7 @@ eachEngine('a thousand random turns of three nodes', (open, _, engine) => {
         } else if (random.chance(0.05)) {
           // A turn is lost on the way, and arrives after the node asked about it.
           const lost = draw.turn({ ...running, sent: [] })
-          const standing = await readStanding(store, running.identity, lost.number)
+          const standing = await resolveLostTurn(store, running.identity, lost.number)
           const expected = model.standing(running.identity, lost.number)
           expect({ ...standing, leases: nonZero(standing.leases) }).toEqual({
             ...expected,

@@ -5,7 +5,7 @@ import { postingOf, returnOf, standingOf, takeOf, turnOf } from '../../test/supp
 import { nano } from '../base/money.ts'
 import { changeAccount } from './accounts.ts'
 import type { Store } from './open.ts'
-import { Fenced, type Grant, grantFor, openNode, readStanding, takeTurn } from './turns.ts'
+import { Fenced, type Grant, grantFor, openNode, resolveLostTurn, takeTurn } from './turns.ts'
 
 /** A node that has leased this amount of the account. */
 async function leasing(store: Store, amount: bigint, node = 'node_a') {
@@ -72,7 +72,7 @@ eachEngine('a turn', (open) => {
     const before = await standingOf(store)
     const late = turnOf(2, { postings: [postingOf('a', 30n)], takes: [takeOf(5n)], returns: [returnOf(10n)] })
     expect(takeTurn(store, old.identity, late)).rejects.toBeInstanceOf(Fenced)
-    expect(readStanding(store, old.identity, 2)).rejects.toBeInstanceOf(Fenced)
+    expect(resolveLostTurn(store, old.identity, 2)).rejects.toBeInstanceOf(Fenced)
     expect(await standingOf(store)).toEqual(before)
     expect(await store.db.selectFrom('request').selectAll().execute()).toEqual([])
     // The new process goes on as if nothing had happened.
@@ -179,14 +179,14 @@ eachEngine('a turn', (open) => {
     const lost = turnOf(turn + 1, { postings: [postingOf('a', 30n)] })
     await takeTurn(store, identity, lost)
     for (let times = 0; times < 3; times++) {
-      expect(await readStanding(store, identity, turn + 1)).toEqual({
+      expect(await resolveLostTurn(store, identity, turn + 1)).toEqual({
         turn: turn + 1,
         leases: new Map([[accountId, nano(70n)]]),
       })
     }
     const slow = turnOf(turn + 2, { returns: [returnOf(70n)] })
     for (let times = 0; times < 3; times++) {
-      expect(await readStanding(store, identity, turn + 2)).toEqual({
+      expect(await resolveLostTurn(store, identity, turn + 2)).toEqual({
         turn: turn + 3,
         leases: new Map([[accountId, nano(70n)]]),
       })
@@ -244,11 +244,11 @@ eachEngine('turns of several nodes', (open, _, engine) => {
     const { identity, turn } = await leasing(store, 100n)
     await leasing(store, 20n, 'node_b')
     const restarted = await leasing(store, 30n, 'node_b')
-    expect(await readStanding(store, restarted.identity, restarted.turn)).toEqual({
+    expect(await resolveLostTurn(store, restarted.identity, restarted.turn)).toEqual({
       turn: restarted.turn,
       leases: new Map([[accountId, nano(50n)]]),
     })
-    expect(await readStanding(store, identity, turn + 1)).toEqual({
+    expect(await resolveLostTurn(store, identity, turn + 1)).toEqual({
       turn: turn + 2,
       leases: new Map([[accountId, nano(100n)]]),
     })

@@ -9,7 +9,7 @@ import type { ExcessTo } from './postings.ts'
 import { addUsage, usedBy } from './rollups.ts'
 import { attemptRows, type AttemptRecord, type RequestRecord } from './requests.ts'
 import type { Basis, Tx } from './schema.ts'
-import { foldsWrites } from './together.ts'
+import { isPostgres } from './writes.ts'
 import { entriesOf, requestOf, txnRow } from './turn-rows.ts'
 
 /** Which process of which node is writing. A new process takes a new epoch, and writes of an older one are refused. */
@@ -99,7 +99,7 @@ async function knownIn(tx: Tx, table: 'txn' | 'request', ids: readonly string[])
  * Otherwise the number after it is written, so that the turn can no longer take place, however late it arrives or how
  * slow its commit is; asking again gives the same answer.
  */
-export async function readStanding(store: Store, { node, epoch }: Identity, unknown: number): Promise<Standing> {
+export async function resolveLostTurn(store: Store, { node, epoch }: Identity, unknown: number): Promise<Standing> {
   return store.transaction(async (tx) => {
     await tx
       .updateTable('node')
@@ -250,7 +250,7 @@ async function lease(tx: Tx, node: string, take: Take): Promise<Grant> {
     .select(['posted', 'held', 'unlimited'])
     .where('id', '=', take.accountId)
     .where('enabled', '=', true)
-  if (foldsWrites(tx)) query = query.forUpdate()
+  if (isPostgres(tx)) query = query.forUpdate()
   const account = await query.executeTakeFirst()
   if (account === undefined) return { kind: 'no-account' }
   const grant = grantFor(take, account.unlimited ? 'unlimited' : available(account))

@@ -7,7 +7,7 @@ import { dayMs, hourMs, type SummedColumn, summedColumns } from './rollups.ts'
 import type { AttemptTable, Basis, Mode, Queries, RequestTable, Scope, Tx } from './schema.ts'
 import { sum } from './sum.ts'
 
-export type Filter = {
+export type UsageFilter = {
   readonly scope: Scope
   /** Only accounts in this mode: play money and real money do not add up. */
   readonly mode?: Mode
@@ -43,7 +43,7 @@ export type AttemptRow = {
   readonly vendorCost: Nano
 }
 
-function requestsOf(db: Queries, filter: Filter) {
+function requestsOf(db: Queries, filter: UsageFilter) {
   let query = db.selectFrom('request')
   if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
   else if (filter.mode !== undefined) {
@@ -71,7 +71,7 @@ function firstDayOf(mode: Mode) {
 /** Newest first; `before` is the last row of the page before. Every filter has an index that ends in this order. */
 export async function listRequests(
   db: Queries,
-  filter: Filter,
+  filter: UsageFilter,
   page: { readonly limit: number; readonly before?: { readonly createdAt: number; readonly id: string } },
 ): Promise<RequestRow[]> {
   const { before } = page
@@ -88,7 +88,7 @@ export async function listRequests(
  * No index has an account's requests of one model, and the two that could help may have millions of rows that do not
  * match. The daily sums tell from which day to which there are any, and only those days are searched.
  */
-async function onUsedDays(db: Queries, filter: Filter): Promise<Filter | undefined> {
+async function onUsedDays(db: Queries, filter: UsageFilter): Promise<UsageFilter | undefined> {
   if (filter.scope === 'every-account' || filter.model === undefined) return filter
   const { hour: first, until } = await sumsOf(db, 'usage_day', withoutTimes(filter))
     .clearSelect()
@@ -102,7 +102,7 @@ async function onUsedDays(db: Queries, filter: Filter): Promise<Filter | undefin
   }
 }
 
-function withoutTimes({ from: _from, to: _to, ...filter }: Filter): Filter {
+function withoutTimes({ from: _from, to: _to, ...filter }: UsageFilter): UsageFilter {
   return filter
 }
 
@@ -170,7 +170,7 @@ const columns = {
  */
 export async function sumUsage(
   store: Store,
-  filter: Filter,
+  filter: UsageFilter,
   by: GroupBy | 'nothing',
   page: { readonly limit: number; readonly after?: string | number; readonly statementMsMax?: number } = {
     limit: 1_000,
@@ -201,14 +201,14 @@ export async function sumUsage(
 }
 
 /** Pages of hours and days begin where the last group ended. */
-function after(filter: Filter, by: GroupBy | 'nothing', last: string | number | undefined): Filter {
+function after(filter: UsageFilter, by: GroupBy | 'nothing', last: string | number | undefined): UsageFilter {
   if (last === undefined || (by !== 'hour' && by !== 'day')) return filter
   const next = Number(last) + (by === 'hour' ? hourMs : dayMs)
   return { ...filter, from: Math.max(next, filter.from ?? 0) }
 }
 
 /** The days that are wholly inside the period, and the hours before and after them. */
-function daysAndHours(tx: Tx, filter: Filter) {
+function daysAndHours(tx: Tx, filter: UsageFilter) {
   const { from, to } = filter
   const firstDay = from === undefined ? undefined : Math.ceil(from / dayMs) * dayMs
   const lastDay = to === undefined ? undefined : Math.floor(to / dayMs) * dayMs
@@ -228,7 +228,7 @@ function daysAndHours(tx: Tx, filter: Filter) {
   return used
 }
 
-function sumsOf(db: Queries, table: 'usage_hour' | 'usage_day', filter: Filter) {
+function sumsOf(db: Queries, table: 'usage_hour' | 'usage_day', filter: UsageFilter) {
   // Both tables have the same columns, so one type can stand for both.
   let query = db.selectFrom(table as 'usage_day').selectAll()
   if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
@@ -247,7 +247,7 @@ function sumsOf(db: Queries, table: 'usage_hour' | 'usage_day', filter: Filter) 
  * The hours or days in which an account used anything. The primary key has an account's sums by time and then by key:
  * at each of these times a key's sums are found directly, without going through those of thousands of other keys.
  */
-function usedTimes(table: 'usage_hour' | 'usage_day', accountId: string, { from = 0, to }: Filter) {
+function usedTimes(table: 'usage_hour' | 'usage_day', accountId: string, { from = 0, to }: UsageFilter) {
   const before = to === undefined ? sql`` : sql`and hour < ${to}`
   const first = (after: RawBuilder<unknown>) =>
     sql`select min(hour) from ${sql.table(table)} where account_id = ${accountId} and hour ${after} ${before}`

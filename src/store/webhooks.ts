@@ -64,7 +64,7 @@ export async function eventById(db: Queries, id: string): Promise<WebhookEvent |
 }
 
 /** Every attempt at these events, the oldest first. */
-export async function attemptsAt(
+export async function attemptsOfEvents(
   db: Queries,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, readonly WebhookAttempt[]>> {

@@ -1,8 +1,8 @@
 import { crashPoint } from '../base/crash-points.ts'
-import { isTaken } from '../store/faults.ts'
+import { isUniqueViolation } from '../store/faults.ts'
 import { json } from '../store/rows.ts'
 import { changeTask, type Task, taskById } from '../store/tasks.ts'
-import { isStillAway } from './insist.ts'
+import { isStillAway } from './database-retries.ts'
 import { jittered, paceOf, pollWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
@@ -30,12 +30,12 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
   const write = async () => {
     const adopted = await changeTask(store.db, { id: task.id, from: ['creating'] }, change)
     if (adopted !== undefined) crashPoint('task-created')
-    return adopted ?? asItIs(parts, task)
+    return adopted ?? rereadTask(parts, task)
   }
   try {
-    return await parts.insist(write, 'goes on', about)
+    return await parts.withDatabaseRetries(write, 'goes on', about)
   } catch (thrown) {
-    if (isTaken(thrown)) {
+    if (isUniqueViolation(thrown)) {
       parts.log.warn(about, 'a vendor gave two tasks the same id')
       return keepInDoubt(parts, task)
     }
@@ -58,9 +58,9 @@ export async function keepInDoubt(parts: TaskParts, task: Task): Promise<Task> {
   } as const
   const about = { task: task.id, attempt: task.attemptId, channel: task.channel }
   const from = { id: task.id, from: ['creating'], owner: node } as const
-  const write = async () => (await changeTask(store.db, from, change)) ?? asItIs(parts, task)
+  const write = async () => (await changeTask(store.db, from, change)) ?? rereadTask(parts, task)
   try {
-    return await parts.insist(write, 'ends', about)
+    return await parts.withDatabaseRetries(write, 'ends', about)
   } catch (thrown) {
     if (!isStillAway(thrown)) throw thrown
     // The task is on record as `creating`: once its creator's claim has run out, a node finds out what became of it.
@@ -69,7 +69,7 @@ export async function keepInDoubt(parts: TaskParts, task: Task): Promise<Task> {
 }
 
 /** For a task that another node has taken over, or that a commit of ours changed although its answer was lost. */
-export async function asItIs({ store }: TaskParts, task: Task): Promise<Task> {
+export async function rereadTask({ store }: TaskParts, task: Task): Promise<Task> {
   return (await taskById(store.db, { scope: 'every-account', id: task.id })) ?? task
 }
 

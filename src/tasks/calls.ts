@@ -3,15 +3,15 @@ import { asGatewayError, type GatewayError } from '../base/errors.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
-import { restKey } from '../upstream/rest-key.ts'
+import { restCredential } from '../upstream/rest-credential.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
 import type { Timeouts } from '../upstream/transport.ts'
-import type { Call, CallContext, Responded, Verdict, VideoAdapter } from '../vendors/vendor.ts'
+import type { Call, CallContext, VendorResponse, Verdict, VideoAdapter } from '../vendors/vendor.ts'
 import type { TaskParts } from './parts.ts'
 
 type CallParts = Pick<TaskParts, 'transport' | 'tenantLabel' | 'clock'>
 
-export type Answered = Responded & { readonly kind: 'answered'; readonly status: number }
+export type Answered = VendorResponse & { readonly kind: 'answered'; readonly status: number }
 export type Unanswered = {
   readonly kind: 'failed'
   readonly error: GatewayError
@@ -47,10 +47,13 @@ export async function makeCall(
 }
 
 /** The channel that has a task, with a credential of it that works. */
-export type Home = Omit<Route, 'upstreamModel'> & { readonly adapter: VideoAdapter }
+export type TaskRoute = Omit<Route, 'upstreamModel'> & { readonly adapter: VideoAdapter }
 
 /** Undefined while the channel is not configured, or all its credentials are resting. */
-export function homeOf({ channels }: Pick<TaskParts, 'channels'>, task: Pick<Task, 'channel'>): Home | undefined {
+export function taskRouteOf(
+  { channels }: Pick<TaskParts, 'channels'>,
+  task: Pick<Task, 'channel'>,
+): TaskRoute | undefined {
   const known = channels()
   const channel = known.all.find(({ id }) => id === task.channel)
   const adapter = channel?.vendor.video
@@ -60,9 +63,9 @@ export function homeOf({ channels }: Pick<TaskParts, 'channels'>, task: Pick<Tas
 }
 
 /** The route by which a task is sent to its channel again. A credential over its rate for the model can only poll. */
-export function routeHome(
+export function resendRoute(
   { channels }: Pick<TaskParts, 'channels'>,
-  { channel }: Pick<Home, 'channel'>,
+  { channel }: Pick<TaskRoute, 'channel'>,
   { upstreamModel }: Pick<Task, 'upstreamModel'>,
 ): Route | undefined {
   const routes = channel.credentials.map((credential) => ({ channel, credential, upstreamModel }))
@@ -93,7 +96,7 @@ type Keyed = Pick<Route, 'channel' | 'credential'>
 /** Judges a response that is not a success by the vendor's own table, and rests a credential that was refused. */
 export function judge(parts: Pick<TaskParts, 'channels' | 'clock' | 'log'>, keyed: Route, answered: Answered): Verdict {
   const verdict = explained(parts, keyed, answered)
-  restKey(parts, keyed, verdict, answered.status)
+  restCredential(parts, keyed, verdict, answered.status)
   return verdict
 }
 
@@ -114,7 +117,7 @@ function explained({ clock }: Pick<TaskParts, 'clock'>, { channel, credential }:
  */
 export async function ask(
   parts: TaskParts,
-  { adapter }: Pick<Home, 'adapter'>,
+  { adapter }: Pick<TaskRoute, 'adapter'>,
   call: Call,
   { attemptId: ref }: Pick<Task, 'attemptId'>,
 ): Promise<Answered | Unanswered> {
@@ -137,14 +140,14 @@ const pollsRestSecondsMax = 60
  */
 export function judgeQuestion(
   parts: Pick<TaskParts, 'channels' | 'allowances' | 'clock' | 'log'>,
-  home: Keyed,
+  taskRoute: Keyed,
   answered: Answered,
 ): GatewayError {
-  const verdict = explained(parts, home, answered)
+  const verdict = explained(parts, taskRoute, answered)
   const { error } = verdict
   if (error.kind === 'too-many') {
     const waitSeconds = Math.min(error.details.retryAfterSeconds ?? 1, pollsRestSecondsMax)
-    parts.allowances.rest(home.channel.id, waitSeconds * 1000)
-  } else restKey(parts, home, verdict, answered.status)
+    parts.allowances.rest(taskRoute.channel.id, waitSeconds * 1000)
+  } else restCredential(parts, taskRoute, verdict, answered.status)
   return error
 }

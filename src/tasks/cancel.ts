@@ -1,8 +1,8 @@
 import { GatewayError } from '../base/errors.ts'
 import type { VideoNews } from '../capabilities/video.ts'
 import type { Task } from '../store/tasks.ts'
-import { asItIs } from './adopt.ts'
-import { ask, contextOf, type Home, homeOf, isAboutUs, judgeQuestion } from './calls.ts'
+import { rereadTask } from './adopt.ts'
+import { ask, contextOf, type TaskRoute, taskRouteOf, isAboutUs, judgeQuestion } from './calls.ts'
 import { endTask } from './end.ts'
 import { askVendor } from './news.ts'
 import type { TaskParts } from './parts.ts'
@@ -12,40 +12,42 @@ import { isOver } from './state.ts'
 export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
   if (isOver(task.state)) throw notCancellable('it is over')
   if (task.upstreamId === null) throw notCancellable('its vendor has not confirmed it yet')
-  const home = homeOf(parts, task)
-  if (home === undefined) {
+  const taskRoute = taskRouteOf(parts, task)
+  if (taskRoute === undefined) {
     throw new GatewayError('overloaded', 'The vendor of this task cannot be reached at the moment.', {
       retryAfterSeconds: 5,
     })
   }
-  const { cancel } = home.adapter
+  const { cancel } = taskRoute.adapter
   if (cancel === undefined) throw notCancellable('its vendor cannot stop a task')
   // Where the vendor's call would delete a task that is over, it is made only for a task that is still queued.
-  if (cancel.deletes === true && (await newsOf(parts, home, task)).state !== 'submitted') throw tooLate()
-  const answered = await ask(parts, home, cancel.call(task.upstreamId, contextOf(parts, home, task)), task)
+  if (cancel.deletes === true && (await newsOf(parts, taskRoute, task)).state !== 'submitted') throw tooLate()
+  const answered = await ask(parts, taskRoute, cancel.call(task.upstreamId, contextOf(parts, taskRoute, task)), task)
   // The next poll shows whether the vendor received the call.
   if (answered.kind === 'failed') throw answered.error
   // Some vendors answer 403 where it is too late, which is about the task and not about us; their adapters can read it.
   if (isAboutUs(answered) && !(answered.status === 403 && isReadable(() => cancel.read(answered)))) {
-    throw judgeQuestion(parts, home, answered)
+    throw judgeQuestion(parts, taskRoute, answered)
   }
   if (!cancel.read(answered)) throw tooLate()
   // The vendor's record after the cancellation is shown with the task. Where a vendor's yes is not enough, the record
   // has to confirm it.
   const news =
-    cancel.deletes === true ? await newsOf(parts, home, task) : await askVendor(parts, home, task, task.upstreamId)
+    cancel.deletes === true
+      ? await newsOf(parts, taskRoute, task)
+      : await askVendor(parts, taskRoute, task, task.upstreamId)
   const isConfirmed = news?.state === 'cancelled'
   const isGone = cancel.forgets === true && news?.state === 'lost'
   if (cancel.deletes === true && !isConfirmed && !isGone) throw tooLate()
   const ended = await endTask(parts, task, { state: 'cancelled', ...(isConfirmed && { record: news.record }) })
   if (ended !== undefined) return ended
-  const seen = await asItIs(parts, task)
+  const seen = await rereadTask(parts, task)
   if (seen.state !== 'cancelled') throw notCancellable('it is over') // a poll saw the end first
   return seen
 }
 
-async function newsOf(parts: TaskParts, home: Home, task: Task): Promise<VideoNews> {
-  const news = await askVendor(parts, home, task, task.upstreamId ?? '')
+async function newsOf(parts: TaskParts, taskRoute: TaskRoute, task: Task): Promise<VideoNews> {
+  const news = await askVendor(parts, taskRoute, task, task.upstreamId ?? '')
   if (news !== undefined) return news
   throw new GatewayError('upstream-failed', 'The vendor did not say how far the task is.')
 }

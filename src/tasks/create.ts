@@ -1,5 +1,5 @@
 import { crashPoint } from '../base/crash-points.ts'
-import { asGatewayError, final, GatewayError } from '../base/errors.ts'
+import { asGatewayError, forbidRetry, GatewayError } from '../base/errors.ts'
 import { newAttemptId, newId, newOpaqueId, type RequestId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import { zeroNano, type Nano } from '../base/money.ts'
@@ -17,7 +17,7 @@ import type { Tx } from '../store/schema.ts'
 import { type NewTask, recordTask, rerouteTask, type Task, taskOnceRecorded } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
 import { nobodyServes } from '../upstream/nobody-serves.ts'
-import { adopt, asItIs, keepInDoubt } from './adopt.ts'
+import { adopt, rereadTask, keepInDoubt } from './adopt.ts'
 import { attemptOf, endTask, type TaskEnd } from './end.ts'
 import type { Orderer } from './orderer.ts'
 import type { TaskParts } from './parts.ts'
@@ -69,7 +69,7 @@ export async function createTask(parts: TaskParts, order: VideoOrder, orderer: O
     // A bug of ours says nothing about the vendor, and the task is on record: the poller looks for it at the vendor, so
     // the client must not order it again.
     const error = asGatewayError(thrown)
-    throw error.kind === 'bug' ? final(error) : error
+    throw error.kind === 'bug' ? forbidRetry(error) : error
   }
 }
 
@@ -121,7 +121,7 @@ async function refuse(
     await endTask(parts, task, { state: 'failed', failure, ofSending: true })
     return true
   }
-  const isOurs = await parts.insist(undo, 'goes on', { task: task.id })
+  const isOurs = await parts.withDatabaseRetries(undo, 'goes on', { task: task.id })
   return isOurs ? error : tooLate()
 }
 
@@ -130,7 +130,7 @@ type Withdrawal = Omit<Extract<TaskEnd, { state: 'refused' }>, 'state' | 'ofSend
 /** Ends a creation that no vendor took. False where another node has sent the task in the meantime: then it goes on. */
 async function withdraw(parts: TaskParts, task: Task, end: Withdrawal): Promise<boolean> {
   const { state } =
-    (await endTask(parts, task, { state: 'refused', ofSending: true, ...end })) ?? (await asItIs(parts, task))
+    (await endTask(parts, task, { state: 'refused', ofSending: true, ...end })) ?? (await rereadTask(parts, task))
   return state === 'refused'
 }
 
@@ -139,7 +139,7 @@ async function reroute(parts: TaskParts, task: Task, leg: Leg, outcome: NotTaken
   const next = { attemptId: leg.ref, vendor: channel.vendor.id, channel: channel.id, upstreamModel }
   const failed = attemptOf(task, { status: statusOf(outcome), vendorCost: zeroNano, delivered: false })
   const move = () => rerouteTask(parts.store, task, { owner: parts.node, failed, next })
-  const isOurs = await parts.insist(move, 'ends', { task: task.id, attempt: task.attemptId })
+  const isOurs = await parts.withDatabaseRetries(move, 'ends', { task: task.id, attempt: task.attemptId })
   if (!isOurs) throw tooLate()
   parts.tally.attempted(failed)
   return { ...task, ...next, sentAt: parts.store.now() }
@@ -285,7 +285,7 @@ async function abandon(parts: TaskParts, { forget }: VideoOrder, { id, accountId
       task === undefined || withdraw(parts, { ...task, sends: 1 }, { failure, status: 503, vendorStatus: 0, forget })
     )
   }
-  if (!(await parts.insist(forsake, 'goes on', { task: id }))) throw tooLate()
+  if (!(await parts.withDatabaseRetries(forsake, 'goes on', { task: id }))) throw tooLate()
 }
 
 function logFailure({ log }: TaskParts, task: Task, outcome: Exclude<SendOutcome, { kind: 'created' }>): void {

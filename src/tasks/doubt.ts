@@ -5,12 +5,12 @@ import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import type { SoughtTask } from '../vendors/vendor.ts'
 import { clockSkewMs } from '../vendors/video-news.ts'
 import { adopt, keepInDoubt, paceAt } from './adopt.ts'
-import { ask, contextOf, type Home, homeOf, isAboutUs, judgeQuestion, routeHome } from './calls.ts'
+import { ask, contextOf, type TaskRoute, taskRouteOf, isAboutUs, judgeQuestion, resendRoute } from './calls.ts'
 import { endTask } from './end.ts'
 import { jittered, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 import { type Leg, legMs, sendLeg, writeLeg } from './send.ts'
-import { type Looked, timedOut } from './state.ts'
+import { type PollOutcome, timedOut } from './state.ts'
 
 /**
  * A task is sent again only where the vendor surely did not receive the send before. A send is counted before it is
@@ -28,7 +28,7 @@ const unsureMsMax = 10 * 60_000
  * again, and where the vendor cannot tell, the task stays in doubt and fails at its deadline. It is never sent again
  * unchecked, because that could buy the video twice.
  */
-export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked> {
+export async function resolveDoubt(parts: TaskParts, task: Task): Promise<PollOutcome> {
   const pace = paceAt(parts, task)
   const isLate = parts.store.now() >= task.deadline
   const wait = (ms: number, change: TaskChange = {}) =>
@@ -36,9 +36,10 @@ export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked
   // A call that was cut off may still be in progress at the vendor.
   const settledAt = task.sentAt + pace.doubtMs
   if (parts.store.now() < settledAt) return wait(settledAt - parts.store.now())
-  const home = homeOf(parts, task)
-  if (home === undefined) return wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
-  const found = await find(parts, home, task)
+  const taskRoute = taskRouteOf(parts, task)
+  if (taskRoute === undefined)
+    return wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
+  const found = await find(parts, taskRoute, task)
   if (found === 'failed') return wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
   if (found === 'unsure') {
     parts.log.warn({ task: task.id, channel: task.channel }, 'it is not known whether the vendor has this task')
@@ -50,18 +51,18 @@ export async function resolveDoubt(parts: TaskParts, task: Task): Promise<Looked
   }
   const lost = task.lost + 1
   if (isLate || lost < absencesMin) return wait(pace.doubtMs, { lost, failures: 0 })
-  if (task.sends < sendsMax) return sendAgain(parts, home, task)
+  if (task.sends < sendsMax) return sendAgain(parts, taskRoute, task)
   return fail(parts, task, { code: 'upstream_failed', message: 'The vendor did not take the task.' })
 }
 
 type Found = { readonly upstreamId: string } | 'absent' | 'unsure' | 'failed'
 
-async function find(parts: TaskParts, home: Home, task: Task): Promise<Found> {
-  const asked = await askWhether(parts, home, task, 0)
+async function find(parts: TaskParts, taskRoute: TaskRoute, task: Task): Promise<Found> {
+  const asked = await askWhether(parts, taskRoute, task, 0)
   // A list goes by its vendor's clock. Where that clock is far from ours, a task that is absent around our sending time
   // may be listed around that time by the vendor's clock, so the list is read again with that offset.
   if (asked.found !== 'absent' || Math.abs(asked.aheadMs) < clockSkewMs / 2) return asked.found
-  return (await askWhether(parts, home, task, asked.aheadMs)).found
+  return (await askWhether(parts, taskRoute, task, asked.aheadMs)).found
 }
 
 type AskedWhether = {
@@ -70,8 +71,8 @@ type AskedWhether = {
   readonly aheadMs: number
 }
 
-async function askWhether(parts: TaskParts, home: Home, task: Task, aheadMs: number): Promise<AskedWhether> {
-  const { adapter } = home
+async function askWhether(parts: TaskParts, taskRoute: TaskRoute, task: Task, aheadMs: number): Promise<AskedWhether> {
+  const { adapter } = taskRoute
   const failed = { found: 'failed', aheadMs: 0 } as const
   if (adapter.find === undefined) return { found: 'unsure', aheadMs: 0 }
   const { channel, attemptId: ref, upstreamModel, sentAt, facts } = task
@@ -81,11 +82,11 @@ async function askWhether(parts: TaskParts, home: Home, task: Task, aheadMs: num
   // The span covers both clocks, because ours may have been set since.
   const [earliest, latest] = [sentAt + Math.min(0, aheadMs), sentAt + Math.max(0, aheadMs)]
   const sought: SoughtTask = { ref, upstreamModel, kind: facts.kind, sentAt: earliest, sentUntil: latest, knownIds }
-  const call = adapter.find.call(sought, contextOf(parts, home, task))
-  const answered = await ask(parts, home, call, task)
+  const call = adapter.find.call(sought, contextOf(parts, taskRoute, task))
+  const answered = await ask(parts, taskRoute, call, task)
   if (answered.kind === 'failed') return failed
   if (isAboutUs(answered)) {
-    judgeQuestion(parts, home, answered)
+    judgeQuestion(parts, taskRoute, answered)
     return failed
   }
   const saidMs = Date.parse(answered.header('date') ?? '') - parts.store.now()
@@ -101,10 +102,10 @@ async function askWhether(parts: TaskParts, home: Home, task: Task, aheadMs: num
 }
 
 /** Sends a task that the vendor surely never got, and records this send before it is made. */
-async function sendAgain(parts: TaskParts, home: Home, task: Task): Promise<Looked> {
+async function sendAgain(parts: TaskParts, taskRoute: TaskRoute, task: Task): Promise<PollOutcome> {
   const { store, node } = parts
   if (task.ask === null) throw new GatewayError('bug', `task ${task.id} cannot be sent again`)
-  const route = routeHome(parts, home, task)
+  const route = resendRoute(parts, taskRoute, task)
   // Every credential of the channel rests for this model: the vendor would refuse the order.
   if (route === undefined) {
     const ms = retryWait(paceAt(parts, task), task.failures, parts.random)
@@ -146,12 +147,12 @@ function failureOf(thrown: unknown): TaskError {
   return { code: thrown.details.code ?? 'upstream_refused', message: thrown.message }
 }
 
-async function fail(parts: TaskParts, task: Task, failure: TaskError): Promise<Looked> {
+async function fail(parts: TaskParts, task: Task, failure: TaskError): Promise<PollOutcome> {
   await endTask(parts, task, { state: 'failed', failure })
   return 'over'
 }
 
-async function lookAgain(parts: TaskParts, task: Task, ms: number, change: TaskChange): Promise<Looked> {
+async function lookAgain(parts: TaskParts, task: Task, ms: number, change: TaskChange): Promise<PollOutcome> {
   const { store, random, node } = parts
   await changeTask(
     store.db,

@@ -16,7 +16,7 @@ import type { TaskError, TaskResult } from '../store/task-schema.ts'
 import { changeTask, type Task } from '../store/tasks.ts'
 import type { TaskParts } from './parts.ts'
 import { writeEvent } from './show.ts'
-import { before } from './state.ts'
+import { statesBefore } from './state.ts'
 
 /** How a task ends. */
 export type TaskEnd = {
@@ -50,7 +50,7 @@ export type TaskEnd = {
  * task is open. Where several callers see the end at once, one gets the task and the others get undefined.
  */
 export async function endTask(
-  { store, log, told, tally }: Pick<TaskParts, 'store' | 'log' | 'told' | 'tally'>,
+  { store, log, wakeWebhooks, tally }: Pick<TaskParts, 'store' | 'log' | 'wakeWebhooks' | 'tally'>,
   task: Task,
   end: TaskEnd,
 ): Promise<Task | undefined> {
@@ -60,8 +60,8 @@ export async function endTask(
     const now = store.now()
     const from =
       'ofSending' in end
-        ? { id: task.id, from: before('refused'), sends: task.sends }
-        : { id: task.id, from: before(end.state) }
+        ? { id: task.id, from: statesBefore('refused'), sends: task.sends }
+        : { id: task.id, from: statesBefore(end.state) }
     const changed = await changeTask(tx, from, changeFor(end, sale?.usage, now))
     if (changed === undefined) return undefined
     const times = { now, requestedAt: await requestedAt(tx, changed.requestId) }
@@ -79,7 +79,7 @@ export async function endTask(
   if (ended === undefined) return undefined
   crashPoint('task-terminal')
   const { changed, records, booked } = ended
-  if (changed.webhookUrl !== null) told()
+  if (changed.webhookUrl !== null) wakeWebhooks()
   const { request, attempts } = records
   const sold = sale && booked.outcome === 'settled' ? { charged: booked.charge, usage: sale.usage } : undefined
   tally.ended(request, { ...request, attempts }, sold)

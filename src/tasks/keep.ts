@@ -4,7 +4,7 @@ import type { TaskError, TaskResult } from '../store/task-schema.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Exchange } from '../upstream/transport.ts'
 import { paceAt } from './adopt.ts'
-import { contextOf, type Home } from './calls.ts'
+import { contextOf, type TaskRoute } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 import { noOutput } from './state.ts'
 
@@ -40,7 +40,7 @@ type NotHad = { readonly tries: number }
  */
 export async function keepLinks(
   parts: TaskParts,
-  home: Home,
+  taskRoute: TaskRoute,
   task: Task,
   { result }: Pick<VideoNews, 'result'>,
 ): Promise<TaskResult | TaskError | NotHad> {
@@ -49,7 +49,7 @@ export async function keepLinks(
   if (!hasToBeKept(parts, { result })) return asGiven
   const { needsKey } = result
   const keep = (url: string, mediaType: string) =>
-    parts.keeping(task.channel).run(() => keepOne(parts, home, task, { url, mediaType, needsKey }))
+    parts.keeping(task.channel).run(() => keepOne(parts, taskRoute, task, { url, mediaType, needsKey }))
   try {
     const video = await keep(result.videoUrl, 'video/mp4')
     const { lastFrameUrl } = result
@@ -94,10 +94,10 @@ function madeAt({ createdAt }: Task, { madeAt: told }: VideoResult, now: number)
 
 type Link = { readonly url: string; readonly mediaType: string; readonly needsKey: boolean }
 
-async function keepOne(parts: TaskParts, home: Home, task: Task, link: Link) {
+async function keepOne(parts: TaskParts, taskRoute: TaskRoute, task: Task, link: Link) {
   if (link.needsKey && parts.storeRest.isOn) throw resting
-  const fetched = link.needsKey ? await fetchWithKey(parts, home, task, link.url) : undefined
-  const { body, mediaType } = fetched ?? (await fetchPlain(parts, home, link.url))
+  const fetched = link.needsKey ? await fetchWithKey(parts, taskRoute, task, link.url) : undefined
+  const { body, mediaType } = fetched ?? (await fetchPlain(parts, taskRoute, link.url))
   const type = /^(?:video|image)\//.test(mediaType) ? mediaType : link.mediaType
   try {
     return await parts.keepResult(body, { mediaType: type, accountId: task.accountId, signal: parts.stopping })
@@ -107,18 +107,18 @@ async function keepOne(parts: TaskParts, home: Home, task: Task, link: Link) {
   }
 }
 
-function fetchPlain({ fetchLink, timeouts, stopping }: TaskParts, { channel }: Home, url: string) {
+function fetchPlain({ fetchLink, timeouts, stopping }: TaskParts, { channel }: TaskRoute, url: string) {
   const signal = AbortSignal.any([stopping, AbortSignal.timeout(timeouts.fetch.totalMs)])
   return fetchLink({ transport: 'linked', url, bytesMax: linkedBytesMax }, channel, signal)
 }
 
 /** The credential is sent only to the origin of the channel's base URL, wherever the vendor's links lead. */
-async function fetchWithKey(parts: TaskParts, home: Home, task: Task, first: string) {
-  const { origin } = new URL(home.channel.baseUrl)
-  const { headers } = home.adapter.poll(task.upstreamId ?? '', contextOf(parts, home, task), task.facts)
+async function fetchWithKey(parts: TaskParts, taskRoute: TaskRoute, task: Task, first: string) {
+  const { origin } = new URL(taskRoute.channel.baseUrl)
+  const { headers } = taskRoute.adapter.poll(task.upstreamId ?? '', contextOf(parts, taskRoute, task), task.facts)
   let url = first
   for (let redirects = 0; redirects <= redirectsMax; redirects++) {
-    if (new URL(url).origin !== origin) return fetchPlain(parts, home, url)
+    if (new URL(url).origin !== origin) return fetchPlain(parts, taskRoute, url)
     const call = { method: 'GET', url, headers: withoutBodyHeaders(headers) } as const
     const sent = await parts.transport.send(call, parts.timeouts.fetch, parts.stopping, 'kept')
     if (sent.kind === 'failed') throw sent.error

@@ -4,7 +4,7 @@ import type { VideoNews } from '../capabilities/video.ts'
 import { correctAttemptIn } from '../store/corrections.ts'
 import { attemptsByIds } from '../store/reconcile.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
-import { homeOf } from './calls.ts'
+import { taskRouteOf } from './calls.ts'
 import { costOf } from './end.ts'
 import { askVendor } from './news.ts'
 import { jittered } from './pace.ts'
@@ -18,12 +18,12 @@ const everyMs = 30 * 60_000
  * Polls a task that was given up, at its deadline or as lost, and may still be made. Its customer was told that it
  * failed and pays nothing, so what the vendor charges for it is booked as our loss.
  */
-export async function lookLate(parts: TaskParts, task: Task): Promise<'over'> {
+export async function pollAfterEnd(parts: TaskParts, task: Task): Promise<'over'> {
   const { store } = parts
-  const home = homeOf(parts, task)
+  const taskRoute = taskRouteOf(parts, task)
   const { upstreamId } = task
   const isOver = upstreamId === null || store.now() >= task.deadline + watchMs
-  const news = isOver || home === undefined ? undefined : await askVendor(parts, home, task, upstreamId)
+  const news = isOver || taskRoute === undefined ? undefined : await askVendor(parts, taskRoute, task, upstreamId)
   if (news?.state === 'succeeded') await bookLoss(parts, task, news.used)
   else if (isOver || (news !== undefined && isEnd(news.state))) await changeOver(parts, task, unwatched)
   else {

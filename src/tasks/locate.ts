@@ -1,6 +1,6 @@
 import type { VideoNews } from '../capabilities/video.ts'
 import type { Task } from '../store/tasks.ts'
-import { ask, contextOf, type Home, isAboutUs, judgeQuestion } from './calls.ts'
+import { ask, contextOf, type TaskRoute, isAboutUs, judgeQuestion } from './calls.ts'
 import { failedTries, keepTriesMax } from './keep.ts'
 import type { TaskParts } from './parts.ts'
 
@@ -11,17 +11,17 @@ import type { TaskParts } from './parts.ts'
  */
 export async function located(
   parts: TaskParts,
-  home: Home,
+  taskRoute: TaskRoute,
   task: Task,
   news: VideoNews,
 ): Promise<VideoNews | undefined> {
-  const { locate } = home.adapter
-  const call = news.state === 'succeeded' ? locate?.call(news.record, contextOf(parts, home, task)) : undefined
+  const { locate } = taskRoute.adapter
+  const call = news.state === 'succeeded' ? locate?.call(news.record, contextOf(parts, taskRoute, task)) : undefined
   if (locate === undefined || call === undefined) return news
   try {
-    const answered = await ask(parts, home, call, task)
+    const answered = await ask(parts, taskRoute, call, task)
     if (answered.kind === 'failed') throw answered.error
-    if (isAboutUs(answered)) throw judgeQuestion(parts, home, answered)
+    if (isAboutUs(answered)) throw judgeQuestion(parts, taskRoute, answered)
     const result = locate.read(answered, task.facts)
     return result === undefined ? news : { ...news, result }
   } catch (thrown) {

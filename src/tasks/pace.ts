@@ -53,10 +53,10 @@ const simulated: Pace = {
 }
 
 export function paceOf(
-  channel: Pick<Channel, 'vendor' | 'tireless'> | undefined,
+  channel: Pick<Channel, 'vendor' | 'isSimulator'> | undefined,
   settings: PaceSettings = usualPace,
 ): Pace {
-  if (channel?.tireless === true) return simulated
+  if (channel?.isSimulator === true) return simulated
   const pace = paceFor(settings)
   return { ...pace, perSecond: perSecond[channel?.vendor.id ?? ''] ?? pace.perSecond }
 }

@@ -8,7 +8,7 @@ import type { Tally } from '../telemetry/tally.ts'
 import type { Channels } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
 import type { Timeouts, Transport } from '../upstream/transport.ts'
-import type { Insist } from './insist.ts'
+import type { WithDatabaseRetries } from './database-retries.ts'
 import type { Allowances, PaceSettings, StoreRest } from './pace.ts'
 
 /** What tasks are created, polled and ended with. */
@@ -40,19 +40,19 @@ export type TaskParts = {
   readonly allowances: Allowances
   /** Pauses the fetching of videos that have to be kept, while our own store is away or full. */
   readonly storeRest: StoreRest
-  readonly insist: Insist
+  readonly withDatabaseRetries: WithDatabaseRetries
   /** Aborts when the node stops. Polls and downloads cut off by it are repeated by the next process or another node. */
   readonly stopping: AbortSignal
   /** Status words that are missing from a vendor's table. */
-  readonly oddWords: OddWords
+  readonly unknownStates: UnknownStates
   readonly tally: Tally
   /** Videos are large, so few are fetched at a time, counted by channel so that a slow one delays only its own. */
-  readonly keeping: (channelId: string) => Turns
+  readonly keeping: (channelId: string) => ConcurrencyLimit
   readonly reserve: CappedBilling['reserve']
   /** Returns what an account's leases do not use, on this node and as far as possible on others; see `Books`. */
   readonly giveBackLeases: (accountId: string) => Promise<void>
   /** To be called once an event is in the outbox. */
-  readonly told: () => void
+  readonly wakeWebhooks: () => void
 }
 
 export type TaskTimeouts = {
@@ -71,7 +71,7 @@ export type Callbacks = {
 }
 
 /** Counts unknown status words by channel since this node started; each has to be added to its vendor's table. */
-export type OddWords = {
+export type UnknownStates = {
   add(channelId: string, word: string): void
   of(channelId: string): { readonly count: number; readonly last: string | null }
 }
@@ -86,18 +86,18 @@ export type KeepResult = (
 ) => Promise<{ readonly url: string; readonly expiresAt: number }>
 
 /** Runs a limited number of functions at a time; the others wait in order. */
-export type Turns = { run<T>(work: () => Promise<T>): Promise<T> }
+export type ConcurrencyLimit = { run<T>(work: () => Promise<T>): Promise<T> }
 
-export function turnsByChannel(atOnceMax: number): (channelId: string) => Turns {
-  const turns = new Map<string, Turns>()
+export function limitConcurrencyByChannel(atOnceMax: number): (channelId: string) => ConcurrencyLimit {
+  const turns = new Map<string, ConcurrencyLimit>()
   return (channelId) => {
-    const known = turns.get(channelId) ?? makeTurns(atOnceMax)
+    const known = turns.get(channelId) ?? makeConcurrencyLimit(atOnceMax)
     turns.set(channelId, known)
     return known
   }
 }
 
-function makeTurns(atOnceMax: number): Turns {
+function makeConcurrencyLimit(atOnceMax: number): ConcurrencyLimit {
   let running = 0
   const waiting: (() => void)[] = []
   return {

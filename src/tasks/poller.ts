@@ -11,7 +11,7 @@ import {
 import { dropOldTasks } from '../store/task-retention.ts'
 import type { Task } from '../store/tasks.ts'
 import { paceAt } from './adopt.ts'
-import { lookAt, type Unkept } from './look.ts'
+import { pollTask, type Unkept } from './poll.ts'
 import type { TaskParts } from './parts.ts'
 
 const everyMs = 200
@@ -157,7 +157,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 
   async function lookOnce(task: Task): Promise<void> {
     try {
-      const looked = await lookAt(parts, task)
+      const looked = await pollTask(parts, task)
       if (looked === 'over') ended(task)
       else if (looked !== 'open') await keepLater(task, looked)
     } catch (thrown) {

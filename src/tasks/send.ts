@@ -1,10 +1,10 @@
 import { crashPoint } from '../base/crash-points.ts'
 import { asGatewayError, badRequest, GatewayError } from '../base/errors.ts'
 import type { VideoAsk } from '../capabilities/video.ts'
-import { isHadAt, type Offer } from '../catalogue/model.ts'
+import { isOfferedAt, type Offer } from '../catalogue/model.ts'
 import { findTask, type Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
-import type { Call, CreateContext, Responded, VideoAdapter } from '../vendors/vendor.ts'
+import type { Call, CreateContext, VendorResponse, VideoAdapter } from '../vendors/vendor.ts'
 import { type Answered, contextOf, judge, makeCall, type Unanswered } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 
@@ -82,7 +82,7 @@ export async function draftFor(
 ): Promise<Task> {
   const draft = await findTask(parts.store.db, { accountId, id: ask.draftOf ?? '' })
   if (draft === undefined || draft.upstreamId === null) throw noDraft(ask)
-  if (!offers.some((offer) => isHadAt(offer, draft.channel, draft.vendor))) throw noDraft(ask)
+  if (!offers.some((offer) => isOfferedAt(offer, draft.channel, draft.vendor))) throw noDraft(ask)
   return draft
 }
 
@@ -102,8 +102,8 @@ async function fetchAll(
   { channel }: Route,
   urls: readonly string[],
   { ask, refused }: { readonly ask: VideoAsk; readonly refused: AbortSignal },
-): Promise<Map<string, Responded>> {
-  const fetched = new Map<string, Responded>()
+): Promise<Map<string, VendorResponse>> {
+  const fetched = new Map<string, VendorResponse>()
   const signal = AbortSignal.any([refused, AbortSignal.timeout(parts.timeouts.ask.totalMs)])
   for (const url of new Set(urls)) {
     const link = { transport: 'guarded', url, bytesMax: fetchedBytesMax, at: fieldOf(ask, url) } as const

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { VideoNews } from '../capabilities/video.ts'
 import type { StoredTaskState } from '../store/task-schema.ts'
-import { before, decide, isOver, openStates, shownState } from './state.ts'
+import { statesBefore, decide, isOver, openStates, shownState } from './state.ts'
 
 const all: readonly StoredTaskState[] = [
   'creating',
@@ -16,14 +16,14 @@ const all: readonly StoredTaskState[] = [
 describe('the states of a task', () => {
   test('lead one way: nothing comes before what it came from, and nothing after an end', () => {
     for (const state of all) {
-      expect(before(state).filter(isOver)).toEqual([])
-      for (const earlier of before(state)) expect(before(earlier)).not.toContain(state)
+      expect(statesBefore(state).filter(isOver)).toEqual([])
+      for (const earlier of statesBefore(state)) expect(statesBefore(earlier)).not.toContain(state)
     }
-    expect(before('creating')).toEqual([])
-    expect(before('running')).toEqual(['creating', 'submitted'])
-    expect(before('succeeded')).toEqual(['creating', 'submitted', 'running'])
+    expect(statesBefore('creating')).toEqual([])
+    expect(statesBefore('running')).toEqual(['creating', 'submitted'])
+    expect(statesBefore('succeeded')).toEqual(['creating', 'submitted', 'running'])
     // A task that a vendor has taken can no longer be refused.
-    expect(before('refused')).toEqual(['creating'])
+    expect(statesBefore('refused')).toEqual(['creating'])
     expect(openStates).toEqual(['creating', 'submitted', 'running'])
   })
 

@@ -26,7 +26,7 @@ const states = Object.keys(ranks) as StoredTaskState[]
 export const openStates = states.filter((state) => !isOver(state))
 
 /** The states from which a task may move to this one. */
-export function before(state: StoredTaskState): readonly StoredTaskState[] {
+export function statesBefore(state: StoredTaskState): readonly StoredTaskState[] {
   if (state === 'refused') return ['creating']
   return states.filter((earlier) => ranks[earlier] < ranks[state])
 }
@@ -50,7 +50,7 @@ export function statesShownAs(shown: TaskState): readonly StoredTaskState[] {
 }
 
 /** Whether a task is over after a poll; the requests that wait for its end are woken when it is. */
-export type Looked = 'open' | 'over'
+export type PollOutcome = 'open' | 'over'
 
 /** How many times in a row a vendor may not know a task it accepted: its write may not have spread everywhere yet. */
 const lostMax = 3
@@ -72,7 +72,7 @@ export function decide(
     case 'unknown-word':
       return { kind: 'stay', lost: 0 }
     case 'running':
-      return before('running').includes(task.state) ? { kind: 'run' } : { kind: 'stay', lost: 0 }
+      return statesBefore('running').includes(task.state) ? { kind: 'run' } : { kind: 'stay', lost: 0 }
     case 'succeeded':
       return isUsable(news.result?.videoUrl) ? { kind: 'end', state: 'succeeded' } : failed(noOutput)
     case 'failed':

@@ -5,11 +5,11 @@ import { hintTask } from '../store/task-claims.ts'
 import { Tally } from '../telemetry/tally.ts'
 import { cancelTask } from './cancel.ts'
 import { createTask, type Placed, type VideoOrder } from './create.ts'
-import { makeInsistence, type Patience, usualPatience } from './insist.ts'
-import { countOddWords } from './odd-words.ts'
+import { makeDatabaseRetries, type Patience, usualPatience } from './database-retries.ts'
+import { countUnknownStates } from './unknown-states.ts'
 import { Orderer } from './orderer.ts'
 import { Allowances, StoreRest } from './pace.ts'
-import { type OddWords, type TaskParts, turnsByChannel } from './parts.ts'
+import { type UnknownStates, type TaskParts, limitConcurrencyByChannel } from './parts.ts'
 import { startPoller } from './poller.ts'
 import { isOver } from './state.ts'
 
@@ -36,7 +36,7 @@ export type Tasks = {
   /** Resolves when no poll and no creation is under way. */
   idle(): Promise<void>
   /** Vendors' status words that this node did not understand. */
-  readonly oddWords: Pick<OddWords, 'of'>
+  readonly unknownStates: Pick<UnknownStates, 'of'>
   close(): Promise<void>
 }
 
@@ -45,7 +45,7 @@ const waitPollMs = 1_000
 // Videos fetched at once from one channel.
 const keepingMax = 2
 
-type Own = 'keeping' | 'stopping' | 'allowances' | 'storeRest' | 'insist' | 'oddWords'
+type Own = 'keeping' | 'stopping' | 'allowances' | 'storeRest' | 'withDatabaseRetries' | 'unknownStates'
 
 type Given = Omit<TaskParts, Own | 'tally'> & {
   readonly patience?: Patience
@@ -54,15 +54,15 @@ type Given = Omit<TaskParts, Own | 'tally'> & {
 
 export function openTasks({ patience = usualPatience, tally = new Tally(), ...given }: Given): Tasks {
   const stopping = new AbortController()
-  const insistence = makeInsistence({ log: given.log, clock: given.clock, patience })
+  const insistence = makeDatabaseRetries({ log: given.log, clock: given.clock, patience })
   const parts: TaskParts = {
     ...given,
-    keeping: turnsByChannel(keepingMax),
+    keeping: limitConcurrencyByChannel(keepingMax),
     allowances: new Allowances(given.clock),
     storeRest: new StoreRest(given.clock),
-    insist: insistence.insist,
+    withDatabaseRetries: insistence.withDatabaseRetries,
     stopping: stopping.signal,
-    oddWords: countOddWords(),
+    unknownStates: countUnknownStates(),
     tally,
   }
   const { store, clock } = parts
@@ -150,7 +150,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
       for (const orderer of creating.values()) orderer.dismiss(reason)
     },
 
-    oddWords: parts.oddWords,
+    unknownStates: parts.unknownStates,
 
     turn: () => poller.turn(),
 

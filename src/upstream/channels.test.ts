@@ -105,7 +105,7 @@ describe('the order of routes', () => {
   })
 
   test('is the same for simulators, whatever they are made to do', () => {
-    const a = channel('a', { tireless: true })
+    const a = channel('a', { isSimulator: true })
     const { channels, ids } = open([a, channel('b', { priority: 1 })])
     for (const request of ['1', '2', '3', '4']) {
       expect(channels.failed({ channel: a, upstreamModel: 'm' }, request)).toBe(false)

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import { isHadAt, type Offer } from '../catalogue/model.ts'
+import { isOfferedAt, type Offer } from '../catalogue/model.ts'
 import type { Vendor } from '../vendors/vendor.ts'
 import { makeFailures } from './failures.ts'
 
@@ -15,7 +15,7 @@ export type Channel = {
   /** Lower is tried first. */
   readonly priority: number
   /** Set for simulators, which are never set aside: one customer's play must not take a vendor from the others. */
-  readonly tireless?: true
+  readonly isSimulator?: true
 }
 
 /** Local servers take any key, and some refuse an empty one. */
@@ -49,31 +49,31 @@ export type Channels = {
    * A request is sent there, which may take `longestMs`. Where the channel has been asked last for long enough, this
    * request finds out whether it still fails, and all others keep asking it last meanwhile.
    */
-  asking(had: Had, longestMs: number): void
+  asking(had: ChannelModel, longestMs: number): void
   /** The request showed nothing about the channel, for example because the client left. */
-  leftOpen(had: Had): void
+  leftOpen(had: ChannelModel): void
   /**
    * A channel failed, or did not answer, when it was asked for a model. Says whether this makes it asked last from now
    * on: that takes failures of several requests, because a single one may be more than a vendor can take.
    */
-  failed(had: Had, request: string): boolean
+  failed(had: ChannelModel, request: string): boolean
   /** The channel has responded, be it with a refusal. */
-  answered(had: Had): void
+  answered(had: ChannelModel): void
   /** Whether there is a model for which the channel is asked last. */
   isFailing(channel: Channel): boolean
   /** The vendor refused to show reasoning to the owner of this credential, and is not asked for it for a while. */
-  hideThoughts(of: Shown): void
-  hidesThoughts(of: Shown): boolean
+  hideReasoning(of: ChannelCredential): void
+  hidesReasoning(of: ChannelCredential): boolean
 }
 
 /** A credential, at the channel that uses it. */
-type Shown = Pick<Route, 'channel' | 'credential'>
+type ChannelCredential = Pick<Route, 'channel' | 'credential'>
 
 /** A model, at a channel that has it. */
-type Had = Pick<Route, 'channel' | 'upstreamModel'>
+type ChannelModel = Pick<Route, 'channel' | 'upstreamModel'>
 
 /** A credential; with `upstreamModel`, for that model alone. */
-export type Resting = Shown & Partial<Pick<Route, 'upstreamModel'>>
+export type Resting = ChannelCredential & Partial<Pick<Route, 'upstreamModel'>>
 
 // A vendor may say "tomorrow"; finding out whether that is still true is worth one call a minute.
 const restSecondsMax = 60
@@ -86,7 +86,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
   const restsUntil = new Map<string, Map<string, number>>()
   const hiddenUntil = new Map<string, number>()
   const failures = makeFailures(clock)
-  const found = new WeakMap<readonly Offer[], readonly Had[]>()
+  const found = new WeakMap<readonly Offer[], readonly ChannelModel[]>()
   // Kept by model: otherwise, where embeddings and chats alternate, each of the two would always get the same key.
   const turns = new Map<string, number>()
 
@@ -99,7 +99,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
 
   function rest(resting: Resting, seconds: number): boolean {
     const { channel } = resting
-    if (channel.tireless === true) return false
+    if (channel.isSimulator === true) return false
     const hasBegun = !isResting(resting)
     const name = nameOf(resting)
     const ofChannel = restsUntil.get(channel.id) ?? new Map<string, number>()
@@ -111,7 +111,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
   }
 
   /** Found once per list of offers, because these channels never change. */
-  function candidatesFor(offers: readonly Offer[]): readonly Had[] {
+  function candidatesFor(offers: readonly Offer[]): readonly ChannelModel[] {
     const known = found.get(offers)
     if (known !== undefined) return known
     const now = candidates(all, offers)
@@ -119,7 +119,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     return now
   }
 
-  function nextTurn(had: Had): number {
+  function nextTurn(had: ChannelModel): number {
     const { length } = had.channel.credentials
     if (length === 1) return 0
     const turn = ((turns.get(modelAt(had)) ?? 0) + 1) % length
@@ -127,7 +127,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     return turn
   }
 
-  function nextCredential(had: Had): string | undefined {
+  function nextCredential(had: ChannelModel): string | undefined {
     const { channel, upstreamModel } = had
     const { credentials } = channel
     const turn = nextTurn(had)
@@ -158,16 +158,16 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     rest,
     asking: (had, longestMs) => failures.asking(modelAt(had), longestMs),
     leftOpen: (had) => failures.leftOpen(modelAt(had)),
-    failed: (had, request) => had.channel.tireless !== true && failures.failed(modelAt(had), request),
+    failed: (had, request) => had.channel.isSimulator !== true && failures.failed(modelAt(had), request),
     answered: (had) => failures.answered(modelAt(had)),
     isFailing: ({ id }) => failures.anyOf(`${id}\n`),
-    hideThoughts: (of) => void hiddenUntil.set(placeOf(of), clock.monotonic() + hiddenMs),
-    hidesThoughts: (of) => (hiddenUntil.get(placeOf(of)) ?? 0) > clock.monotonic(),
+    hideReasoning: (of) => void hiddenUntil.set(placeOf(of), clock.monotonic() + hiddenMs),
+    hidesReasoning: (of) => (hiddenUntil.get(placeOf(of)) ?? 0) > clock.monotonic(),
     *routes(offers) {
       // Chosen lazily: a credential that is put to rest by the first attempt is not offered to the second.
       let left = [...candidatesFor(offers)]
       while (left.length > 0) {
-        const again: Had[] = []
+        const again: ChannelModel[] = []
         while (left.length > 0) {
           const steady = left.filter((had) => !failures.isAside(modelAt(had)))
           const picked = pick(steady.length > 0 ? steady : left, random)
@@ -183,11 +183,11 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
   }
 }
 
-function placeOf({ channel, credential }: Shown): string {
+function placeOf({ channel, credential }: ChannelCredential): string {
   return `${channel.id}\n${credential}`
 }
 
-function modelAt({ channel, upstreamModel }: Had): string {
+function modelAt({ channel, upstreamModel }: ChannelModel): string {
   return `${channel.id}\n${upstreamModel}`
 }
 
@@ -196,17 +196,18 @@ function nameOf({ credential, upstreamModel }: Resting): string {
   return upstreamModel === undefined ? credential : `${credential}\n${upstreamModel}`
 }
 
-function candidates(all: readonly Channel[], offers: readonly Offer[]): Had[] {
-  const found: Had[] = []
+function candidates(all: readonly Channel[], offers: readonly Offer[]): ChannelModel[] {
+  const found: ChannelModel[] = []
   for (const offer of offers) {
     const { upstreamModel } = offer
-    for (const channel of all) if (isHadAt(offer, channel.id, channel.vendor.id)) found.push({ channel, upstreamModel })
+    for (const channel of all)
+      if (isOfferedAt(offer, channel.id, channel.vendor.id)) found.push({ channel, upstreamModel })
   }
   return found
 }
 
 /** Picks by weight among the channels of the best priority. */
-function pick(from: readonly Had[], random: () => number): Had {
+function pick(from: readonly ChannelModel[], random: () => number): ChannelModel {
   const [only] = from
   if (only !== undefined && from.length === 1) return only
   const best = Math.min(...from.map(({ channel }) => channel.priority))
@@ -216,7 +217,7 @@ function pick(from: readonly Had[], random: () => number): Had {
   )
 }
 
-function pickByWeight(from: readonly Had[], random: () => number): Had {
+function pickByWeight(from: readonly ChannelModel[], random: () => number): ChannelModel {
   const total = from.reduce((sum, { channel }) => sum + channel.weight, 0)
   let point = random() * total
   for (const candidate of from) {

@@ -27,7 +27,7 @@ test("a vendor's link into a private network is followed for simulators, whateve
     const fetchLink = makeFetchLink(makeGuardedFetch())
     const link = { transport: 'linked', url: `http://127.0.0.1:${server.port}/a.mp4`, bytesMax: 5 } as const
     const named = { baseUrl: 'http://simulators.example:9090' }
-    const { body } = await fetchLink(link, { ...named, tireless: true }, signal)
+    const { body } = await fetchLink(link, { ...named, isSimulator: true }, signal)
     expect(new TextDecoder().decode(body)).toBe('film')
     const refused = await fetchLink(link, named, signal).catch(String)
     expect(refused).toContain('could not be fetched')

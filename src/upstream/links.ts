@@ -2,7 +2,7 @@ import { GatewayError } from '../base/errors.ts'
 import { makeGuardedFetch, type Fetched, type GuardedFetch } from '../base/guarded-fetch.ts'
 import { lookUp } from '../base/look-up.ts'
 import { isAddress, isPublicAddress } from '../base/public-address.ts'
-import type { Responded, StepCall } from '../vendors/vendor.ts'
+import type { VendorResponse, StepCall } from '../vendors/vendor.ts'
 import type { Channel } from './channels.ts'
 
 type Link = Exclude<StepCall, { transport: 'vendor' }>
@@ -10,9 +10,9 @@ type Link = Exclude<StepCall, { transport: 'vendor' }>
 /** Fetches the file behind a link that a vendor gave in its answer, or a client in its request. */
 export type FetchLink = (
   link: Link,
-  channel: Pick<Channel, 'baseUrl' | 'tireless'>,
+  channel: Pick<Channel, 'baseUrl' | 'isSimulator'>,
   signal: AbortSignal,
-) => Promise<Responded & { readonly mediaType: string }>
+) => Promise<VendorResponse & { readonly mediaType: string }>
 
 // A vendor's video or large image takes a while. A client's link has the guard's own limit, a quarter of this, because
 // it occupies a place of ours for as long as a stranger's server likes.
@@ -41,7 +41,7 @@ export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): 
       }
     }
     // Simulators may be anywhere the operator runs them, also under a host name of a private network.
-    const guard = channel.tireless === true || isPrivate(channel.baseUrl) ? ofPrivateVendors : ofPublicVendors
+    const guard = channel.isSimulator === true || isPrivate(channel.baseUrl) ? ofPrivateVendors : ofPublicVendors
     try {
       return respondedWith(await guard.get(url, { bytesMax, totalMs: vendorTotalMs, signal }), 'vendor')
     } catch (thrown) {

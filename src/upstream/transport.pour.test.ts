@@ -75,7 +75,7 @@ describe('a response is poured', () => {
 
   test('up to where it is held, and on from there', async () => {
     const exchange = await transport.open(wire.url)
-    const { noted, outlet, begun, ended } = pouring(exchange, () => exchange.hold())
+    const { noted, outlet, begun, ended } = pouring(exchange, () => exchange.pause())
     write(both)
     await begun
     write(chunk('c'), lastChunk)

@@ -1,10 +1,10 @@
 import { GatewayError } from '../base/errors.ts'
 import { systemTimers, type Clock } from '../base/clock.ts'
-import { Crowd } from '../base/crowd.ts'
+import { IntrusiveSet } from '../base/intrusive-set.ts'
 import { Deadlines, type Deadline } from '../base/deadlines.ts'
 import type { Outlet, Source } from '../base/pour.ts'
 import type { Call } from '../vendors/vendor.ts'
-import { Cut, type Connection } from './http/connection.ts'
+import { ConnectionClosedError, type Connection } from './http/connection.ts'
 import { Incoming, type Asker } from './http/incoming.ts'
 import { Pool } from './http/pool.ts'
 import { writeRequest } from './http/request.ts'
@@ -63,13 +63,13 @@ type Shared = {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly pool: Pool
   readonly deadlines: Deadlines
-  readonly underway: Crowd<VendorCall>
+  readonly underway: IntrusiveSet<VendorCall>
 }
 
 /** The one place that talks to vendors: HTTP/1.1 over sockets of our own, which docs/decisions/0002 explains. */
 export function makeTransport(clock: Clock, timers = systemTimers): StoppableTransport {
   const pool = new Pool(clock, timers)
-  const underway = new Crowd<VendorCall>()
+  const underway = new IntrusiveSet<VendorCall>()
   const shared = { clock, pool, deadlines: new Deadlines(clock, timers), underway }
   let stopped: GatewayError | undefined
   return {
@@ -159,9 +159,9 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     this.#incoming?.pour(this)
   }
 
-  hold(): void {
+  pause(): void {
     this.#deadline.pause()
-    this.#incoming?.hold()
+    this.#incoming?.pause()
   }
 
   take(bytes: Uint8Array): void {
@@ -178,7 +178,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     return new Promise((resolve, reject) => {
       this.pour({
         take: (bytes) => {
-          this.hold()
+          this.pause()
           resolve(bytes)
         },
         end: (failure) => (failure === undefined ? resolve(undefined) : reject(failure)),
@@ -280,7 +280,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   #deliveryAt(thrown: unknown): 'unsent' | 'closed' | 'unknown' {
     if (this.#incoming === undefined) return 'unsent'
     const isSoon = this.#shared.clock.monotonic() - this.#askedAt < goodbyeMsMax
-    const isShut = this.#isKept && isSoon && thrown instanceof Cut && thrown.isSilent
+    const isShut = this.#isKept && isSoon && thrown instanceof ConnectionClosedError && thrown.isSilent
     return isShut && this.#stopped === undefined ? 'closed' : 'unknown'
   }
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { restOf } from '../../test/support/rest-of.ts'
-import type { Kind } from '../base/errors.ts'
+import type { ErrorKind } from '../base/errors.ts'
 import type { AttemptId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import { EventSplitter } from '../base/sse.ts'
@@ -40,7 +40,7 @@ type Fixture = {
   readonly refusals: readonly {
     readonly status: number
     readonly body: JsonObject
-    readonly kind: Kind
+    readonly kind: ErrorKind
     readonly retryable: boolean
   }[]
 }

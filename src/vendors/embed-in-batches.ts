@@ -11,7 +11,7 @@ import type { Counted } from '../capabilities/usage.ts'
 import { noAnswer } from '../wire/answer-body.ts'
 import { countIn, parseLoosely } from '../wire/loose.ts'
 import { tokensIn } from '../wire/openai/embeddings.ts'
-import { fitted } from '../wire/vectors.ts'
+import { withDimensions } from '../wire/vectors.ts'
 import type { Adapter, Call, CallContext } from './vendor.ts'
 
 /** How a vendor embeds one batch, which it takes in a single call. */
@@ -19,14 +19,14 @@ export type EmbeddingsForm = {
   readonly takesTokens: boolean
   call(ask: EmbeddingsAsk, batch: readonly EmbeddingInput[], context: CallContext): Call
   /** The vectors in the order of the batch, and the number of tokens that the vendor says it read. */
-  read(answer: Json | undefined, ask: EmbeddingsAsk): Embedded
+  read(answer: Json | undefined, ask: EmbeddingsAsk): EmbeddedBatch
   /** For vendors that refuse with a 2xx status: the status that this body stands for. */
   readonly statusOf?: (body: Uint8Array) => number
 }
 
-type Taken = { readonly used: Counted; readonly vectors: readonly Vector[] }
+type BatchResult = { readonly used: Counted; readonly vectors: readonly Vector[] }
 
-export type Embedded = { readonly vectors: readonly (Vector | undefined)[]; readonly tokens: Json | undefined }
+export type EmbeddedBatch = { readonly vectors: readonly (Vector | undefined)[]; readonly tokens: Json | undefined }
 
 /** Makes as many calls as the vendor's limits require, side by side, and joins the vectors in the inputs' order. */
 export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, EmbeddingsAnswer> {
@@ -38,7 +38,7 @@ export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, Emb
       const batches = batchesOf(ask.inputs, ask.limits)
       const { statusOf } = form
       // Vectors as text take five times their size as numbers, so each body is read when it arrives and not kept.
-      const taken: Taken[] = []
+      const taken: BatchResult[] = []
       return {
         kind: 'calls',
         calls: batches.map((batch) => ({ transport: 'vendor', ...form.call(ask, batch, context) })),
@@ -63,14 +63,14 @@ export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, Emb
   }
 }
 
-function countedOf({ tokens }: Embedded, batch: readonly EmbeddingInput[]): Counted {
+function countedOf({ tokens }: EmbeddedBatch, batch: readonly EmbeddingInput[]): Counted {
   if (typeof tokens === 'number') return { usage: { input: countIn(tokens) }, basis: 'vendor' }
   return { usage: { input: tokensIn(batch) }, basis: 'estimated' }
 }
 
 /** One vector for each input, of the length that was asked for; none at all where the answer holds anything else. */
-function vectorsOf({ vectors }: Embedded, count: number, { dimensions }: EmbeddingsAsk): Vector[] {
-  const whole = vectors.map((vector) => (vector === undefined ? undefined : fitted(vector, dimensions)))
+function vectorsOf({ vectors }: EmbeddedBatch, count: number, { dimensions }: EmbeddingsAsk): Vector[] {
+  const whole = vectors.map((vector) => (vector === undefined ? undefined : withDimensions(vector, dimensions)))
   const found = whole.filter((vector) => vector !== undefined)
   return found.length === count && whole.length === count ? found : []
 }

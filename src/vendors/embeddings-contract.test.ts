@@ -5,7 +5,7 @@ import type { AttemptId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { EmbeddingInput, EmbeddingsAsk } from '../capabilities/embeddings.ts'
 import { vendors } from './index.ts'
-import type { CallContext, Responded, Step } from './vendor.ts'
+import type { CallContext, VendorResponse, Step } from './vendor.ts'
 
 /** What a vendor was sent for two texts, and answered. */
 type Fixture = {
@@ -37,7 +37,7 @@ function askFor(inputs: readonly EmbeddingInput[]): EmbeddingsAsk {
   return { ...facts, inputs, encoding: 'base64', dimensions: 2, user: 'u' }
 }
 
-const respond = (body: unknown): Responded => ({ header: () => null, body: Buffer.from(JSON.stringify(body)) })
+const respond = (body: unknown): VendorResponse => ({ header: () => null, body: Buffer.from(JSON.stringify(body)) })
 
 function calling<Answer>(step: Step<Answer> | undefined) {
   if (step?.kind !== 'calls') throw new Error('nothing was asked for')

@@ -13,10 +13,10 @@ export function bearer({ credential }: CallContext): { authorization: string } {
 }
 
 /** Gives the URL of a vendor's path, and the headers that all its calls have. */
-export type Reach = (path: string, context: CallContext) => Pick<Call, 'url' | 'headers'>
+export type EndpointOf = (path: string, context: CallContext) => Pick<Call, 'url' | 'headers'>
 
 /** A call to one of these paths. A string body is JSON already. */
-export function jsonCallAt(reach: Reach, path: string, body: string | JsonObject, context: CallContext): Call {
+export function jsonCallAt(reach: EndpointOf, path: string, body: string | JsonObject, context: CallContext): Call {
   const { url, headers } = reach(path, context)
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   return { url, headers: { ...headers, 'content-type': 'application/json' }, body: text }

@@ -6,7 +6,7 @@ import type { JsonObject } from '../base/json.ts'
 import type { SpeechLimits } from '../capabilities/limits.ts'
 import type { SpeechAsk } from '../capabilities/speech.ts'
 import { vendors } from './index.ts'
-import type { CallContext, SoundReader, SpeechAdapter } from './vendor.ts'
+import type { CallContext, AudioReader, SpeechAdapter } from './vendor.ts'
 
 type Fixture = {
   readonly upstreamModel: string
@@ -54,7 +54,7 @@ function speechOf(id: string): SpeechAdapter {
 }
 
 /** Byte by byte: where a vendor's packets end is chance. */
-function readAll(reader: SoundReader, stream: string): number[] {
+function readAll(reader: AudioReader, stream: string): number[] {
   return [...Buffer.from(stream)].flatMap((byte) => [...reader.read(Uint8Array.of(byte))])
 }
 
@@ -79,7 +79,7 @@ describe.each(fixtures)('%s', (id, fixture) => {
     expect(heard.length).toBeGreaterThan(0)
     expect(reader.ended).toBe(false)
     expect([...heard, ...readAll(reader, rest.join(''))]).toEqual([...fixture.sound])
-    expect(reader.form).toEqual(fixture.form as SoundReader['form'])
+    expect(reader.form).toEqual(fixture.form as AudioReader['form'])
     expect(reader.ended).toBe(true)
     expect(reader.usage).toMatchObject(fixture.usage)
     expect(reader.refusal).toBeUndefined()
@@ -146,7 +146,7 @@ describe('the common protocol', () => {
   )
 })
 
-function readerOf(soldBy: SpeechAsk['soldBy']): SoundReader {
+function readerOf(soldBy: SpeechAsk['soldBy']): AudioReader {
   return speechOf('dashscope').say(askFor({ soldBy }), 'Hello', context).openReader(noHeader)
 }
 

@@ -1,6 +1,6 @@
 import type { VideoFacts } from '../capabilities/video.ts'
 import { vendors } from './index.ts'
-import type { Responded, VideoAdapter } from './vendor.ts'
+import type { VendorResponse, VideoAdapter } from './vendor.ts'
 
 export function videoOf(vendor: string): VideoAdapter {
   const video = vendors.get(vendor)?.video
@@ -19,7 +19,7 @@ export const facts: VideoFacts = {
 }
 
 /** A vendor's response about a video. */
-export const answer = (body: unknown, status = 200): Responded & { readonly status: number } => ({
+export const answer = (body: unknown, status = 200): VendorResponse & { readonly status: number } => ({
   status,
   header: () => null,
   body: new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body)),

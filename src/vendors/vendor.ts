@@ -6,7 +6,7 @@ import type { EmbeddingsAnswer, EmbeddingsAsk } from '../capabilities/embeddings
 import type { EditsAsk, ImagesAnswer, ImagesAsk } from '../capabilities/images.ts'
 import type { VideoKind } from '../capabilities/limits.ts'
 import type { Conversation, Reply } from '../capabilities/conversation.ts'
-import type { SoundForm, SpeechAsk } from '../capabilities/speech.ts'
+import type { AudioForm, SpeechAsk } from '../capabilities/speech.ts'
 import type { Counted, Usage } from '../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoNews, VideoResult } from '../capabilities/video.ts'
 
@@ -24,16 +24,16 @@ export type Step<Answer> =
   | {
       readonly kind: 'calls'
       readonly calls: readonly StepCall[]
-      next(responses: readonly Responded[]): Step<Answer>
+      next(responses: readonly VendorResponse[]): Step<Answer>
       /** For vendors that report errors with a 2xx status: the status that this response stands for. */
-      statusOf?(response: Responded): number
+      statusOf?(response: VendorResponse): number
       /** What one successful response used, for when another call fails: the vendor charges for it all the same. */
-      count?(response: Responded, index: number): Counted
+      count?(response: VendorResponse, index: number): Counted
       /**
        * Takes what `next` needs out of a response as soon as it arrives, and gives what it used. The body is then
        * dropped, and `next` and `count` get none: for responses too many or too large to be kept until all are there.
        */
-      take?(response: Responded, index: number): Counted
+      take?(response: VendorResponse, index: number): Counted
     }
   /** `used` has one entry for each call that was made to the vendor, in order, because each is on the vendor's bill. */
   | { readonly kind: 'answered'; readonly answer: Answer; readonly used: readonly Counted[] }
@@ -50,10 +50,10 @@ export type StepCall =
   /** `at`: the field in which the client gave the URL, for the error message about it. */
   | { readonly transport: 'guarded'; readonly url: string; readonly bytesMax: number; readonly at?: string }
 
-export type Responded = { header(name: string): string | null; readonly body: Uint8Array }
+export type VendorResponse = { header(name: string): string | null; readonly body: Uint8Array }
 
 /** A response whose status is still to be judged. */
-export type Answered = Responded & { readonly status: number }
+export type ResponseWithStatus = VendorResponse & { readonly status: number }
 
 /** How a vendor serves a capability that it answers as a whole. */
 export type Adapter<Ask, Answer> = {
@@ -64,16 +64,16 @@ export type Adapter<Ask, Answer> = {
 
 /** How a vendor speaks a text: one call for each piece of it, whose audio is read as it arrives. */
 export type SpeechAdapter = {
-  say(ask: SpeechAsk, piece: string, context: CallContext): Saying
+  say(ask: SpeechAsk, piece: string, context: CallContext): SpeechCall
 }
 
 /** `openReader` reads a successful response; a vendor may say in its headers what it charges. */
-export type Saying = { readonly call: Call; openReader(header: Responded['header']): SoundReader }
+export type SpeechCall = { readonly call: Call; openReader(header: VendorResponse['header']): AudioReader }
 
 /** Reads the audio out of a vendor's response. */
-export type SoundReader = {
+export type AudioReader = {
   /** The form of the audio; what precedes the first audio bytes may still decide it. */
-  readonly form: SoundForm
+  readonly form: AudioForm
   /** The vendor's own count, once it has arrived. */
   readonly usage: Usage | undefined
   /** Tokens per second of audio, where the vendor differs from OpenAI; for an estimate when it sent no count. */
@@ -104,7 +104,7 @@ export type CallContext = {
   /** Makes a cache or user label the account's own, so that labels of two accounts cannot collide at the vendor. */
   readonly namespaced: (label: string) => string
   /** The vendor does not show our account the reasoning of its models, and is not asked to. */
-  readonly hidesThoughts?: boolean
+  readonly hidesReasoning?: boolean
 }
 
 /** A vendor's response that is not a success, read to its end within a bound. */
@@ -143,9 +143,9 @@ export type ChatAdapter = {
   readAnswer(body: Uint8Array): Reply
   openReader(): ReplyReader
   /** Whether a refusal is only about showing our account the reasoning: without that, the ask may be sent again. */
-  hidesThoughts?(error: GatewayError): boolean
+  refusedToShowReasoning?(error: GatewayError): boolean
   /** A second protocol of the vendor, and which asks are better served in it. */
-  readonly other?: { readonly chat: ChatAdapter; serves(ask: ChatAsk, model: AskedModel): boolean }
+  readonly secondProtocol?: { readonly chat: ChatAdapter; serves(ask: ChatAsk, model: AskedModel): boolean }
   /** The vendor's own count of the input, where counting is free and the client speaks its protocol. */
   count?: {
     call(ask: ChatAsk, context: CallContext): Call
@@ -165,7 +165,7 @@ export type VideoAdapter = {
     /** Made one after another; empty where the order needs no upload. Throws what `create` would, before any call. */
     calls(ask: VideoAsk, context: CreateContext): readonly Call[]
     /** The vendor's name for the uploaded file; an error, or a body that is neither, is treated as in `readCreated`. */
-    read(response: Responded): string | { readonly errorStatus: number }
+    read(response: VendorResponse): string | { readonly errorStatus: number }
   }
   /** Throws bad-request, naming the field, for what the vendor would refuse only minutes later. */
   create(ask: VideoAsk, context: CreateContext): Call
@@ -173,21 +173,21 @@ export type VideoAdapter = {
    * The vendor's id of the new task or, where the body is an error with a 2xx status, the status that the error stands
    * for. Throws where it is neither.
    */
-  readCreated(response: Responded): string | { readonly errorStatus: number }
+  readCreated(response: VendorResponse): string | { readonly errorStatus: number }
   /** For vendors that report errors with a 2xx status: the status that a response about a task stands for. */
-  statusOf?(response: Answered): number
+  statusOf?(response: ResponseWithStatus): number
   poll(upstreamId: string, context: CallContext, facts: VideoFacts): Call
   /**
    * `status` may be any: some vendors say with 404 that a task is gone, others with 202 that it is not done. Throws
    * where the response says nothing about the task (429, 5xx, an HTML page), whose state then stays.
    */
-  readTask(response: Answered, facts: VideoFacts): VideoNews
+  readTask(response: ResponseWithStatus, facts: VideoFacts): VideoNews
   /** Asks for the URL of a finished video. Absent where the record holds it. */
   locate?: {
     /** Undefined where the record names no file to ask for. */
     call(record: JsonObject, context: CallContext): Call | undefined
     /** Undefined where there is no URL. Throws where the response says nothing about it, so that it is asked again. */
-    read(response: Answered, facts: VideoFacts): VideoResult | undefined
+    read(response: ResponseWithStatus, facts: VideoFacts): VideoResult | undefined
   }
   /** Absent where the vendor cannot stop a task. */
   cancel?: {
@@ -197,13 +197,13 @@ export type VideoAdapter = {
     readonly forgets?: true
     call(upstreamId: string, context: CallContext): Call
     /** Whether the vendor has stopped the task; false where it says that it is too late. */
-    read(response: Answered): boolean
+    read(response: ResponseWithStatus): boolean
   }
   /** Looks for a task whose creation is in doubt. Absent where the vendor has no list. */
   find?: {
     call(sought: SoughtTask, context: CallContext): Call
     /** The task's id; `absent` where it surely was not created; `unsure` where the list cannot tell. */
-    read(response: Answered, sought: SoughtTask): { readonly upstreamId: string } | 'absent' | 'unsure'
+    read(response: ResponseWithStatus, sought: SoughtTask): { readonly upstreamId: string } | 'absent' | 'unsure'
   }
 }
 
@@ -213,7 +213,7 @@ export type CreateContext = CallContext & {
   /** The vendor's id of the ask's `draftOf`, once it is known to be the account's own. */
   readonly draftUpstreamId?: string
   /** What `fetches` named, by URL. */
-  readonly fetched?: ReadonlyMap<string, Responded>
+  readonly fetched?: ReadonlyMap<string, VendorResponse>
   /** The vendor's names for the files of `upload`, in the same order. */
   readonly uploaded?: readonly string[]
 }

@@ -19,7 +19,7 @@ export function vendorFailed(): Verdict {
 }
 
 /** The operator's credential or account is at fault, which no client is told. */
-export function keyRefused(): Verdict {
+export function credentialRefused(): Verdict {
   return { ...vendorFailed(), restCredentialSeconds: refusedKeySeconds }
 }
 

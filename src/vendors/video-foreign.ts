@@ -6,7 +6,7 @@ import { unsupported } from '../wire/native/video-fields.ts'
 export const seedanceOnly = ['camera_fixed', 'return_last_frame', 'priority', 'execution_expires_after'] as const
 
 /** Parameters that the gateway itself has carried out or refused, and labels, which change no video. */
-export const readHere = [
+export const gatewayParameters = [
   'generate_audio',
   'draft',
   'safety_identifier',
@@ -20,7 +20,7 @@ export const readHere = [
  * Parameters of one or two families, and our own: they are not sent to other vendors. Each adapter adds the parameters
  * that it writes elsewhere or knows under another name.
  */
-export const seldomKnown = [...seedanceOnly, ...readHere] as const
+export const rarelySupported = [...seedanceOnly, ...gatewayParameters] as const
 
 /**
  * For parameters that a vendor has no field for, which are not sent to it: a client that sets one gets an error,
@@ -39,12 +39,12 @@ export function refuseAllBut(ask: VideoAsk, taken: ReadonlySet<string>): void {
 }
 
 /** The negative prompt, from either of the places where clients write it; empty where there is none. */
-export function negativeOf({ input, parameters }: VideoAsk): string {
+export function negativePromptOf({ input, parameters }: VideoAsk): string {
   return textIn(input['negative_prompt']) || textIn(parameters['negative_prompt'])
 }
 
 /** For vendors without such a field: a negative prompt must not be dropped silently. */
-export function refuseNegative({ input, parameters }: VideoAsk): void {
+export function refuseNegativePrompt({ input, parameters }: VideoAsk): void {
   for (const [place, fields] of [
     ['input', input],
     ['parameters', parameters],

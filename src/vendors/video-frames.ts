@@ -1,10 +1,10 @@
 import { badRequest } from '../base/errors.ts'
 import { readImageHead } from '../base/image-head.ts'
 import type { VideoMedia, VideoRole } from '../capabilities/video.ts'
-import type { Responded } from './vendor.ts'
+import type { VendorResponse } from './vendor.ts'
 
 /** An image as bytes, from its `data:` URL or as it was fetched. Its type is taken from its own header. */
-export function frameIn(url: string, fetched?: ReadonlyMap<string, Responded>) {
+export function frameIn(url: string, fetched?: ReadonlyMap<string, VendorResponse>) {
   const [, base64] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? []
   const bytes = base64 === undefined ? fetched?.get(url)?.body : Buffer.from(base64, 'base64')
   const head = bytes === undefined ? undefined : readImageHead(bytes)

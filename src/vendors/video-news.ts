@@ -4,7 +4,7 @@ import { decodeUtf8 } from '../base/utf8.ts'
 import type { VideoNews, VideoResult } from '../capabilities/video.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { parseLoosely } from '../wire/loose.ts'
-import type { Answered, Responded } from './vendor.ts'
+import type { ResponseWithStatus, VendorResponse } from './vendor.ts'
 
 /** A vendor's words for the states of its tasks. An unknown word keeps the state, because it must never end a task. */
 export type StateWords = Readonly<Record<string, Exclude<VideoNews['state'], 'unknown-word'>>>
@@ -36,16 +36,16 @@ export function newsOf(words: StateWords, { word, record, error, result, used }:
 export const lost: VideoNews = { state: 'lost', word: '404', record: {} }
 
 /** The JSON object in a successful response. Throws for any other body, which says nothing about a task. */
-export function objectOf({ body }: Responded): JsonObject {
+export function parseBodyObject({ body }: VendorResponse): JsonObject {
   const json = parseLoosely(decodeUtf8(body))
   if (isObject(json)) return json
   throw unexpected()
 }
 
 /** The same for a response whose status has not been judged yet: it must be a success. */
-export function goodObjectOf(response: Answered): JsonObject {
+export function parseSuccessBody(response: ResponseWithStatus): JsonObject {
   if (response.status < 200 || response.status > 299) throw unexpected()
-  return objectOf(response)
+  return parseBodyObject(response)
 }
 
 export function unexpected(): GatewayError {
@@ -87,7 +87,7 @@ export const clockSkewMs = 10 * 60_000
  * A list without our reference can only show that a task is absent. A listed task that might be ours may also be
  * another's, and adopting it could give one account the video of another.
  */
-export function soughtAmong(
+export function absentOrUnsure(
   tasks: readonly { readonly id: string; readonly createdAt: number }[],
   sought: { readonly sentAt: number; readonly knownIds?: ReadonlySet<string> },
 ): 'absent' | 'unsure' {

@@ -1,5 +1,5 @@
 import { isGiven, isObject, type Json } from '../base/json.ts'
-import { countWords } from '../capabilities/count-words.ts'
+import { estimateTokens } from '../capabilities/estimate-tokens.ts'
 
 /** About what an image of usual size takes; its real size is not known here. */
 export const imageTokens = 1_500
@@ -11,7 +11,7 @@ const everythingIsRead: ReadonlySet<string> = new Set()
  * tokenizer's rule of thumb; bills use it only where the vendor gave no number.
  */
 export function countText(value: Json | undefined, unread = everythingIsRead): number {
-  if (typeof value === 'string') return countWords(value)
+  if (typeof value === 'string') return estimateTokens(value)
   if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + countText(item, unread), 0)
   if (!isObject(value)) return 0
   let tokens = 0
@@ -21,5 +21,5 @@ export function countText(value: Json | undefined, unread = everythingIsRead): n
 
 /** Tokens of a value that a model reads as JSON. Property names count too: a schema may contain no other text. */
 export function countJson(value: Json | undefined): number {
-  return isGiven(value) ? countWords(JSON.stringify(value)) : 0
+  return isGiven(value) ? estimateTokens(JSON.stringify(value)) : 0
 }

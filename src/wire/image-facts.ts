@@ -1,21 +1,21 @@
 import { badRequest, type GatewayError } from '../base/errors.ts'
 import { boundOf, type Reference } from '../capabilities/image-tokens.ts'
-import type { PictureAsk } from '../capabilities/images.ts'
+import type { ImageAskBase } from '../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../capabilities/limits.ts'
 import { countText } from './estimate.ts'
 
 /** What a request asks for, in terms that all request forms share. */
 export type Wished = Pick<
-  PictureAsk,
+  ImageAskBase,
   'prompt' | 'count' | 'size' | 'quality' | 'background' | 'outputFormat' | 'delivery' | 'partialImages' | 'stream'
 > & { readonly references: readonly Reference[]; readonly negativePrompt?: string | null | undefined }
 
 /** The facts of an image request with the bound for its hold. Throws where the size and quality have no price. */
-export function pictureFacts(
+export function imageFacts(
   { references, negativePrompt, ...wished }: Wished,
   traits: ModelTraits,
   limits: ImageLimits,
-): Omit<PictureAsk, 'capability' | 'written'> {
+): Omit<ImageAskBase, 'capability' | 'written'> {
   const sold = traits.sells('imageOutput') ? 'tokens' : 'pieces'
   if (sold === 'pieces' && !traits.sellsImage(wished.size, wished.quality)) {
     throw badRequest('This size and quality has no price on this model.', 'size', 'unsupported_value')
@@ -37,7 +37,7 @@ export function promptWithAvoided({ prompt, negativePrompt }: Pick<Wished, 'prom
 }
 
 /** Input tokens for the key's token limit; models priced per image count none. */
-export function estimateInput({ sold, textTokens }: Pick<PictureAsk, 'sold' | 'textTokens'>): number {
+export function estimateInput({ sold, textTokens }: Pick<ImageAskBase, 'sold' | 'textTokens'>): number {
   return sold === 'tokens' ? textTokens : 0
 }
 

@@ -1,8 +1,8 @@
 import { badRequest } from '../base/errors.ts'
 import { isGiven, type JsonObject } from '../base/json.ts'
 import type { IsOwnLink } from '../base/untrusted-url.ts'
-import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../capabilities/images.ts'
-import type { Asked } from '../capabilities/ask.ts'
+import type { EditsAsk, ImagesAnswer, ImagesAsk, ImageAskBase } from '../capabilities/images.ts'
+import type { ReceivedRequest } from '../capabilities/ask.ts'
 import type { ModelTraits } from '../capabilities/limits.ts'
 import { estimateInput } from './image-facts.ts'
 import { writeSize } from './image-sizes.ts'
@@ -25,13 +25,13 @@ export function formOf({ input, prompt }: JsonObject): ImagesAsk['form'] | undef
 
 const stream = {
   pass: passStream,
-  write: (ask: PictureAsk, answer: ImagesAnswer, { createdAt }: Name) => writeEvents(ask, answer, createdAt),
+  write: (ask: ImageAskBase, answer: ImagesAnswer, { createdAt }: Name) => writeEvents(ask, answer, createdAt),
   writeError: writeStreamError,
 }
 
 /** `POST /v1/images/generations`, in both its forms. */
 export const imagesCodec = {
-  readAsk(asked: Asked, lookUp: (model: string) => ModelTraits, isOwn: IsOwnLink = () => false): ImagesAsk {
+  readAsk(asked: ReceivedRequest, lookUp: (model: string) => ModelTraits, isOwn: IsOwnLink = () => false): ImagesAsk {
     switch (formOf(asked.body)) {
       case 'native':
         return native.readAsk(asked, lookUp, isOwn)

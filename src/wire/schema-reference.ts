@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../base/json.ts'
 
 /** What a reference inside the document points to: `#` for the root, or `#/` with a JSON pointer. */
-export function follow(root: JsonObject, ref: string): Json | undefined {
+export function resolveReference(root: JsonObject, ref: string): Json | undefined {
   if (ref !== '#' && !ref.startsWith('#/')) return undefined
   let found: Json | undefined = root
   for (const step of ref.split('/').slice(1)) {

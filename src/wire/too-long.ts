@@ -1,7 +1,7 @@
 import type { GatewayError } from '../base/errors.ts'
 
 /** The common protocol's code for a conversation that is longer than the model's context. */
-export const tooLong = 'context_length_exceeded'
+export const contextLengthCode = 'context_length_exceeded'
 
 // The wordings of Anthropic, Google, OpenAI and the vendors that use its protocol, xAI, Moonshot, Zhipu and Alibaba.
 const words =
@@ -13,5 +13,5 @@ const words =
  */
 export function isTooLong({ kind, message, details: { code, refusal } }: GatewayError): boolean {
   if (kind !== 'upstream-rejected') return false
-  return code === tooLong || words.test(message) || (refusal?.body ?? '').includes(tooLong)
+  return code === contextLengthCode || words.test(message) || (refusal?.body ?? '').includes(contextLengthCode)
 }

@@ -26,16 +26,16 @@ export function arrangeTurns(said: readonly Turn[]): Turn[] {
 }
 
 /** Sent as the user to a model that does not continue an assistant message at the end of the conversation. */
-export const goingOnWords = 'Go on.'
+export const continuePrompt = 'Go on.'
 
 /** Rewrites instructions in the middle as text of the user, for models that take instructions only at the beginning. */
-export function withoutInstructions(turns: readonly Turn[]): Turn[] {
+export function withInstructionsAsText(turns: readonly Turn[]): Turn[] {
   return arrangeTurns(
-    turns.map((turn) => (turn.role === 'system' ? { role: 'user', blocks: asWords(turn.blocks) } : turn)),
+    turns.map((turn) => (turn.role === 'system' ? { role: 'user', blocks: asUserText(turn.blocks) } : turn)),
   )
 }
 
-export function asWords(instructions: readonly TextBlock[]): TextBlock[] {
+export function asUserText(instructions: readonly TextBlock[]): TextBlock[] {
   return instructions.map((block) => ({ ...block, text: `<system>\n${block.text}\n</system>` }))
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
-import { fitted, normalised, toBase64, vectorIn } from './vectors.ts'
+import { withDimensions, normalised, toBase64, vectorIn } from './vectors.ts'
 
 const vector = (...numbers: number[]) => Float32Array.from(numbers)
 
@@ -31,10 +31,10 @@ test.each([[null], [{}], [[1, '2']], [[1, null]], [[1e300]], [toBase64(vector(1,
 )
 
 test('a vector is made as short as it was asked for, and unit again', () => {
-  expect(fitted(vector(3, 4, 12), 2)).toEqual(vector(0.6, 0.8))
-  expect(fitted(vector(3, 4), 2)).toEqual(vector(3, 4))
-  expect(fitted(vector(3, 4), undefined)).toEqual(vector(3, 4))
-  expect(fitted(vector(3, 4), 3)).toBeUndefined()
-  expect(fitted(vector(), undefined)).toBeUndefined()
+  expect(withDimensions(vector(3, 4, 12), 2)).toEqual(vector(0.6, 0.8))
+  expect(withDimensions(vector(3, 4), 2)).toEqual(vector(3, 4))
+  expect(withDimensions(vector(3, 4), undefined)).toEqual(vector(3, 4))
+  expect(withDimensions(vector(3, 4), 3)).toBeUndefined()
+  expect(withDimensions(vector(), undefined)).toBeUndefined()
   expect(normalised(vector(0, 0))).toEqual(vector(0, 0))
 })

@@ -48,7 +48,7 @@ export function normalised(vector: Vector): Vector {
  * The vector with the wanted number of dimensions, or undefined where it has too few. A vendor that cannot shorten
  * vectors gives all dimensions; models whose vectors can be shortened put the most important dimensions first.
  */
-export function fitted(vector: Vector, dimensions: number | undefined): Vector | undefined {
+export function withDimensions(vector: Vector, dimensions: number | undefined): Vector | undefined {
   const { length } = vector
   if (length === 0) return undefined
   if (dimensions === undefined || length === dimensions) return vector

@@ -3,7 +3,7 @@ import { makeAdminRoutes, type AdminParts } from '../../src/admin/routes.ts'
 import { makeCli } from '../support/cli.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
-import { errorOf, operatorOf, speaker } from '../support/operator.ts'
+import { errorOf, operatorOf, jsonClient } from '../support/operator.ts'
 import { lines, sendRaw } from '../support/raw-socket.ts'
 
 const clock = movableClock()
@@ -59,7 +59,7 @@ describe('every route of the operator', () => {
       const body = method === 'POST' || method === 'PATCH' ? { name: 'mallory', amount: '1' } : undefined
       const before = await operatorOf(gateway).all('/admin/audit')
       for (const key of [undefined, gateway.key, `${gateway.adminKey}x`, gateway.adminKey.toUpperCase()]) {
-        const told = await speaker(gateway.adminUrl, key).call(method, real, body)
+        const told = await jsonClient(gateway.adminUrl, key).call(method, real, body)
         expect(errorOf(told)).toEqual(refused)
         expect(told.headers.get('www-authenticate')).toStartWith('Bearer')
         expect(told.headers.get('x-request-id')).toStartWith('req_')
@@ -69,17 +69,17 @@ describe('every route of the operator', () => {
   )
 
   test('an operator’s key is nobody’s on the public port, and a customer’s paths are not here', async () => {
-    const lost = speaker(gateway.url, gateway.adminKey)
+    const lost = jsonClient(gateway.url, gateway.adminKey)
     for (const path of ['/v1/models', '/v1/usage', '/v1/balance']) {
       expect(errorOf(await lost.call('GET', path))).toEqual(refused)
     }
     const operator = operatorOf(gateway)
     expect((await operator.call('GET', '/v1/models')).status).toBe(404)
-    expect((await speaker(gateway.url, gateway.adminKey).call('GET', '/admin/accounts')).status).toBe(404)
+    expect((await jsonClient(gateway.url, gateway.adminKey).call('GET', '/admin/accounts')).status).toBe(404)
   })
 
   test('health is open; other paths, methods and hosts are refused in the same shape', async () => {
-    const stranger = speaker(gateway.adminUrl, undefined)
+    const stranger = jsonClient(gateway.adminUrl, undefined)
     expect(await stranger.get('/healthz')).toEqual({ status: 'ok' })
     const operator = operatorOf(gateway)
     expect(errorOf(await operator.call('GET', '/admin/nothing'))).toMatchObject({ status: 404, code: 'unknown_url' })
@@ -104,7 +104,7 @@ describe('every route of the operator', () => {
 
 test('guessing ends in 429 for that address, and a good key still works there', async () => {
   const from = { 'x-forwarded-for': '203.0.113.5' }
-  const guess = (n: number) => speaker(gateway.adminUrl, `adm-${String(n).padStart(40, 'g')}`)
+  const guess = (n: number) => jsonClient(gateway.adminUrl, `adm-${String(n).padStart(40, 'g')}`)
   for (let n = 0; n < 20; n++) expect((await guess(n).call('GET', '/admin/keys', undefined, from)).status).toBe(401)
   const limited = await guess(99).call('GET', '/admin/keys', undefined, from)
   expect(errorOf(limited)).toMatchObject({ status: 429, code: 'rate_limit_exceeded' })
@@ -122,8 +122,11 @@ test('so does one that the operator chose, which no checksum tells from a guess'
   })
   try {
     const statusOf = async (key: string) =>
-      (await speaker(other.adminUrl, key).call('GET', '/admin/keys', undefined, { 'x-forwarded-for': '203.0.113.5' }))
-        .status
+      (
+        await jsonClient(other.adminUrl, key).call('GET', '/admin/keys', undefined, {
+          'x-forwarded-for': '203.0.113.5',
+        })
+      ).status
     expect(await statusOf(chosen)).toBe(200)
     for (const status of [401, 401, 429]) expect(await statusOf(`adm-${'g'.repeat(40)}`)).toBe(status)
     expect(await statusOf(chosen)).toBe(200)

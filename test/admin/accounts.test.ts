@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { formatDollars, nano, parseDollars, zeroNano } from '../../src/base/money.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
+import { errorOf, operatorOf, jsonClient, type JsonClient } from '../support/operator.ts'
 import { coldStartMs } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 
@@ -14,7 +14,7 @@ describe.each([
   ['PostgreSQL, booked at once', 'postgres', 'strict'],
 ] as const)('accounts on %s', (_name, engine, mode) => {
   let gateway: TestGateway
-  let operator: Speaker
+  let operator: JsonClient
   let names = 0
   const make = (more: Record<string, unknown> = {}) =>
     operator.post<Account>('/admin/accounts', { name: `account ${++names}`, ...more })
@@ -181,7 +181,7 @@ describe.each([
 
   test('balance and held are true at once, though a node leases in advance and books in batches', async () => {
     const { id, key } = await gateway.account({ dollars: '2' })
-    const customer = speaker(gateway.url, key)
+    const customer = jsonClient(gateway.url, key)
     const cost = async () =>
       Number((await customer.call('POST', '/v1/chat/completions', says('Hi'))).headers.get('x-turnpike-cost'))
     let spent = 0
@@ -199,7 +199,7 @@ describe.each([
 
   test('what a node has leased and not used can be taken away without a look at it first', async () => {
     const { id, key } = await gateway.account({ dollars: '2' })
-    const { headers } = await speaker(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi'))
+    const { headers } = await jsonClient(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi'))
     const cost = parseDollars(headers.get('x-turnpike-cost') ?? '') ?? zeroNano
     const left = formatDollars(nano(2_000_000_000n - cost))
     expect((await credit(id, { amount: `-${left}` })).body).toMatchObject({ balance: '0', held: '0' })
@@ -208,7 +208,7 @@ describe.each([
   test('what is set aside for a film is held until its end', async () => {
     const { id, key } = await gateway.account({ dollars: '5' })
     const film = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'A fox. sandbox:queued=60000' } }
-    const customer = speaker(gateway.url, key)
+    const customer = jsonClient(gateway.url, key)
     const { id: task } = (await customer.call('POST', '/v1/videos/generations', film)).body as { id: string }
     const { amount } = await gateway.store.db
       .selectFrom('hold')
@@ -224,7 +224,7 @@ describe.each([
   // Whoever waited for it to rest would wait for ever: it is spent from until all has been told.
   test('a balance is told while its account keeps spending', async () => {
     const { id, key } = await gateway.account({ dollars: '50' })
-    const customer = speaker(gateway.url, key)
+    const customer = jsonClient(gateway.url, key)
     const over = new AbortController()
     const spending = Promise.all(
       Array.from({ length: 8 }, async () => {
@@ -245,7 +245,7 @@ describe.each([
   test('an unlimited account may owe, and cannot be limited while it does', async () => {
     const { id } = await make({ unlimited: true })
     const { key } = await operator.post<{ key: string }>('/admin/keys', { account: id })
-    expect((await speaker(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(200)
+    expect((await jsonClient(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(200)
     const owing = await operator.get<Account>(`/admin/accounts/${id}`)
     expect(owing.balance).toStartWith('-0.')
     const limited = await operator.call('PATCH', `/admin/accounts/${id}`, { unlimited: false })
@@ -258,14 +258,14 @@ describe.each([
     // The hold on an answer is ten times this, and the lease that it was taken from is idle for a while.
     const { id } = await make({ unlimited: true, credit: '0.001' })
     const { key } = await operator.post<{ key: string }>('/admin/keys', { account: id })
-    expect((await speaker(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(200)
+    expect((await jsonClient(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(200)
     const limited = { unlimited: false, held: '0', balance: expect.stringMatching(/^0\.000/) }
     expect(await operator.patch(`/admin/accounts/${id}`, { unlimited: false })).toMatchObject(limited)
   })
 
   test('a disabled account’s keys are dead, and alive again with it', async () => {
     const { id, key } = await gateway.account()
-    const customer = speaker(gateway.url, key)
+    const customer = jsonClient(gateway.url, key)
     const status = async () => (await customer.call('GET', '/v1/balance')).status
     expect(await status()).toBe(200)
     await operator.patch(`/admin/accounts/${id}`, { enabled: false })

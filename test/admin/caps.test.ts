@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
-import { operatorOf, speaker, type Speaker, type Told } from '../support/operator.ts'
+import { operatorOf, jsonClient, type JsonClient, type Told } from '../support/operator.ts'
 import { coldStartMs } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 
@@ -27,7 +27,7 @@ describe.each([
 ] as const)('spending caps on %s', (_name, engine, mode) => {
   const clock = movableClock()
   let gateway: TestGateway
-  let operator: Speaker
+  let operator: JsonClient
 
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode, clock, yaml })
@@ -39,8 +39,8 @@ describe.each([
   })
 
   const buy = (key: string) =>
-    speaker(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi', { model: 'flat' }))
-  const balanceOf = (key: string) => speaker(gateway.url, key).get<Balance>('/v1/balance')
+    jsonClient(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi', { model: 'flat' }))
+  const balanceOf = (key: string) => jsonClient(gateway.url, key).get<Balance>('/v1/balance')
 
   /** Noon of a day in the middle of a month: what is about one period must not meet the end of another. */
   function toNoon(): void {
@@ -129,11 +129,11 @@ describe.each([
 
     const film = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'Waves sandbox:queued=600000' } }
     const path = '/v1/videos/generations'
-    const { body } = await speaker(gateway.url, key).call('POST', path, film)
+    const { body } = await jsonClient(gateway.url, key).call('POST', path, film)
     const { held } = await balanceOf(key)
     expect(Number(held)).toBeGreaterThan(0)
     expect(Number((await capOf()).remaining)).toBeCloseTo(3.99 - Number(held), 9)
-    const cancelled = await speaker(gateway.url, key).call('DELETE', `${path}/${String(body['id'])}`)
+    const cancelled = await jsonClient(gateway.url, key).call('DELETE', `${path}/${String(body['id'])}`)
     expect(cancelled.status).toBe(200)
     await until(async () => (await capOf()).remaining === '3.99')
   })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
-import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
+import { errorOf, operatorOf, jsonClient, type JsonClient } from '../support/operator.ts'
 import { coldStartMs, sharedPostgres } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 
@@ -10,13 +10,13 @@ type Key = { id: string; key: string; account: string; state: string; limits: un
 describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
   const clock = movableClock()
   let gateway: TestGateway
-  let operator: Speaker
+  let operator: JsonClient
   const make = (more: Record<string, unknown> = {}) =>
     operator.post<Key>('/admin/keys', { account: gateway.accountId, ...more })
   const change = (id: string, body: unknown) => operator.call('PATCH', `/admin/keys/${id}`, body)
   const audited = async () => (await operator.all<{ detail: unknown }>('/admin/audit'))[0]?.detail
   const models = async (key: string) =>
-    (await speaker(gateway.url, key).get<{ data: { id: string }[] }>('/v1/models')).data.map(({ id }) => id)
+    (await jsonClient(gateway.url, key).get<{ data: { id: string }[] }>('/v1/models')).data.map(({ id }) => id)
 
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, clock })
@@ -82,9 +82,9 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     const inAMinute = Math.floor(clock.now() / 1000) + 60
     const { key, expires_at } = await make({ expires_at: inAMinute })
     expect(expires_at).toBe(inAMinute)
-    expect((await speaker(gateway.url, key).call('GET', '/v1/balance')).status).toBe(200)
+    expect((await jsonClient(gateway.url, key).call('GET', '/v1/balance')).status).toBe(200)
     clock.advance(61_000)
-    expect((await speaker(gateway.url, key).call('GET', '/v1/balance')).status).toBe(401)
+    expect((await jsonClient(gateway.url, key).call('GET', '/v1/balance')).status).toBe(401)
     expect((await operator.all<Key>('/admin/keys')).map(({ state }) => state)).toContain('expired')
   })
 
@@ -149,7 +149,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
 
   test('limits hold, also for questions, and are told in the headers', async () => {
     const { key } = await make({ limits: { requests_per_minute: 3, tokens_per_minute: 1_000 } })
-    const customer = speaker(gateway.url, key)
+    const customer = jsonClient(gateway.url, key)
     const asked = [await customer.call('GET', '/v1/models'), await customer.call('GET', '/v1/balance')]
     asked.push(await customer.call('GET', '/v1/usage'), await customer.call('GET', '/v1/usage'))
     expect(asked.map(({ status }) => status)).toEqual([200, 200, 200, 429])
@@ -161,7 +161,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
 
   test('a place among the concurrent ones is free again after a question, answered or refused', async () => {
     const { key } = await make({ limits: { concurrent: 1 } })
-    const customer = speaker(gateway.url, key)
+    const customer = jsonClient(gateway.url, key)
     for (let i = 0; i < 3; i++) {
       expect((await customer.call('GET', '/v1/usage?group_by=day')).status).toBe(200)
       expect((await customer.call('GET', '/v1/usage?group_by=nothing')).status).toBe(400)
@@ -196,7 +196,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     expect(await operator.all<Key>('/admin/keys')).toContainEqual(
       expect.objectContaining({ id, state: 'revoked', enabled: false }) as never,
     )
-    await until(async () => (await speaker(gateway.url, key).call('GET', '/v1/balance')).status === 401)
+    await until(async () => (await jsonClient(gateway.url, key).call('GET', '/v1/balance')).status === 401)
   })
 })
 
@@ -208,13 +208,13 @@ test('a revoked key is dead on every node in moments', async () => {
   try {
     const operator = operatorOf(one)
     const { id, key } = await operator.post<Key>('/admin/keys', { account: 'demo' })
-    const seenBy = async (node: TestGateway) => (await speaker(node.url, key).call('GET', '/v1/balance')).status
+    const seenBy = async (node: TestGateway) => (await jsonClient(node.url, key).call('GET', '/v1/balance')).status
     await until(async () => (await seenBy(one)) === 200 && (await seenBy(other)) === 200)
     await operator.call('DELETE', `/admin/keys/${id}`)
     // Each of them looks for changes once a second (`src/keys/key-ring.test.ts`), and believes its memory for a minute.
     await until(async () => (await seenBy(one)) === 401 && (await seenBy(other)) === 401)
     // An operator's key of one node is good at the other: there is one database.
-    expect((await speaker(other.adminUrl, one.adminKey).call('GET', '/admin/keys')).status).toBe(200)
+    expect((await jsonClient(other.adminUrl, one.adminKey).call('GET', '/admin/keys')).status).toBe(200)
   } finally {
     await one.close()
     await other.close()

@@ -7,7 +7,7 @@ import { readEnvironment } from '../../src/config/environment.ts'
 import { metrics, tokenKinds } from '../../src/telemetry/names.ts'
 import { type Exposition, readExposition } from '../support/exposition.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { errorOf, operatorOf, speaker } from '../support/operator.ts'
+import { errorOf, operatorOf, jsonClient } from '../support/operator.ts'
 import { coldStartMs, sharedPostgres } from '../support/postgres.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
 import { says } from '../support/streams.ts'
@@ -217,10 +217,10 @@ describe('a scrape', () => {
   test('is for operators, on their port', async () => {
     const gateway = await start()
     for (const key of [undefined, gateway.key, `${gateway.adminKey}x`]) {
-      expect(errorOf(await speaker(gateway.adminUrl, key).call('GET', '/metrics'))).toMatchObject({ status: 401 })
+      expect(errorOf(await jsonClient(gateway.adminUrl, key).call('GET', '/metrics'))).toMatchObject({ status: 401 })
     }
     expect(errorOf(await operatorOf(gateway).call('POST', '/metrics', {}))).toMatchObject({ status: 405 })
-    expect(errorOf(await speaker(gateway.url, gateway.key).call('GET', '/metrics'))).toMatchObject({ status: 404 })
+    expect(errorOf(await jsonClient(gateway.url, gateway.key).call('GET', '/metrics'))).toMatchObject({ status: 404 })
     const found = await scrape(gateway)
     expect(found.value('turnpike_requests_refused_total', { route: 'GET /metrics', status: '401' })).toBe(3)
   })
@@ -228,10 +228,10 @@ describe('a scrape', () => {
   test('may be had with a key that opens nothing else', async () => {
     const key = `mtr-${'m'.repeat(32)}`
     const [gateway, without] = [await start({ environment: { TURNPIKE_METRICS_KEY: key } }), await start()]
-    const scraper = speaker(gateway.adminUrl, key)
+    const scraper = jsonClient(gateway.adminUrl, key)
     expect((await scrape({ ...gateway, adminKey: key })).value('turnpike_database_up')).toBe(1)
     for (const almost of [`${key}m`, key.slice(0, -1), key.toUpperCase(), 'mtr-']) {
-      expect(errorOf(await speaker(gateway.adminUrl, almost).call('GET', '/metrics'))).toMatchObject({ status: 401 })
+      expect(errorOf(await jsonClient(gateway.adminUrl, almost).call('GET', '/metrics'))).toMatchObject({ status: 401 })
     }
     const routes = makeAdminRoutes({} as AdminParts).filter(({ auth, path }) => auth === 'admin' && path !== '/metrics')
     expect(routes.length).toBeGreaterThan(15)
@@ -240,8 +240,8 @@ describe('a scrape', () => {
       const told = await scraper.call(method, path.replace('{id}', gateway.accountId), body)
       expect({ path, status: told.status }).toEqual({ path, status: 401 })
     }
-    expect((await speaker(gateway.url, key).call('GET', '/v1/models')).status).toBe(401)
-    expect((await speaker(without.adminUrl, key).call('GET', '/metrics')).status).toBe(401)
+    expect((await jsonClient(gateway.url, key).call('GET', '/v1/models')).status).toBe(401)
+    expect((await jsonClient(without.adminUrl, key).call('GET', '/metrics')).status).toBe(401)
   })
 
   test('tells of its own gateway alone, where two run in one process', async () => {
@@ -307,7 +307,7 @@ describe('a scrape', () => {
       }
       expect(during.all('turnpike_video_tasks_open')).toEqual({})
       expect(during.all('turnpike_requests_total')).toEqual({ 'chat gpt-4o-mini 2xx': 1 })
-      const stranger = speaker(gateway.adminUrl, `${gateway.adminKey}x`)
+      const stranger = jsonClient(gateway.adminUrl, `${gateway.adminKey}x`)
       expect((await stranger.call('GET', '/metrics')).status).toBe(503)
       opened.splice(0)
       await gateway.close()

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
+import { errorOf, operatorOf, jsonClient, type JsonClient } from '../support/operator.ts'
 import { coldStartMs } from '../support/postgres.ts'
 
 const nul = '\u0000'
@@ -12,13 +12,13 @@ describe.each([
   ['PostgreSQL', 'postgres'],
 ] as const)('texts that a database may not be able to keep, on %s', (_name, engine) => {
   let gateway: TestGateway
-  let operator: Speaker
-  let customer: Speaker
+  let operator: JsonClient
+  let customer: JsonClient
 
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode: 'leased' })
     operator = operatorOf(gateway)
-    customer = speaker(gateway.url, gateway.key)
+    customer = jsonClient(gateway.url, gateway.key)
   }, coldStartMs)
   afterAll(async () => {
     await gateway.assertBooks()

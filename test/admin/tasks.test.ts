@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
-import { operatorOf, type Speaker } from '../support/operator.ts'
+import { operatorOf, type JsonClient } from '../support/operator.ts'
 
 let gateway: TestGateway
-let operator: Speaker
+let operator: JsonClient
 
 beforeAll(async () => {
   gateway = await startTestGateway()

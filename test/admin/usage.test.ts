@@ -4,7 +4,7 @@ import { balance as balanceSchema, usageReport } from '../../src/http/openapi/us
 import { Random } from '../simulation/random.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
-import { errorOf, operatorOf, speaker, type Speaker } from '../support/operator.ts'
+import { errorOf, operatorOf, jsonClient, type JsonClient } from '../support/operator.ts'
 import { coldStartMs } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 
@@ -37,7 +37,7 @@ describe.each([
 ] as const)('usage on %s', (_name, engine, mode) => {
   const clock = movableClock()
   let gateway: TestGateway
-  let operator: Speaker
+  let operator: JsonClient
   let customers: { id: string; keyId: string; key: string }[]
   let firstHour: number
 
@@ -58,7 +58,7 @@ describe.each([
       const calls = Array.from({ length: 12 }, () => {
         const { key } = random.pick(customers)
         const body = says(random.pick(words), { model: random.pick(models), stream: random.chance(0.3) })
-        return speaker(gateway.url, key)
+        return jsonClient(gateway.url, key)
           .call('POST', '/v1/chat/completions', JSON.stringify(body), { 'content-type': 'application/json' })
           .catch(() => undefined)
       })
@@ -83,7 +83,7 @@ describe.each([
   const requests = (query = '') => operator.all<Shown>(`/admin/requests${query}`, 7)
   const usage = (query: string) => operator.all<Sum>(`/admin/usage${query}`)
   const bad = async (query: string) => errorOf(await operator.call('GET', `/admin/usage?${query}`))
-  const as = (index: number) => speaker(gateway.url, customers[index]?.key ?? '')
+  const as = (index: number) => jsonClient(gateway.url, customers[index]?.key ?? '')
 
   test('the sums are the sums of the requests, whatever they are grouped by', async () => {
     const all = await requests()
@@ -223,7 +223,7 @@ describe.each([
   test('a record has what the contract names, and never what was said', async () => {
     const { key, keyId, id: account } = await gateway.account()
     const secret = 'canary-in-a-prompt'
-    const answer = await speaker(gateway.url, key).call('POST', '/v1/chat/completions', says(secret))
+    const answer = await jsonClient(gateway.url, key).call('POST', '/v1/chat/completions', says(secret))
     const shown = await operator.get<Shown>(`/admin/requests/${answer.headers.get('x-request-id')}`)
     expect(shown).toEqual({
       id: answer.headers.get('x-request-id') ?? '',
@@ -270,17 +270,17 @@ describe.each([
       const [one, two] = customers as [(typeof customers)[0], (typeof customers)[0]]
       const [foreign] = await requests(`?account=${two.id}`)
       for (const query of [`account=${two.id}`, `key=${two.keyId}`, 'group_by=vendor', 'mode=real']) {
-        const told = await speaker(gateway.url, one.key).call('GET', `/v1/usage?${query}`)
+        const told = await jsonClient(gateway.url, one.key).call('GET', `/v1/usage?${query}`)
         expect({ query, status: told.status }).toEqual({ query, status: 400 })
       }
-      const paged = await speaker(gateway.url, one.key).call('GET', `/v1/usage?records=true&after=${foreign?.id}`)
+      const paged = await jsonClient(gateway.url, one.key).call('GET', `/v1/usage?records=true&after=${foreign?.id}`)
       expect(errorOf(paged)).toMatchObject({ status: 400, param: 'after' })
     })
 
     test('can look at the calling key alone', async () => {
       const [one] = customers as [(typeof customers)[0]]
       const second = await operator.post<{ key: string; id: string }>('/admin/keys', { account: one.id })
-      const customer = speaker(gateway.url, second.key)
+      const customer = jsonClient(gateway.url, second.key)
       const before = await customer.get<{ data: Sum[] }>('/v1/usage?key=self')
       expect(before.data).toMatchObject([{ requests: 0, cost: '0' }])
       const { headers } = await customer.call('POST', '/v1/chat/completions', says('Hi'))
@@ -308,7 +308,7 @@ test('what the other mode used and ordered is in no list of this one', async () 
   const gateway = await startTestGateway()
   try {
     const { id, key } = await gateway.account({ dollars: '5' })
-    const customer = speaker(gateway.url, key)
+    const customer = jsonClient(gateway.url, key)
     await customer.post('/v1/chat/completions', says('Hi'))
     await customer.post('/v1/videos/generations?wait=true', {
       model: 'wan2.6-t2v',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Webhook } from 'standardwebhooks'
 import { dumpAll } from '../support/dump.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { errorOf, operatorOf, type Speaker } from '../support/operator.ts'
+import { errorOf, operatorOf, type JsonClient } from '../support/operator.ts'
 import { putEvent, putEvents } from '../support/outbox.ts'
 import { coldStartMs } from '../support/postgres.ts'
 import { startReceiver, type Receiver } from '../support/receiver.ts'
@@ -20,7 +20,7 @@ type Shown = {
 
 describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
   let gateway: TestGateway
-  let operator: Speaker
+  let operator: JsonClient
   let receiver: Receiver
 
   beforeAll(async () => {

@@ -64,7 +64,7 @@ export async function run(campaign: Campaign): Promise<Summary> {
     })
     const killedAt: Record<string, number> = {}
     const budget = { left: campaign.kills }
-    await Promise.all(world.nodes.map((node) => haunt(node, { random, budget, killedAt, ...campaign })))
+    await Promise.all(world.nodes.map((node) => killRepeatedly(node, { random, budget, killedAt, ...campaign })))
     // A last life without kills: what the dead processes left is repaired under load, then all requests end.
     await pause(500)
     await load.stop()
@@ -87,7 +87,7 @@ export async function run(campaign: Campaign): Promise<Summary> {
 }
 
 /** The lives of one node, which is running at the end. */
-async function haunt(
+async function killRepeatedly(
   node: Node,
   parts: {
     random: Random

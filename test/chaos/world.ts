@@ -9,7 +9,7 @@ import { insertKey } from '../../src/store/keys.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { compiled } from '../support/cli.ts'
 import { freePort } from '../support/free-port.ts'
-import { digReserve } from '../support/journal-room.ts'
+import { createSparseReserve } from '../support/journal-room.ts'
 
 const program = join(import.meta.dir, '../../bin/turnpike')
 
@@ -125,7 +125,7 @@ export async function makeWorld(options: {
       },
       async start(crash) {
         const dataFolder = join(folder, `data-${index}`)
-        digReserve(dataFolder)
+        createSparseReserve(dataFolder)
         const variables = {
           PORT: String(port),
           TURNPIKE_DATA: dataFolder,

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, embed, embedMany, generateImage } from 'ai'
 import { readImageHead } from '../../src/base/image-head.ts'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { thrownBy } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { lastRequestOf } from '../support/records.ts'
@@ -54,7 +54,7 @@ test('embedMany of a thousand on a vendor that takes ten', async () => {
 
 const prompt = 'A cat on a roof'
 const picture = (isTransparent = false) =>
-  new Uint8Array(drawPicture({ width: 256, height: 256, format: 'png', seed: 1, isTransparent }))
+  new Uint8Array(drawImage({ width: 256, height: 256, format: 'png', seed: 1, isTransparent }))
 
 const draw = (id: string, key?: string) => generateImage({ model: provider(key).imageModel(id), prompt })
 

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { toFile, type OpenAI } from 'openai'
 import type { Browser, Page } from 'playwright-core'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { openaiClient } from '../support/clients.ts'
 import { browserTimeoutMs, hasBrowser, launchBrowser } from '../support/browser.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
@@ -21,7 +21,7 @@ const blobOf = (base64: string) => `new Blob([Uint8Array.from(atob('${base64}'),
 const model = 'gpt-image-1.5'
 const prompt = 'A cat on a roof'
 const draw = (format: 'png' | 'jpeg' | 'webp', isTransparent = false) =>
-  drawPicture({ width: 256, height: 256, format, seed: 1, isTransparent })
+  drawImage({ width: 256, height: 256, format, seed: 1, isTransparent })
 const file = async (isTransparent: boolean) => toFile(draw('png', isTransparent), 'cat.png', { type: 'image/png' })
 
 describe.skipIf(!hasBrowser)('a browser decodes', () => {

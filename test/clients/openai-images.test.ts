@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { toFile, type APIError, type OpenAI } from 'openai'
 import { readBase64Head, readImageHead } from '../../src/base/image-head.ts'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { openaiClient } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { lastRequestOf } from '../support/records.ts'
@@ -21,7 +21,7 @@ afterAll(() => gateway.close())
 const model = 'gpt-image-1.5'
 const prompt = 'A cat on a roof'
 const png = (isTransparent: boolean) =>
-  toFile(drawPicture({ width: 256, height: 256, format: 'png', seed: 1, isTransparent }), 'cat.png', {
+  toFile(drawImage({ width: 256, height: 256, format: 'png', seed: 1, isTransparent }), 'cat.png', {
     type: 'image/png',
   })
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { nano } from '../../src/base/money.ts'
-import type { Billing } from '../../src/billing/funds.ts'
+import type { Billing } from '../../src/billing/billing.ts'
 import { DiskFull } from '../../src/billing/leased/disk.ts'
 import { makeStrictBilling } from '../../src/billing/strict.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'

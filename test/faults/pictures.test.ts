@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { nano } from '../../src/base/money.ts'
 import type { Usage } from '../../src/capabilities/usage.ts'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import { payloads } from '../support/streams.ts'
@@ -36,7 +36,7 @@ async function generate(model: string, word: string, more: object = {}): Promise
 
 async function edit(word: string, more: Record<string, string> = {}): Promise<Made> {
   const form = new FormData()
-  const image = drawPicture({ width: 64, height: 64, format: 'png', seed: 1 })
+  const image = drawImage({ width: 64, height: 64, format: 'png', seed: 1 })
   form.append('image', new File([image], 'a.png', { type: 'image/png' }))
   for (const [name, value] of Object.entries({ model: 'gpt-image-1', prompt: `A hat ${word}`, ...more })) {
     form.append(name, value)

@@ -35,7 +35,7 @@ export const moneyMutants: readonly Mutant[] = [
     name: 'the settlement that fills a turn is posted before it is written',
     file: 'src/billing/leased/teller.ts',
     from: '    this.#queue.push(ended)\n',
-    to: '    this.#queue.push(ended)\n    if (this.#fillsTurn) this.#soon()\n',
+    to: '    this.#queue.push(ended)\n    if (this.#fillsTurn) this.#startTurnIfIdle()\n',
     tests: ['src/billing/leased/teller.test.ts'],
   },
   {
@@ -125,7 +125,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'two nodes read a balance at once and both lease it',
     file: 'src/store/turns.ts',
-    from: 'if (foldsWrites(tx)) query = query.forUpdate()',
+    from: 'if (isPostgres(tx)) query = query.forUpdate()',
     to: '',
     tests: turns,
   },
@@ -167,8 +167,8 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'strict: a hold that may have been taken for nobody stays',
     file: 'src/billing/strict.ts',
-    from: 'endLater(id, order, zeroNano, () => forsakeHold(store, hold))',
-    to: 'void forsakeHold',
+    from: 'endLater(id, order, zeroNano, () => cancelUncertainHold(store, hold))',
+    to: 'void cancelUncertainHold',
     tests: strict,
   },
   {
@@ -343,7 +343,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'who waits for a recall is left when the bank goes away',
     file: 'src/billing/leased/teller.ts',
-    from: '      else this.#leases.turnAway()\n    })',
+    from: '      else this.#leases.refuseWaiters()\n    })',
     to: '    })',
     tests: leased,
   },

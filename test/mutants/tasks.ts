@@ -11,7 +11,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: 'a task whose creation is in doubt is simply sent again',
     file: 'src/tasks/doubt.ts',
-    from: 'const found = await find(parts, home, task)',
+    from: 'const found = await find(parts, taskRoute, task)',
     to: "const found = 'absent' as Awaited<ReturnType<typeof find>>",
     tests: creation,
   },
@@ -39,15 +39,15 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: 'a task that somebody has sent again is withdrawn',
     file: 'src/tasks/end.ts',
-    from: "from: before('refused'), sends: task.sends }",
-    to: "from: before('refused') }",
+    from: "from: statesBefore('refused'), sends: task.sends }",
+    to: "from: statesBefore('refused') }",
     tests: away,
   },
   {
     name: 'an id that cannot be written down at once is forgotten',
     file: 'src/tasks/adopt.ts',
-    from: "parts.insist(write, 'goes on', about)",
-    to: "parts.insist(write, 'ends', about)",
+    from: "parts.withDatabaseRetries(write, 'goes on', about)",
+    to: "parts.withDatabaseRetries(write, 'ends', about)",
     tests: away,
   },
   {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 /**
@@ -44,7 +44,7 @@ function makePlace(name: string): string {
   const place = join(folder, name)
   mkdirSync(place)
   symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
-  writeFileSync(join(place, 'lighthouse.png'), drawPicture({ width: 256, height: 256, format: 'png', seed: 1 }))
+  writeFileSync(join(place, 'lighthouse.png'), drawImage({ width: 256, height: 256, format: 'png', seed: 1 }))
   // Without it curl takes a refusal for a success.
   writeFileSync(join(place, '.curlrc'), 'fail-with-body\n')
   return place

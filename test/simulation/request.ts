@@ -1,6 +1,6 @@
 import { nano } from '../../src/base/money.ts'
 import type { RequestId } from '../../src/base/ids.ts'
-import type { Ending, Hold, Order, Sale, SentAttempt } from '../../src/billing/funds.ts'
+import type { Ending, Hold, Order, Sale, SentAttempt } from '../../src/billing/billing.ts'
 import type { Life } from './life.ts'
 
 type What = { readonly kind: 'send' | 'release' } | { readonly kind: 'mark' | 'settle'; readonly price: bigint }

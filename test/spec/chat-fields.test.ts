@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 
@@ -54,7 +54,7 @@ describe('model', () => {
     for (const [name, value] of Object.entries({ model: 'qwen-image-edit', prompt: 'Make it night.' })) {
       form.append(name, value)
     }
-    form.append('image', new File([drawPicture({ width: 64, height: 64, format: 'png', seed: 1 })], 'a.png'))
+    form.append('image', new File([drawImage({ width: 64, height: 64, format: 'png', seed: 1 })], 'a.png'))
     const headers = { authorization: `Bearer ${gateway.key}` }
     const response = await fetch(`${gateway.url}/v1/images/edits`, { method: 'POST', headers, body: form })
     const { error } = (await response.json()) as Answer

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { crc32 } from 'node:zlib'
 import { readBase64Head } from '../../src/base/image-head.ts'
-import { drawPicture, type PictureWish } from '../../src/sandbox/files/picture.ts'
+import { drawImage, type ImageSpec } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
@@ -24,8 +24,8 @@ const path = '/v1/images/edits'
 const newer = ['gpt-image-1', 'gpt-image-1-mini', 'gpt-image-1.5', 'gpt-image-2']
 const older = 'dall-e-2'
 
-function picture(wish: Partial<PictureWish> = {}): Buffer<ArrayBuffer> {
-  return drawPicture({ width: 256, height: 256, format: 'png', seed: 1, ...wish })
+function picture(wish: Partial<ImageSpec> = {}): Buffer<ArrayBuffer> {
+  return drawImage({ width: 256, height: 256, format: 'png', seed: 1, ...wish })
 }
 
 type Head = { width?: number; height?: number; depth?: number; colour?: number; sum?: number }

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { readBase64Head, readImageHead } from '../../src/base/image-head.ts'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { attemptsOf, booked, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
@@ -251,7 +251,7 @@ describe('how they look', () => {
       })
     }
     const image = model.includes('edit')
-      ? { image: inline(drawPicture({ width: 64, height: 64, format: 'png', seed: 1 })) }
+      ? { image: inline(drawImage({ width: 64, height: 64, format: 'png', seed: 1 })) }
       : {}
     for (const output_format of written) {
       const { data } = await made(await ask(model, { output_format, response_format: 'b64_json', ...image }))
@@ -301,7 +301,7 @@ describe('what only other vendors have a field for', () => {
 const inline = (bytes: Uint8Array, type = 'image/png') => `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
 
 describe('reference images', () => {
-  const data = `data:image/png;base64,${drawPicture({ width: 64, height: 64, format: 'png', seed: 1 }).toString('base64')}`
+  const data = `data:image/png;base64,${drawImage({ width: 64, height: 64, format: 'png', seed: 1 }).toString('base64')}`
 
   test.each([
     { model: 'qwen-image-edit-plus', sent: { input: { messages: [{ content: [{ image: data }, {}] }] } } },
@@ -329,7 +329,7 @@ describe('reference images', () => {
     (image) => isInvalid(() => ask('doubao-seedream-4-0', { image }), 'image', 'invalid_url'),
   )
 
-  const long = drawPicture({ width: 1_700, height: 100, format: 'png', seed: 1 })
+  const long = drawImage({ width: 1_700, height: 100, format: 'png', seed: 1 })
   test.each([
     ['a GIF', inline(Buffer.from('GIF89a\x01\x00\x01\x00', 'latin1'), 'image/gif'), 'invalid_image_format'],
     ['HTML', inline(Buffer.from('<html><script>')), 'invalid_image_format'],

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { errorOf } from '../support/streams.ts'
@@ -64,7 +64,7 @@ describe('a linked picture that cannot be fetched is named by its field', () => 
       code: 'invalid_url',
       message: `Invalid 'image': ${why}`,
     })
-    const drawn = drawPicture({ width: 64, height: 64, format: 'png', seed: 1 }).toString('base64')
+    const drawn = drawImage({ width: 64, height: 64, format: 'png', seed: 1 }).toString('base64')
     expect(await complaint({ model, image: [`data:image/png;base64,${drawn}`, image] })).toMatchObject({
       param: 'image[1]',
       message: `Invalid 'image[1]': ${why}`,

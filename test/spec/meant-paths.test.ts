@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { operatorOf, speaker } from '../support/operator.ts'
+import { operatorOf, jsonClient } from '../support/operator.ts'
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -13,7 +13,7 @@ afterAll(async () => {
 })
 
 const refused = async (method: string, path: string) => {
-  const { status, body } = await speaker(gateway.url, gateway.key).call(
+  const { status, body } = await jsonClient(gateway.url, gateway.key).call(
     method,
     path,
     method === 'POST' ? {} : undefined,

@@ -41,7 +41,15 @@ const neverUses: { readonly [R in Room]?: readonly Room[] } = { flow: ['wire'] }
 const apart = { sandbox: ['base'] } as const satisfies Record<string, readonly Room[]>
 
 /** These compose the gateway and may use every room. */
-const composing = new Set(['commands', 'gateway.ts', 'ground.ts', 'market.ts', 'simulated.ts', 'books.ts', 'main.ts'])
+const composing = new Set([
+  'commands',
+  'gateway.ts',
+  'foundation.ts',
+  'market.ts',
+  'simulated.ts',
+  'books.ts',
+  'main.ts',
+])
 
 /** The places that another runtime would have to replace. */
 const bunSeams = [

@@ -10,15 +10,15 @@ export type Canary = string & { readonly __canary: true }
 // Half of a key counts as a leak too; its last four characters do not.
 const needleCharacters = 16
 /** Part of both halves of every canary, so that one search tells whether a place can hold any. */
-const song = 'ca4a41'
+const canaryMark = 'ca4a41'
 
 /** A canary that begins like a secret of its kind. */
 export function canary(prefix = ''): Canary {
-  return (prefix + verse() + verse()) as Canary
+  return (prefix + canaryHalf() + canaryHalf()) as Canary
 }
 
-function verse(): string {
-  return (song + randomBytes(needleCharacters).toString('hex')).slice(0, needleCharacters)
+function canaryHalf(): string {
+  return (canaryMark + randomBytes(needleCharacters).toString('hex')).slice(0, needleCharacters)
 }
 
 const secretCharactersMin = 24
@@ -30,16 +30,16 @@ export function asCanary(secret: string): Canary {
 }
 
 /** The encodings in which a text may appear: plain, hex, and base64 at each alignment. */
-function dressed(text: string): Buffer[] {
+function encodingsOf(text: string): Buffer[] {
   const hex = Buffer.from(text).toString('hex')
   return [Buffer.from(text), Buffer.from(hex), ...[0, 1, 2].map((shift) => base64Inside(text, shift))]
 }
 
-const songs = dressed(song)
+const encodedMarks = encodingsOf(canaryMark)
 
 function needlesOf(secret: Canary): Buffer[] {
   const halves = [secret.slice(-needleCharacters), secret.slice(-needleCharacters * 2, -needleCharacters)]
-  return halves.flatMap(dressed)
+  return halves.flatMap(encodingsOf)
 }
 
 /** The part of a text's base64 that does not depend on the bytes around it. */
@@ -63,10 +63,10 @@ export type Places = {
 }
 
 export function makePlaces(): Places {
-  const contents: { readonly place: string; readonly bytes: Buffer; readonly sings: boolean }[] = []
+  const contents: { readonly place: string; readonly bytes: Buffer; readonly mayHoldCanary: boolean }[] = []
   const add = (place: string, content: string | Uint8Array) => {
     const bytes = Buffer.from(content)
-    contents.push({ place, bytes, sings: songs.some((each) => bytes.includes(each)) })
+    contents.push({ place, bytes, mayHoldCanary: encodedMarks.some((each) => bytes.includes(each)) })
   }
   return {
     add,
@@ -92,9 +92,9 @@ export function makePlaces(): Places {
     find(canaries) {
       const found = Object.entries(canaries).map(([name, secret]) => {
         const needles = needlesOf(secret)
-        const isOurs = secret.includes(song)
+        const isOurs = secret.includes(canaryMark)
         const holding = contents.filter((content) => {
-          return (!isOurs || content.sings) && needles.some((needle) => content.bytes.includes(needle))
+          return (!isOurs || content.mayHoldCanary) && needles.some((needle) => content.bytes.includes(needle))
         })
         return [name, [...new Set(holding.map(({ place }) => place))].toSorted()] as const
       })

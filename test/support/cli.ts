@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from './gateway.ts'
-import { digReserve } from './journal-room.ts'
+import { createSparseReserve } from './journal-room.ts'
 
 const checkout = join(import.meta.dir, '../..')
 
@@ -83,7 +83,7 @@ export function makeCli(installed = checkout): Cli {
       return JSON.parse(out) as T
     },
     async serve(args = [], variables = {}) {
-      digReserve(variables['TURNPIKE_DATA'] ?? join(folder, 'data'))
+      createSparseReserve(variables['TURNPIKE_DATA'] ?? join(folder, 'data'))
       const child = start(['serve', ...args], variables)
       let text = ''
       const stopReading = collect(child.stdout, (piece) => (text += piece))

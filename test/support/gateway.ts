@@ -8,12 +8,12 @@ import { formatDollars, nano, parseDollars, type Nano } from '../../src/base/mon
 import { databaseFile, readEnvironment } from '../../src/config/environment.ts'
 import { readConfigFile } from '../../src/config/file.ts'
 import { openGateway, type Gateway } from '../../src/gateway.ts'
-import type { GatewayOptions } from '../../src/ground.ts'
+import type { GatewayOptions } from '../../src/foundation.ts'
 import { hintOf, makeSecretKeys } from '../../src/keys/secret-keys.ts'
 import { createAccount } from '../../src/store/accounts.ts'
 import { checkLedger } from '../../src/store/check.ts'
 import { insertKey } from '../../src/store/keys.ts'
-import { digReserve } from './journal-room.ts'
+import { createSparseReserve } from './journal-room.ts'
 import { sharedPostgres } from './postgres.ts'
 import { writeFreshSqlite } from './sqlite.ts'
 
@@ -105,7 +105,7 @@ export async function startTestGateway(
     ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }),
     ...options.environment,
   })
-  digReserve(folder)
+  createSparseReserve(folder)
   if (databaseUrl === undefined) await writeFreshSqlite(databaseFile({ dataFolder: folder }))
   const { clock, billing } = options
   const gateway = await openGateway({

@@ -1,12 +1,12 @@
 import { crc32 } from 'node:zlib'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 
 const endChunkBytes = 12
 const chunkFrameBytes = 12
 
 /** A PNG of exactly `bytes` bytes and few pixels: before its end it has a chunk that decoders skip. */
 export function paddedPng(bytes: number): Buffer<ArrayBuffer> {
-  const small = drawPicture({ width: 256, height: 256, format: 'png', seed: 1 })
+  const small = drawImage({ width: 256, height: 256, format: 'png', seed: 1 })
   const padding = Buffer.alloc(bytes - small.length - chunkFrameBytes)
   // Incompressible bytes, because a file of zeros would take less memory than a real image.
   for (let at = 0; at < padding.length; at++) padding[at] = (at * 2_654_435_761) >>> 24

@@ -4,7 +4,7 @@ import type { GatewayError } from '../../src/base/errors.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { pico } from '../../src/base/money.ts'
 import type { Outlet } from '../../src/base/pour.ts'
-import type { Ending, Sale } from '../../src/billing/funds.ts'
+import type { Ending, Sale } from '../../src/billing/billing.ts'
 import { Drains } from '../../src/flow/drains.ts'
 import { makeMeter } from '../../src/flow/meter.ts'
 import type { Relay } from '../../src/flow/relay.ts'
@@ -94,7 +94,7 @@ export function byHand() {
   const relay: Relay = {
     legs: [leg],
     pour: (to) => void (outlet = to),
-    hold() {},
+    pause() {},
     closing: () => Buffer.from('done'),
     abort() {},
   }

@@ -33,7 +33,7 @@ async function told<T = Body>(asked: Promise<Told>): Promise<T> {
 }
 
 /** A client with a bearer key that sends JSON: an operator at the admin port, or a customer at the public one. */
-export function speaker(url: string, key: string | undefined) {
+export function jsonClient(url: string, key: string | undefined) {
   const call: Call = (method, path, body, headers = {}) => send(url + path, key, method, body, headers)
 
   return {
@@ -57,10 +57,10 @@ export function speaker(url: string, key: string | undefined) {
   }
 }
 
-export type Speaker = ReturnType<typeof speaker>
+export type JsonClient = ReturnType<typeof jsonClient>
 
-export function operatorOf(gateway: TestGateway): Speaker {
-  return speaker(gateway.adminUrl, gateway.adminKey)
+export function operatorOf(gateway: TestGateway): JsonClient {
+  return jsonClient(gateway.adminUrl, gateway.adminKey)
 }
 
 /** The error in Shape B. */

@@ -19,7 +19,7 @@ export function scriptedExchange(
     status,
     header: (name) => (name === 'content-type' ? contentType : null),
     pour: (outlet) => pump.pour(outlet),
-    hold: () => pump.hold(),
+    pause: () => pump.pause(),
     read,
     async readAll() {
       const parts: Uint8Array[] = []

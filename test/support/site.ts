@@ -11,7 +11,7 @@ import { openGateway, type Gateway } from '../../src/gateway.ts'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore, type Engine, type Store } from '../../src/store/open.ts'
 import { noFatal } from './fatal.ts'
-import { digReserve } from './journal-room.ts'
+import { createSparseReserve } from './journal-room.ts'
 import { sharedPostgres } from './postgres.ts'
 
 /** The options of a start. */
@@ -58,7 +58,7 @@ export async function chat(gateway: Gateway): Promise<number> {
 
 export async function openSite(engine: Engine): Promise<Site> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-site-'))
-  digReserve(folder)
+  createSparseReserve(folder)
   const url = engine === 'postgres' ? await (await sharedPostgres()).emptyDatabase() : undefined
   const file = join(folder, 'turnpike.sqlite')
 

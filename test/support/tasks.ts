@@ -168,7 +168,7 @@ export function makeTaskWorld(
       keepsAll: false,
       reserve: () => Promise.resolve({ kind: 'reserved', giveBack() {}, heldByTask() {} }),
       giveBackLeases: () => Promise.resolve(),
-      told: () => told++,
+      wakeWebhooks: () => told++,
       ...overrides,
     })
     opened.push(made)

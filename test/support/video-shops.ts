@@ -6,7 +6,7 @@ import { simulatedChannels, simulatedModels } from '../../src/simulated.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { until } from '../../src/sandbox/testing.ts'
 import type { Channel } from '../../src/upstream/channels.ts'
-import type { Call, CreateContext, Responded, VideoAdapter } from '../../src/vendors/vendor.ts'
+import type { Call, CreateContext, VendorResponse, VideoAdapter } from '../../src/vendors/vendor.ts'
 import { askFor, catalogue } from './video-asks.ts'
 
 /** A model at its simulated vendor, with all that an adapter needs for one task. */
@@ -64,7 +64,7 @@ export function openShops() {
   return { shopOf, send, create, look, make, isOver, billOf, stop: () => sandbox.stop() }
 }
 
-async function send(call: Call): Promise<Responded & { readonly status: number }> {
+async function send(call: Call): Promise<VendorResponse & { readonly status: number }> {
   const { method = 'POST', url, headers, body } = call
   const sent = (typeof body === 'string' || body instanceof FormData) && { body }
   const response = await fetch(url, { method, headers: { ...headers }, ...sent })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Client } from 'pg'
 import { makeAdminRoutes, type AdminParts } from '../../src/admin/routes.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { errorOf, operatorOf, speaker, type Speaker, type Told } from '../support/operator.ts'
+import { errorOf, operatorOf, jsonClient, type JsonClient, type Told } from '../support/operator.ts'
 import { channelsAt, isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
 import { coldStartMs, sharedPostgres } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
@@ -48,7 +48,7 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
   let gateway: TestGateway
   let databaseUrl: string | undefined
   let tapped: TappedPostgres | undefined
-  let speakers: Readonly<Record<Who, Speaker>>
+  let speakers: Readonly<Record<Who, JsonClient>>
 
   beforeAll(async () => {
     if (engine === 'postgres') {
@@ -56,7 +56,7 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
       tapped = await tapPostgres(databaseUrl)
     }
     gateway = await startTestGateway(tapped === undefined ? {} : { databaseUrl: tapped.url, impatient: true })
-    speakers = { operator: operatorOf(gateway), customer: speaker(gateway.url, gateway.key) }
+    speakers = { operator: operatorOf(gateway), customer: jsonClient(gateway.url, gateway.key) }
     for (const name of names) {
       await speakers.operator.post('/admin/accounts', { name, credit: '1' })
       const { key } = await speakers.operator.post<{ key: string }>('/admin/keys', { account: name })
@@ -200,7 +200,7 @@ describe('a list that the database is slow with', () => {
     locker = new Client({ connectionString: databaseUrl })
     await locker.connect()
     // Known from now on, so that nobody has to be looked up behind a lock.
-    await speaker(gateway.url, gateway.key).get('/v1/balance')
+    await jsonClient(gateway.url, gateway.key).get('/v1/balance')
     await operatorOf(gateway).get('/admin/accounts')
   }, coldStartMs)
   afterAll(async () => {
@@ -212,7 +212,7 @@ describe('a list that the database is slow with', () => {
   test.each(lists.filter(({ table }) => table !== undefined && table !== 'account' && table !== 'api_key'))(
     '$path is given up, and is there again afterwards',
     async ({ who, path, table }) => {
-      const asker = who === 'operator' ? operatorOf(gateway) : speaker(gateway.url, gateway.key)
+      const asker = who === 'operator' ? operatorOf(gateway) : jsonClient(gateway.url, gateway.key)
       await locker.query('begin')
       await locker.query(`lock table ${table} in access exclusive mode`)
       const startedAt = performance.now()
@@ -232,20 +232,20 @@ describe('a list that the database is slow with', () => {
 describe.skipIf(!isTold)('on SQLite, where a query runs in the gateway’s own thread', () => {
   const stallMsMax = 50
   let gateway: OwnGateway
-  let operator: Speaker
+  let operator: JsonClient
 
   beforeAll(async () => {
     gateway = await startOwnGateway(channelsAt(() => 'http://127.0.0.1:9'))
     const [, url = ''] = /operator's API is at (http:\S+)\/admin/.exec(gateway.output()) ?? []
     const [, key = ''] = /^ {2}(adm-\S+)$/m.exec(gateway.output()) ?? []
-    operator = speaker(url, key)
+    operator = jsonClient(url, key)
     for (let at = 0; at < 100; at++)
       await operator.post('/admin/accounts', { name: `${'a'.repeat(60)}${at}`, credit: '1' })
   }, coldStartMs)
   afterAll(() => gateway?.close())
 
   test.each(lists)('$path is quick, whatever it is asked for', async ({ who, path, filters }) => {
-    const asker = who === 'operator' ? operator : speaker(gateway.url, gateway.key)
+    const asker = who === 'operator' ? operator : jsonClient(gateway.url, gateway.key)
     for (const filter of filters) {
       for (const text of ['%'.repeat(200), '%a'.repeat(100), '_%'.repeat(100), `${'a'.repeat(199)}!`]) {
         const query = joined(path, `limit=100&${filter}=${encodeURIComponent(text)}`)

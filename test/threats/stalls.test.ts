@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { crc32 } from 'node:zlib'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { isTold, startOwnGatewayOnSimulators, type OwnGateway } from '../support/own-gateway.ts'
 import { says } from '../support/streams.ts'
 
@@ -42,7 +42,7 @@ function form(mark: string, file: Uint8Array): Buffer {
   return Buffer.concat([Buffer.from(fields(mark) + before), file, Buffer.from(`${after}--${mark}--\r\n`)])
 }
 
-const drawn = (format: 'png' | 'jpeg') => drawPicture({ width: 64, height: 64, format, seed: 1 })
+const drawn = (format: 'png' | 'jpeg') => drawImage({ width: 64, height: 64, format, seed: 1 })
 const pictured = (file: Uint8Array) => form(boundary, file).toString('latin1')
 
 /** The status of a refusal, what is wrong, and where. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { crc32 } from 'node:zlib'
-import { drawPicture } from '../../src/sandbox/files/picture.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { errorOf } from '../support/streams.ts'
@@ -23,7 +23,7 @@ const formType = `multipart/form-data; boundary=${boundary}`
 const field = (name: string, value: string, head = '') =>
   `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${head}\r\n\r\n${value}\r\n`
 const end = `--${boundary}--\r\n`
-const picture = drawPicture({ width: 64, height: 64, format: 'png', seed: 1 }).toString('latin1')
+const picture = drawImage({ width: 64, height: 64, format: 'png', seed: 1 }).toString('latin1')
 const file = (name = 'image') => field(name, picture, '; filename="a.png"\r\nContent-Type: image/png')
 const good = field('model', 'gpt-image-2') + field('prompt', 'a hat') + file()
 
@@ -134,7 +134,7 @@ describe('not a form', () => {
 describe('not a picture', () => {
   const formats = ['png', 'jpeg', 'webp'] as const
   const draw = (format: (typeof formats)[number], isTransparent = false) =>
-    drawPicture({ width: 64, height: 64, format, seed: 1, isTransparent })
+    drawImage({ width: 64, height: 64, format, seed: 1, isTransparent })
   const asFile = (bytes: Buffer, name = 'image') =>
     field(name, bytes.toString('latin1'), '; filename="a.png"\r\nContent-Type: image/png')
   const fields = field('model', 'gpt-image-2') + field('prompt', 'a hat')

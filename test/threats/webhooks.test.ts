@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import type { GatewayError } from '../../src/base/errors.ts'
 import { silentLog } from '../../src/base/log.ts'
 import type { Store } from '../../src/store/open.ts'
-import { attemptsAt, eventById } from '../../src/store/webhooks.ts'
+import { attemptsOfEvents, eventById } from '../../src/store/webhooks.ts'
 import { attemptLimits } from '../../src/tasks/webhooks/attempt.ts'
 import { openWebhooks, type WebhookParts, type Webhooks } from '../../src/tasks/webhooks/webhooks.ts'
 import { eachEngine } from '../support/engines.ts'
@@ -59,7 +59,7 @@ eachEngine('webhooks', (open, place, engine) => {
     return made
   }
 
-  const attempts = async (id: string) => (await attemptsAt(store.db, [id])).get(id) ?? []
+  const attempts = async (id: string) => (await attemptsOfEvents(store.db, [id])).get(id) ?? []
   const stateOf = async (id: string) => (await eventById(store.db, id))?.state
 
   async function deliver(webhooks: Webhooks): Promise<Received> {
@@ -201,7 +201,9 @@ eachEngine('webhooks', (open, place, engine) => {
       const allowed = { mode: 'real', settings: { allowPrivate: true } } as const
       const setting = /Operators can allow private addresses.* with webhooks\.allowPrivate\.$/
       expect(await words({ mode: 'real' }, hosts)).toEqual([expect.stringMatching(setting)])
-      expect(await words({ mode: 'real' }, hosts)).toEqual([expect.stringContaining('are sent only to public addresses')])
+      expect(await words({ mode: 'real' }, hosts)).toEqual([
+        expect.stringContaining('are sent only to public addresses'),
+      ])
       expect(await words({ mode: 'sandbox' }, hosts)).toEqual([expect.stringMatching(setting)])
       expect(await words({ mode: 'sandbox' }, hosts)).toEqual([expect.stringContaining("the gateway's own machine")])
       // By then it is no matter of a setting.
@@ -271,7 +273,7 @@ eachEngine('webhooks', (open, place, engine) => {
       // Nobody tells: they are found by looking.
       await until(() => receiver.received.length === 11)
       // While all of the others still have their time.
-      expect([...(await attemptsAt(store.db, stuck)).values()].flat()).toEqual([])
+      expect([...(await attemptsOfEvents(store.db, stuck)).values()].flat()).toEqual([])
       expect(tarpit.received).toHaveLength(25)
       const atOne = tarpit.received.filter(({ headers }) => headers.host?.startsWith('one.test'))
       expect(atOne.length).toBeLessThanOrEqual(10)

@@ -1,4 +1,4 @@
-import { openBeside } from '../../store/open.ts'
+import { openSecondConnection } from '../../store/open.ts'
 import { makeStoreBank, type Bank } from './bank.ts'
 import { decodeEndings } from './records.ts'
 import type { BankCall, BankReply } from './worker-bank.ts'
@@ -13,7 +13,7 @@ let bank: Promise<Bank> | undefined
 let close: (() => Promise<void>) | undefined
 
 async function start(file: string): Promise<Bank> {
-  const store = await openBeside(file)
+  const store = await openSecondConnection(file)
   close = () => store.close()
   return makeStoreBank(store)
 }
@@ -27,7 +27,7 @@ async function run(call: BankCall): Promise<unknown> {
     const { endings, ...turn } = call.turn
     return started.turn(call.identity, { ...turn, postings: decodeEndings(endings) })
   }
-  if (call.method === 'standing') return started.standing(call.identity, call.unknown)
+  if (call.method === 'standing') return started.resolveLostTurn(call.identity, call.unknown)
   if (call.method === 'close') await close?.()
   return undefined
 }

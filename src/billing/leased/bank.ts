@@ -2,7 +2,7 @@ import { isUnavailable } from '../../store/faults.ts'
 import type { Store } from '../../store/open.ts'
 import {
   openNode,
-  readStanding,
+  resolveLostTurn,
   takeTurn,
   type Grant,
   type Identity,
@@ -22,7 +22,7 @@ export type Bank = {
   /** Rejects with `Fenced`, which is final, with `BankUnavailable` if the outcome is unknown, or because of a bug. */
   turn(identity: Identity, turn: Turn): Promise<ReadonlyMap<string, Grant>>
   /** Tells by its number whether the turn `unknown` took place; if it did not, it never will. */
-  standing(identity: Identity, unknown: number): Promise<Standing>
+  resolveLostTurn(identity: Identity, unknown: number): Promise<Standing>
   /** Given where nodes share the database: asks the others to give back what they lease of a balance and do not use. */
   recall?(accountId: string): Promise<void>
   onRecall?(listen: (accountId: string) => void): void
@@ -46,7 +46,7 @@ export function makeStoreBank(store: Store): Bank {
     postingsPerTurn,
     open: (node, holdIds) => reach(openNode(store, node, holdIds)),
     turn: (identity, turn) => reach(takeTurn(store, identity, turn)),
-    standing: (identity, unknown) => reach(readStanding(store, identity, unknown)),
+    resolveLostTurn: (identity, unknown) => reach(resolveLostTurn(store, identity, unknown)),
     close: () => Promise.resolve(),
   }
 }

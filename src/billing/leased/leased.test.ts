@@ -6,7 +6,7 @@ import { Network } from '../../../test/simulation/network.ts'
 import { endingOf, orderOf, saleOf, sentOf } from '../../../test/simulation/request.ts'
 import { World } from '../../../test/simulation/world.ts'
 import { GatewayError } from '../../base/errors.ts'
-import type { Hold, Taken } from '../funds.ts'
+import type { Hold, TakeOutcome } from '../billing.ts'
 import { DiskFull } from './disk.ts'
 import { recoverJournal } from './journal.ts'
 import type { LeasedBilling } from './leased.ts'
@@ -52,7 +52,7 @@ function up(machine: Machine | undefined): LeasedBilling {
   return machine.billing
 }
 
-function held(seen: { value?: Taken }): Hold {
+function held(seen: { value?: TakeOutcome }): Hold {
   if (seen.value?.kind !== 'hold') throw new Error(`not held: ${seen.value?.kind}`)
   return seen.value.hold
 }

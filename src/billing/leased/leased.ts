@@ -1,5 +1,5 @@
 import type { Clock, Timers } from '../../base/clock.ts'
-import { Crowd, type Member } from '../../base/crowd.ts'
+import { IntrusiveSet, type Member } from '../../base/intrusive-set.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
@@ -7,7 +7,7 @@ import { zeroNano } from '../../base/money.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import { chargeWithin } from '../../store/postings.ts'
 import type { Posting } from '../../store/turns.ts'
-import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt, Taken } from '../funds.ts'
+import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt, TakeOutcome } from '../billing.ts'
 import { logExcess, recordOf } from '../record.ts'
 import { accountDisabled, ledgerAway } from '../refusals.ts'
 import type { Bank } from './bank.ts'
@@ -47,7 +47,7 @@ export type LeasedBilling = Billing & {
 // How often a full disk is checked for room.
 const reserveEveryMs = 1_000
 
-/** A hold of this process, as it is kept in the `Crowd` of open holds. */
+/** A hold of this process, as it is kept in the `IntrusiveSet` of open holds. */
 type UnderwayHere = Underway & Member & { readonly id: string }
 
 /**
@@ -69,7 +69,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     },
     last,
   )
-  const underway = new Crowd<UnderwayHere>()
+  const underway = new IntrusiveSet<UnderwayHere>()
   const teller = new Teller({
     ...options,
     recorded: () => journal.durable(),
@@ -192,7 +192,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       return teller.endings
     },
     reachedVendors: owed.filter(({ attempts }) => attempts.length > 0).map(({ request }) => request.id),
-    async take(order): Promise<Taken> {
+    async take(order): Promise<TakeOutcome> {
       if (isFull) throw diskFull()
       if (!teller.take(order.accountId, order.amount)) {
         const outcome = await teller.wait(order.accountId, order.amount)
@@ -200,7 +200,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       }
       return { kind: 'hold', hold: holdOf(newId('hold'), order) }
     },
-    post: () => teller.settleUp(),
+    post: () => teller.postAndReturnLeases(),
     bringUpToDate: (accountIds) => teller.bringUpToDate(accountIds),
     async close() {
       try {
@@ -213,7 +213,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   }
 }
 
-function refused(outcome: Exclude<WaitOutcome, { kind: 'taken' }>): Taken {
+function refused(outcome: Exclude<WaitOutcome, { kind: 'taken' }>): TakeOutcome {
   if (outcome.kind === 'no-funds') return outcome
   throw outcome.kind === 'no-account' ? accountDisabled() : ledgerAway()
 }

@@ -95,7 +95,7 @@ export class Leases {
   }
 
   /** Tells every waiter that the bank cannot be asked at the moment. */
-  turnAway(): void {
+  refuseWaiters(): void {
     for (const { waiters } of this.#byAccount.values()) {
       for (const waiter of waiters.splice(0)) waiter.resolve({ kind: 'unavailable' })
     }

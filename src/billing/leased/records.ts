@@ -1,6 +1,6 @@
 import { nano, type Nano } from '../../base/money.ts'
 import type { Posting, Turn } from '../../store/turns.ts'
-import type { Order, Progress, SentAttempt } from '../funds.ts'
+import type { Order, Progress, SentAttempt } from '../billing.ts'
 
 /**
  * What the journal says of one hold, in this order: HOLD (SEND) (MARK) SETTLE or VOID. HOLD is written when the first

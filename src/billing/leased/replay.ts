@@ -1,7 +1,7 @@
 import { nano, zeroNano, type Nano } from '../../base/money.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { Posting } from '../../store/turns.ts'
-import type { Order, Progress, SentAttempt } from '../funds.ts'
+import type { Order, Progress, SentAttempt } from '../billing.ts'
 import { crashedStatus, recordOf } from '../record.ts'
 import type { JournalRecord } from './records.ts'
 

@@ -3,7 +3,7 @@ import { crashPoint } from '../../base/crash-points.ts'
 import type { Log } from '../../base/log.ts'
 import { nano, type Nano } from '../../base/money.ts'
 import { Fenced, type Grant, type Identity, type Posting } from '../../store/turns.ts'
-import type { Endings } from '../funds.ts'
+import type { Endings } from '../billing.ts'
 import { BankUnavailable, type Bank } from './bank.ts'
 import type { Lease, Waiter, WaitOutcome } from './lease.ts'
 import { Leases } from './leases.ts'
@@ -59,7 +59,7 @@ export class Teller {
     this.#identity = { node: options.node, epoch: 0 }
     options.bank.onRecall?.((accountId) => {
       this.#recalled.add(accountId)
-      this.#soon()
+      this.#startTurnIfIdle()
     })
   }
 
@@ -89,7 +89,7 @@ export class Teller {
     if (posted.size > 0) this.#options.flushed([...posted])
     for (const { accountId, charge } of this.#queue) this.#leases.of(accountId).owe(charge)
     this.#state = 'open'
-    await this.settleUp()
+    await this.postAndReturnLeases()
     this.#sweepLater()
   }
 
@@ -103,7 +103,7 @@ export class Teller {
     if (this.#state !== 'open' || this.#isClosing) return Promise.resolve({ kind: 'unavailable' })
     return new Promise((resolve) => {
       this.#leases.of(accountId).waiters.push({ amount, resolve, isAsked: false, recalls: 0 })
-      this.#soon()
+      this.#startTurnIfIdle()
     })
   }
 
@@ -118,7 +118,7 @@ export class Teller {
 
   /** Call it once everything that has ended is written to the journal. */
   postLater(): void {
-    if (this.#fillsTurn) this.#soon()
+    if (this.#fillsTurn) this.#startTurnIfIdle()
     else this.#flushLater()
   }
 
@@ -133,24 +133,25 @@ export class Teller {
     this.#cancelSweep?.()
     this.#cancelFlush?.()
     crashPoint('drain')
-    await this.settleUp()
+    await this.postAndReturnLeases()
     if (this.#state === 'open') this.#state = 'closed'
   }
 
   /** Posts everything and gives back all leased money that no hold is using, as long as the bank can be reached. */
-  async settleUp(): Promise<void> {
+  async postAndReturnLeases(): Promise<void> {
     for (;;) {
       // A turn that leaves work behind begins the next one at its end, and that one's postings have left the queue.
       while (this.#busy !== undefined) await this.#busy
       if (this.#state !== 'open' || this.#leases.returnable.length + this.#queue.length === 0) return
       for (const accountId of this.#leases.accounts) this.#recalled.add(accountId)
-      await this.#go()
+      await this.#joinOrStartTurn()
     }
   }
 
   /**
    * For callers that are about to read a balance: posts everything charged by now, and gives back what these accounts'
-   * leases do not use. Unlike `settleUp` it finishes while other requests keep spending, and leaves other leases alone.
+   * leases do not use. Unlike `postAndReturnLeases` it finishes while other requests keep spending, and leaves other
+   * leases alone.
    */
   async bringUpToDate(accountIds: readonly string[]): Promise<void> {
     for (const accountId of accountIds) if (this.#leases.has(accountId)) this.#recalled.add(accountId)
@@ -159,33 +160,33 @@ export class Teller {
     const queued = Math.ceil(this.#queue.length / this.#options.bank.postingsPerTurn)
     for (let turns = underWay + Math.max(1, queued); turns > 0; turns--) {
       if (this.#state !== 'open') return
-      await this.#go()
+      await this.#joinOrStartTurn()
     }
   }
 
   #flushLater(): void {
-    this.#cancelFlush ??= this.#options.timers.after(flushEveryMs, () => this.#soon())
+    this.#cancelFlush ??= this.#options.timers.after(flushEveryMs, () => this.#startTurnIfIdle())
   }
 
-  #soon(): void {
+  #startTurnIfIdle(): void {
     this.#cancelFlush?.()
     this.#cancelFlush = undefined
-    if (this.#state === 'open' && this.#busy === undefined) void this.#go()
+    if (this.#state === 'open' && this.#busy === undefined) void this.#joinOrStartTurn()
   }
 
   #sweepLater(): void {
     this.#cancelSweep = this.#options.timers.after(sweepEveryMs, () => {
       for (const accountId of this.#leases.idleFor(idleMs)) this.#recalled.add(accountId)
-      if (this.#recalled.size > 0 || this.#isLongSilent) this.#soon()
+      if (this.#recalled.size > 0 || this.#isLongSilent) this.#startTurnIfIdle()
       this.#sweepLater()
     })
   }
 
   /** One turn at a time: a caller that comes while one is under way gets that one. */
-  #go(): Promise<void> {
+  #joinOrStartTurn(): Promise<void> {
     this.#busy ??= this.#takeTurn().finally(() => {
       this.#busy = undefined
-      if (this.#isUrgent()) this.#soon()
+      if (this.#isUrgent()) this.#startTurnIfIdle()
       else if (this.#queue.length > 0 && !this.#isClosing) this.#flushLater()
     })
     return this.#busy
@@ -219,7 +220,7 @@ export class Teller {
       this.#posted(turn)
       this.#served(grants)
     } catch (error) {
-      if (error instanceof BankUnavailable) return this.#findOut(turn, error)
+      if (error instanceof BankUnavailable) return this.#resolveLostTurn(turn, error)
       this.#stop(error)
     }
   }
@@ -232,7 +233,7 @@ export class Teller {
     } catch {
       // The journal has reported its failure itself.
       this.#state = 'stopped'
-      this.#leases.turnAway()
+      this.#leases.refuseWaiters()
       return false
     }
   }
@@ -284,8 +285,8 @@ export class Teller {
       this.#leases.of(accountId).waiters.push(...patient)
       // A turn that began without these waiters must not refuse them.
       for (const waiter of patient) waiter.isAsked = false
-      if (this.#state === 'open') this.#soon()
-      else this.#leases.turnAway()
+      if (this.#state === 'open') this.#startTurnIfIdle()
+      else this.#leases.refuseWaiters()
     })
   }
 
@@ -293,15 +294,15 @@ export class Teller {
    * The answer was lost: waiters are turned away meanwhile, and the bank is asked until it says whether the turn took
    * place. If not, the turn's number is used up, so that a turn that was only slow cannot take place any more.
    */
-  async #findOut(turn: WrittenTurn, { message: cause }: BankUnavailable): Promise<void> {
+  async #resolveLostTurn(turn: WrittenTurn, { message: cause }: BankUnavailable): Promise<void> {
     const { bank, log } = this.#options
     this.#state = 'unreachable'
     log.error({ cause }, 'the ledger cannot be reached: what is leased is still served')
-    this.#leases.turnAway()
+    this.#leases.refuseWaiters()
     for (;;) {
       await new Promise<void>((resolve) => this.#options.timers.after(retryMs, resolve))
       try {
-        const standing = await bank.standing(this.#identity, turn.number)
+        const standing = await bank.resolveLostTurn(this.#identity, turn.number)
         this.#turn = standing.turn
         if (standing.turn === turn.number) {
           this.#posted(turn)
@@ -323,7 +324,7 @@ export class Teller {
   /** This process was fenced off, or the database refused a posting: either way it must not spend any more. */
   #stop(error: unknown): void {
     this.#state = 'stopped'
-    this.#leases.turnAway()
+    this.#leases.refuseWaiters()
     const why = error instanceof Fenced ? error.message : 'the ledger refused a batch of postings'
     this.#options.fatal(why, error)
   }

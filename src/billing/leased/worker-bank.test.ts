@@ -62,7 +62,7 @@ test('turns, standings and openings pass between the threads with their amounts,
   )
   await bank.turn(identity, turnOf(2, { postings: [postingOf('a', 30n)] }))
   const leases = new Map([[accountId, nano(70n)]])
-  expect(await bank.standing(identity, 2)).toEqual({ turn: 2, leases })
+  expect(await bank.resolveLostTurn(identity, 2)).toEqual({ turn: 2, leases })
   expect(await bank.open('node_a', ['hold_a', 'hold_b'])).toEqual({
     epoch: 2,
     turn: 2,

@@ -72,7 +72,7 @@ export async function startWorkerBank(file: string, migrated: Promise<unknown>):
       const sent = { number, takes, returns, endings: encodeEndings(ended) }
       return ask<ReadonlyMap<string, Grant>>({ method: 'turn', identity, turn: sent })
     },
-    standing: (identity, unknown) => ask<Standing>({ method: 'standing', identity, unknown }),
+    resolveLostTurn: (identity, unknown) => ask<Standing>({ method: 'standing', identity, unknown }),
     async close() {
       if (failure === undefined) await ask({ method: 'close' })
       failure ??= new Error('the bank is closed')

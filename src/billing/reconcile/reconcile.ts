@@ -2,7 +2,13 @@ import { nano, zeroNano, type Nano } from '../../base/money.ts'
 import { checkLedger, type Breach } from '../../store/check.ts'
 import { adoptAttempt, correctAttempts, type Corrected } from '../../store/corrections.ts'
 import type { Store } from '../../store/open.ts'
-import { attemptsByIds, costlyAttempts, openClaims, vendorOfModel, type Claims } from '../../store/reconcile.ts'
+import {
+  attemptsByIds,
+  costlyAttempts,
+  openLeasesAndHolds,
+  vendorOfModel,
+  type OpenLeasesAndHolds,
+} from '../../store/reconcile.ts'
 import { openTaskRefs } from '../../store/task-claims.ts'
 import { byRef, type BillLine } from './bill.ts'
 import { compare, ledgerOnly, ofRunningTask, vendorOnly, type Finding, type OpenSince } from './compare.ts'
@@ -25,7 +31,7 @@ export type Totals = { readonly calls: number; readonly amount: Nano }
 
 export type Report = {
   readonly breaches: readonly Breach[]
-  readonly claims: Claims
+  readonly claims: OpenLeasesAndHolds
   /** Nodes that hold leases and have not been heard of for a while. */
   readonly silentNodes: readonly string[]
   /** Calls on which bill and books agree, and what both say. */
@@ -56,7 +62,7 @@ export async function reconcile(options: ReconcileOptions): Promise<Report> {
     breaches.push({ rule: 'I6', subject: ref, why: `${times} lines of the bill name this one call` })
   }
   // Claims are read before attempts, so that a call that is posted in between is found as an attempt.
-  const claims = await openClaims(store.db)
+  const claims = await openLeasesAndHolds(store.db)
   const silent = claims.leases.filter(({ seenAt }) => seenAt < now - silentAfterMs)
   const compared = bill === undefined ? nothing : await compareAll(options, { lines, nameless, repeated, claims, now })
   return { breaches, claims, silentNodes: [...new Set(silent.map(({ node }) => node))], ...compared }
@@ -68,7 +74,7 @@ const nothing: Compared = { matched: { calls: 0, amount: zeroNano }, matchedEsti
 
 async function compareAll(
   { store, since = 0, vendor, priceLists, requestMsMax }: ReconcileOptions,
-  seen: ReturnType<typeof byRef> & { claims: Claims; now: number },
+  seen: ReturnType<typeof byRef> & { claims: OpenLeasesAndHolds; now: number },
 ): Promise<Compared> {
   const { lines, nameless, repeated, claims, now } = seen
   const open = openSince(claims, requestMsMax)
@@ -124,7 +130,7 @@ async function* allCostly(store: Store, vendors: readonly string[], since: numbe
  * a second time. A line that says when it was made is free of that doubt if every claim is younger than that by more
  * than the longest request.
  */
-function openSince({ leases, holds }: Claims, requestMsMax: number): OpenSince {
+function openSince({ leases, holds }: OpenLeasesAndHolds, requestMsMax: number): OpenSince {
   const since = Math.min(...leases.map(({ seenAt }) => seenAt), ...holds.map(({ createdAt }) => createdAt))
   return { mayStillCome: ({ at }) => (at === undefined ? since < Infinity : at + requestMsMax >= since) }
 }

@@ -1,10 +1,10 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { Asked } from '../../capabilities/ask.ts'
+import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import type { ChatAsk, ChatCodec, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Model } from '../../catalogue/model.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { ChatAdapter, Vendor } from '../../vendors/vendor.ts'
-import { answerBytesMax, attempt, refuseWhole, streams, type CallParts } from '../attempt.ts'
+import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
 import type { Errand, Job } from '../job.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
@@ -19,7 +19,7 @@ export type ChatRouted = Routed & {
   readonly ask: ChatAsk
   readonly codec: ChatCodec
   /** The vendor refuses to show our account the model's reasoning, so it is not asked for it. */
-  readonly hidesThoughts?: boolean
+  readonly hidesReasoning?: boolean
   /** Receives the writer of the stream, because in some protocols that writes the errors too. */
   readonly onStream?: (stream: Failing) => void
 }
@@ -43,7 +43,7 @@ class ChatErrand implements Errand {
   /** The stream of the last attempt, which is the one that the client reads. */
   #stream: Failing | undefined
 
-  constructor(codec: ChatCodec, asked: Asked, lookUp: (id: string) => Model) {
+  constructor(codec: ChatCodec, asked: ReceivedRequest, lookUp: (id: string) => Model) {
     this.#codec = codec
     this.ask = codec.readAsk(asked, (id) => traitsOf(lookUp(id), id))
   }
@@ -69,7 +69,9 @@ class ChatErrand implements Errand {
     }
     const adapter = chatOf(chat)
     const call = this.ask.choices > adapter.choicesMax ? callSideBySide : callOnce
-    return adapter.hidesThoughts === undefined ? call(parts, chat) : callWithThoughts(parts, chat, call, adapter)
+    return adapter.refusedToShowReasoning === undefined
+      ? call(parts, chat)
+      : callWithReasoning(parts, chat, call, adapter)
   }
 
   writeStreamError(error: GatewayError): Uint8Array {
@@ -78,16 +80,17 @@ class ChatErrand implements Errand {
 }
 
 /** Where the vendor refuses to show our account the reasoning, the same route is asked again without it. */
-async function callWithThoughts(
+async function callWithReasoning(
   parts: CallParts,
   chat: ChatRouted,
   call: typeof callOnce,
   adapter: ChatAdapter,
 ): Promise<Outcome> {
-  const hidesThoughts = parts.channels().hidesThoughts(chat.route)
-  const outcome = await call(parts, { ...chat, hidesThoughts })
-  if (outcome.kind !== 'failed' || hidesThoughts || adapter.hidesThoughts?.(outcome.error) !== true) return outcome
-  parts.channels().hideThoughts(chat.route)
+  const hidesReasoning = parts.channels().hidesReasoning(chat.route)
+  const outcome = await call(parts, { ...chat, hidesReasoning })
+  if (outcome.kind !== 'failed' || hidesReasoning || adapter.refusedToShowReasoning?.(outcome.error) !== true)
+    return outcome
+  parts.channels().hideReasoning(chat.route)
   return { ...outcome, retry: 'anew' }
 }
 
@@ -106,6 +109,6 @@ async function accept(parts: CallParts, routed: ChatRouted, lane: Lane, exchange
     return { kind: 'streaming', relay, contentType: eventStream }
   }
   const answer = lane.readAnswer(await exchange.readAll(answerBytesMax))
-  refuseWhole(routed)
+  refuseIfStreamWanted(routed)
   return { kind: 'answered', body: answer.body, contentType: json, legs: [legOfAnswer(routed, answer)] }
 }

@@ -46,7 +46,7 @@ async function countWith(status: number, answer: string, more: object = {}) {
     signal: new AbortController().signal,
     receivedAt: 0,
     elapsedMs: () => 0,
-    say() {},
+    setHeader() {},
     header: () => null,
     readBody: async () => ({ body: { ...body, ...more }, files: [], raw: new Uint8Array(), bytes: 100 }),
   } as unknown as Asking

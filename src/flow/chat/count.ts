@@ -4,21 +4,21 @@ import { zeroNano } from '../../base/money.ts'
 import type { ModelsOnOffer } from '../../catalogue/model.ts'
 import type { Limiter } from '../../limits/limiter.ts'
 import type { Route } from '../../upstream/channels.ts'
-import { restKey } from '../../upstream/rest-key.ts'
+import { restCredential } from '../../upstream/rest-credential.ts'
 import type { Call, ChatAdapter } from '../../vendors/vendor.ts'
 import { contextOf, judge, logFailure, readRefusal, type CallParts } from '../attempt.ts'
 import type { ChatAsk, CountCodec } from '../../capabilities/chat.ts'
 import { json } from '../content-types.ts'
 import { readAsked } from '../read-asked.ts'
 import { traitsOf } from '../traits.ts'
-import type { Parts } from '../run.ts'
+import type { Stages } from '../run.ts'
 import type { Answer, Authenticated, Received } from '../stages.ts'
 
 const countBytesMax = 64 * 1024
 
 export type CountParts = Omit<CallParts, 'fetchLink' | 'stopping'> & {
-  readonly authenticate: Parts['authenticate']
-  readonly once: Parts['once']
+  readonly authenticate: Stages['authenticate']
+  readonly once: Stages['once']
   readonly limiter: Limiter
   readonly models: () => ModelsOnOffer
 }
@@ -35,7 +35,7 @@ export type Count = (asking: Asking) => Promise<Answer>
 export function makeCount(parts: CountParts): Count {
   return async (asking) => {
     const principal = await parts.authenticate(asking)
-    const pass = await parts.limiter.enter(principal.keyId, principal.limits, asking.say)
+    const pass = await parts.limiter.enter(principal.keyId, principal.limits, asking.setHeader)
     try {
       return await parts.once({ ...asking, principal, pass }, async () => {
         return answerOf(await count(parts, { ...asking, principal }))
@@ -98,7 +98,7 @@ async function countAt(
     if (exchange.status === 200) return counter.read(await exchange.readAll(countBytesMax))
     const verdict = judge(counting.route, await readRefusal(exchange, counting))
     // A key over its rate for counting still answers, as the vendor limits the two separately. A refused key does not.
-    if (exchange.status !== 429) restKey(parts, counting.route, verdict, exchange.status)
+    if (exchange.status !== 429) restCredential(parts, counting.route, verdict, exchange.status)
     throw verdict.error
   } catch (thrown) {
     const error = asGatewayError(thrown)

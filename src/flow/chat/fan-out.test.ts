@@ -22,7 +22,7 @@ function eager(name: string) {
       if (left-- > 0) outlet.take(Buffer.from(name))
       else outlet.end()
     },
-    hold() {},
+    pause() {},
     abort() {},
   }
   return relay as unknown as StreamRelay
@@ -36,7 +36,7 @@ test('a slow reader is given all choices in turn, not the first two of them', ()
     merged.pour({
       take(bytes) {
         given += Buffer.from(bytes).toString()
-        if (room-- === 0) merged.hold()
+        if (room-- === 0) merged.pause()
       },
       end() {},
     })
@@ -84,7 +84,7 @@ async function besideRefused(hangup: 'stop' | 'drain', other: (stopped: AbortSig
     attemptId: 'att_1',
     principal: { accountId: 'acc_1' },
     model: traits,
-    inHands() {},
+    markVendorCalled() {},
     signal: new AbortController().signal,
     funds: { sending() {} },
     elapsedMs: () => 0,

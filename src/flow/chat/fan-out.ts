@@ -8,7 +8,7 @@ import {
   attempt,
   failed,
   failedBesidePaid,
-  refuseWhole,
+  refuseIfStreamWanted,
   streams,
   type CallParts,
   type Failed,
@@ -49,7 +49,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
       const tried = await attempt(parts, leg, { ...call, headers }, async (exchange): Promise<Opened> => {
         if (!streams(leg, exchange)) {
           const reply = readers.readAnswer(await exchange.readAll(answerBytesMax))
-          refuseWhole(leg)
+          refuseIfStreamWanted(leg)
           return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }
         }
         const stream = streamOfChoice(index, readers.openReader(), writer)
@@ -190,9 +190,9 @@ export class MergedRelay implements Relay {
     this.#tellEnd()
   }
 
-  hold(): void {
+  pause(): void {
     this.#outlet = undefined
-    for (const relay of this.#open) relay.hold()
+    for (const relay of this.#open) relay.pause()
   }
 
   get isUncounted(): boolean {

@@ -24,15 +24,15 @@ export type Lane = {
 export function chatOf({ route, model, ask }: ChatRouted): ChatAdapter {
   const { chat, id } = route.channel.vendor
   if (chat === undefined) throw new GatewayError('bug', `vendor ${id} does no chat`)
-  const { other } = chat
-  if (other === undefined) return chat
+  const { secondProtocol } = chat
+  if (secondProtocol === undefined) return chat
   const { upstreamModel } = route
-  return other.serves(ask, { upstreamModel, reasoning: model.reasoning }) ? other.chat : chat
+  return secondProtocol.serves(ask, { upstreamModel, reasoning: model.reasoning }) ? secondProtocol.chat : chat
 }
 
 export function contextFor(routed: ChatRouted, { tenantLabel }: Pick<CallParts, 'tenantLabel'>): CallContext {
   const context = contextOf(routed, tenantLabel)
-  return routed.hidesThoughts === true ? { ...context, hidesThoughts: true } : context
+  return routed.hidesReasoning === true ? { ...context, hidesReasoning: true } : context
 }
 
 /** Undefined where client and vendor do not speak the same protocol. */

@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../base/errors.ts'
 import type { ChatStream, HostedWork, ReplyReader, ReplyWriter, StreamFacts } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
-import { SaidOutput } from '../../capabilities/said-output.ts'
+import { OutputCounter } from '../../capabilities/output-counter.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 
 /** Sums up the events of one vendor stream as they come. */
@@ -12,7 +12,7 @@ export class ReplyFacts implements StreamFacts {
   failure: GatewayError | undefined
   hosted: HostedWork = { searches: 0, foundBytes: 0 }
   isOwed = false
-  readonly #said = new SaidOutput()
+  readonly #said = new OutputCounter()
   readonly #hides: ReplyWriter['hides']
 
   constructor({ hides }: Pick<ReplyWriter, 'hides'> = {}) {

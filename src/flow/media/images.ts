@@ -1,28 +1,28 @@
 import type { Artifacts } from '../../artifacts/artifacts.ts'
-import { countPictures } from '../../capabilities/image-tokens.ts'
+import { countImages } from '../../capabilities/image-tokens.ts'
 import type {
   EditsAsk,
   ImagesAnswer,
   ImagesAsk,
   MadeImage,
-  PictureAsk,
-  PictureStream,
+  ImageAskBase,
+  ImageStream,
 } from '../../capabilities/images.ts'
-import { pictureBytesMax } from '../../vendors/pictures.ts'
+import { imageBytesMax } from '../../vendors/images.ts'
 import { answerBytesMax, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Routed } from '../stages.ts'
 import { mediaJob, type MediaCodec, type MediaJob } from './job.ts'
 import type { Following } from './stream.ts'
 
-export type PictureCodec<Ask extends PictureAsk> = MediaCodec<Ask, ImagesAnswer> & {
-  readonly stream: { pass(ask: Ask): PictureStream }
+export type ImageCodec<Ask extends ImageAskBase> = MediaCodec<Ask, ImagesAnswer> & {
+  readonly stream: { pass(ask: Ask): ImageStream }
 }
 
-type PictureParts = { readonly artifacts: Artifacts }
+type ImageParts = { readonly artifacts: Artifacts }
 type Way = { readonly parts: CallParts; readonly routed: Routed }
 
-export function imagesJob(parts: PictureParts, codec: PictureCodec<ImagesAsk>): Job {
+export function imagesJob(parts: ImageParts, codec: ImageCodec<ImagesAsk>): Job {
   return mediaJob({
     ...shared(parts, codec, ({ references }) => references.length),
     capability: 'images',
@@ -30,7 +30,7 @@ export function imagesJob(parts: PictureParts, codec: PictureCodec<ImagesAsk>): 
   })
 }
 
-export function editsJob(parts: PictureParts, codec: PictureCodec<EditsAsk>): Job {
+export function editsJob(parts: ImageParts, codec: ImageCodec<EditsAsk>): Job {
   return mediaJob({
     ...shared(parts, codec, ({ images }) => images.length),
     capability: 'edits',
@@ -38,24 +38,24 @@ export function editsJob(parts: PictureParts, codec: PictureCodec<EditsAsk>): Jo
   })
 }
 
-function shared<Ask extends PictureAsk>(
-  parts: PictureParts,
-  codec: PictureCodec<Ask>,
+function shared<Ask extends ImageAskBase>(
+  parts: ImageParts,
+  codec: ImageCodec<Ask>,
   referencesOf: (ask: Ask) => number,
 ): Pick<MediaJob<Ask, ImagesAnswer>, 'codec' | 'finish' | 'answerBytesMax' | 'streaming'> {
   return {
     codec,
-    answerBytesMax: ({ count }) => Math.max(answerBytesMax, Math.min(count * pictureBytesMax, picturesBytesMax)),
+    answerBytesMax: ({ count }) => Math.max(answerBytesMax, Math.min(count * imageBytesMax, imagesBytesMax)),
     finish: (ask, answer, way) => deliver(parts, ask, answer, way),
     streaming: { open: (ask) => follow(ask, codec.stream.pass(ask), referencesOf(ask)) },
   }
 }
 
 /** The limit for all images of one answer: about ten of the largest known, in base64. */
-const picturesBytesMax = 256 * 1024 * 1024
+const imagesBytesMax = 256 * 1024 * 1024
 
 /** The last image brings the vendor's count. A client cut off before it pays for the images and previews that came. */
-function follow(ask: PictureAsk, events: PictureStream, references: number): Following {
+function follow(ask: ImageAskBase, events: ImageStream, references: number): Following {
   const { facts } = events
   return {
     events,
@@ -65,10 +65,10 @@ function follow(ask: PictureAsk, events: PictureStream, references: number): Fol
       // Where images are sold by the piece, one is the least that can be charged.
       const made = ask.sold === 'pieces' ? Math.max(1, pictures) : pictures
       const tokens = facts.ended ? facts.usage : undefined
-      const counted = countPictures(ask, { made, previews, looks, tokens, references })
+      const counted = countImages(ask, { made, previews, looks, tokens, references })
       return facts.ended ? counted : { ...counted, basis: 'estimated' }
     },
-    bytesMax: { event: pictureBytesMax, stream: ask.count * (ask.partialImages + 1) * pictureBytesMax },
+    bytesMax: { event: imageBytesMax, stream: ask.count * (ask.partialImages + 1) * imageBytesMax },
   }
 }
 
@@ -77,8 +77,8 @@ function follow(ask: PictureAsk, events: PictureStream, references: number): Fol
  * link goes on as it is, unless the operator keeps all results.
  */
 async function deliver(
-  { artifacts }: PictureParts,
-  ask: PictureAsk,
+  { artifacts }: ImageParts,
+  ask: ImageAskBase,
   answer: ImagesAnswer,
   way: Way,
 ): Promise<ImagesAnswer> {
@@ -102,7 +102,7 @@ async function keep(artifacts: Artifacts, { media }: MadeImage, { parts, routed 
     return { kind: 'url', url: (await artifacts.keep(Buffer.from(base64, 'base64'), { ...about, mediaType })).url }
   }
   if (media.kind !== 'url') return media
-  const link = { transport: 'linked', url: media.url, bytesMax: pictureBytesMax } as const
+  const link = { transport: 'linked', url: media.url, bytesMax: imageBytesMax } as const
   const fetched = await parts.fetchLink(link, routed.route.channel, signal)
   const { url } = await artifacts.keep(fetched.body, { ...about, mediaType: fetched.mediaType })
   return { kind: 'url', url }

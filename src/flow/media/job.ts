@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
-import type { Asked, AskFacts } from '../../capabilities/ask.ts'
+import type { ReceivedRequest, AskFacts } from '../../capabilities/ask.ts'
 import type { Capability } from '../../capabilities/capability.ts'
 import type { ModelTraits } from '../../capabilities/limits.ts'
 import type { Adapter, Vendor } from '../../vendors/vendor.ts'
@@ -12,7 +12,7 @@ import { walkSteps } from './steps.ts'
 
 /** How one protocol asks for something that vendors answer as a whole, and how the answer is written. */
 export type MediaCodec<Ask extends AskFacts, Answer> = {
-  readAsk(asked: Asked, lookUp: (model: string) => ModelTraits): Ask
+  readAsk(asked: ReceivedRequest, lookUp: (model: string) => ModelTraits): Ask
   /** An estimate of the input tokens before the vendor has counted them; 0 where the ask has none. */
   estimateInput(ask: Ask): number
   /** Gives a promise where the answer is so large that other requests must get their turn while it is written. */

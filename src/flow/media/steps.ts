@@ -1,14 +1,14 @@
-import { asGatewayError, final, GatewayError, refusedInside } from '../../base/errors.ts'
+import { asGatewayError, forbidRetry, GatewayError, refusedInside } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import type { Counted } from '../../capabilities/usage.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
-import type { CallContext, Responded, Step, StepCall } from '../../vendors/vendor.ts'
+import type { CallContext, VendorResponse, Step, StepCall } from '../../vendors/vendor.ts'
 import {
   answerBytesMax,
   attempt,
   contextOf,
-  discreet,
+  withSecretsScrubbed,
   failedBesidePaid,
   logFailure,
   type CallParts,
@@ -88,7 +88,7 @@ class Walk {
   }
 
   /** The responses in the order of the calls, or the first failure, after which no further call is begun. */
-  async make({ calls, count, take, statusOf }: Calls): Promise<Responded[] | Failed> {
+  async make({ calls, count, take, statusOf }: Calls): Promise<VendorResponse[] | Failed> {
     const made = calls.map((): Taken | undefined => undefined)
     const stop = new AbortController()
     let failure: Failed | undefined
@@ -128,7 +128,9 @@ class Walk {
   }
 
   fail(error: GatewayError, used: readonly Counted[]): Failed {
-    const last = this.#isPaid() ? final(discreet(error, this.#routed)) : discreet(error, this.#routed)
+    const last = this.#isPaid()
+      ? forbidRetry(withSecretsScrubbed(error, this.#routed))
+      : withSecretsScrubbed(error, this.#routed)
     logFailure(this.#parts, this.#routed, this.#answered.length > 0 ? 200 : 0, last)
     return { kind: 'failed', error: last, retry: 'no', attempts: this.#lost(used) }
   }
@@ -150,15 +152,20 @@ class Walk {
       const leg = { ...this.#nextLeg(), connection }
       const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
       this.#underway++
-      const outcome = await attempt(this.#parts, leg, { ...call, headers }, async (exchange): Promise<Responded> => {
-        const response = {
-          header: (name: string) => exchange.header(name),
-          body: await exchange.readAll(this.#bytesMax),
-        }
-        const status = statusOf?.(response) ?? exchange.status
-        if (status !== exchange.status) throw refusedInside({ status, body: decodeUtf8(response.body) })
-        return response
-      })
+      const outcome = await attempt(
+        this.#parts,
+        leg,
+        { ...call, headers },
+        async (exchange): Promise<VendorResponse> => {
+          const response = {
+            header: (name: string) => exchange.header(name),
+            body: await exchange.readAll(this.#bytesMax),
+          }
+          const status = statusOf?.(response) ?? exchange.status
+          if (status !== exchange.status) throw refusedInside({ status, body: decodeUtf8(response.body) })
+          return response
+        },
+      )
       this.#underway--
       if (outcome.kind === 'accepted') {
         this.#hasMade = true
@@ -193,7 +200,7 @@ class Walk {
   }
 
   /** Fetching is free, so it ends when a call beside it fails. A call to the vendor is not, and goes on to its end. */
-  #fetch(call: Exclude<StepCall, { transport: 'vendor' }>, stop: AbortSignal): Promise<Responded> {
+  #fetch(call: Exclude<StepCall, { transport: 'vendor' }>, stop: AbortSignal): Promise<VendorResponse> {
     const { fetchLink } = this.#parts
     return fetchLink(call, this.#routed.route.channel, AbortSignal.any([this.#routed.signal, stop]))
   }
@@ -226,4 +233,4 @@ const nothing = new Uint8Array()
 
 type Calls = Pick<Extract<Step<unknown>, { kind: 'calls' }>, 'calls' | 'count' | 'take' | 'statusOf'>
 type Taken = Omit<Made, 'kind'> & { readonly counted?: Counted }
-type Made = { readonly kind: 'made'; readonly response: Responded; readonly leg?: Routed }
+type Made = { readonly kind: 'made'; readonly response: VendorResponse; readonly leg?: Routed }

@@ -42,7 +42,7 @@ export function relayWhole(events: Uint8Array, { legs, failed }: Pick<Relay, 'le
     legs,
     ...(failed !== undefined && { failed }),
     pour: (outlet) => outlet.end(),
-    hold() {},
+    pause() {},
     closing: () => events,
     abort() {},
   }

@@ -1,10 +1,10 @@
 import { GatewayError, refusedInside } from '../../base/errors.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
-import { charactersOf, type SoundForm, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
+import { charactersOf, type AudioForm, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
 import type { Counted, Usage } from '../../capabilities/usage.ts'
-import { SoundLength } from '../../media/sound-length.ts'
+import { AudioLength } from '../../media/audio-length.ts'
 import type { Exchange } from '../../upstream/transport.ts'
-import type { SoundReader } from '../../vendors/vendor.ts'
+import type { AudioReader } from '../../vendors/vendor.ts'
 import { refusalBytesMax } from '../attempt.ts'
 
 // Two seconds of samples per character, as base64: far beyond the slowest speech, and a bound for audio without an end.
@@ -12,25 +12,25 @@ const bytesPerCharacterMax = 128 * 1024
 const bytesSpare = 4 * 1024 * 1024
 
 /** The audio of one piece of a text, on its way from the vendor. */
-export class PieceSound {
+export class PieceAudio {
   readonly #exchange: Exchange
-  readonly #reader: SoundReader
+  readonly #reader: AudioReader
   readonly #piece: string
   readonly #bytesMax: number
-  readonly #length = new SoundLength()
+  readonly #length = new AudioLength()
   #bytes = 0
   #first: Uint8Array | undefined
   #isOver = false
   #isHeard = false
 
-  constructor(exchange: Exchange, reader: SoundReader, piece: string) {
+  constructor(exchange: Exchange, reader: AudioReader, piece: string) {
     this.#exchange = exchange
     this.#reader = reader
     this.#piece = piece
     this.#bytesMax = charactersOf(piece) * bytesPerCharacterMax + bytesSpare
   }
 
-  get form(): SoundForm {
+  get form(): AudioForm {
     return this.#reader.form
   }
 

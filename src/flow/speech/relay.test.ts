@@ -26,7 +26,7 @@ async function speaking(
   const heard: string[] = []
   const sent: string[] = []
   const routed = {
-    inHands() {},
+    markVendorCalled() {},
     signal: new AbortController().signal,
     attemptId: 'att_1',
     principal: { accountId: 'acc_1' },
@@ -51,7 +51,7 @@ async function speaking(
       ask: { pieces: ['one', 'two', 'three'], asEvents: false, soldBy: 'character' },
       codec: {},
       adapter: { say: () => ({ call: {}, openReader: reader }) },
-      shaper: { push, end: async () => new Uint8Array(), endPiece() {}, close() {} },
+      converter: { push, end: async () => new Uint8Array(), endPiece() {}, close() {} },
     } as never,
   )
   expect(await relay.start()).toBeUndefined()
@@ -59,7 +59,7 @@ async function speaking(
   const outlet = (room: number) => ({
     take(bytes: Uint8Array) {
       heard.push(Buffer.from(bytes).toString())
-      if (--room === 0) relay.hold()
+      if (--room === 0) relay.pause()
     },
     end: (failure?: GatewayError) => ended.resolve(failure),
   })

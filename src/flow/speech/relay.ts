@@ -10,20 +10,20 @@ import { countLegs, type Leg } from '../legs.ts'
 import { pauseBefore } from '../pause.ts'
 import type { Relay } from '../relay.ts'
 import type { Routed } from '../stages.ts'
-import { PieceSound } from './piece.ts'
-import type { Shaper } from './shaper.ts'
+import { PieceAudio } from './piece.ts'
+import type { AudioConverter } from './audio-converter.ts'
 
 /** A later piece that fails before its first audio is asked for again: the pieces before it cannot be taken back. */
 const triesMax = 3
 
 // The longest input that is accepted comes to 200 MB of samples at an ordinary pace.
-const soundBytesMax = 512 * 1024 * 1024
+const audioBytesMax = 512 * 1024 * 1024
 
 export type Speaking = {
   readonly ask: SpeechAsk
   readonly codec: SpeechCodec
   readonly adapter: SpeechAdapter
-  readonly shaper: Shaper
+  readonly converter: AudioConverter
 }
 
 /** Speaks the pieces of a text one after another, as one audio stream. */
@@ -34,7 +34,7 @@ export class SpeechRelay implements Relay {
   readonly #routed: Routed
   readonly #speaking: Speaking
   readonly #pump = new Pump(() => this.#next())
-  #current: PieceSound | undefined
+  #current: PieceAudio | undefined
   /** The call that is under way and has given no audio yet. */
   #opening: Routed | undefined
   /** Ends that call. Made only from the second piece on: while the first one opens, only its client can end it. */
@@ -94,8 +94,8 @@ export class SpeechRelay implements Relay {
     this.#pump.pour(outlet)
   }
 
-  hold(): void {
-    this.#pump.hold()
+  pause(): void {
+    this.#pump.pause()
   }
 
   /** Throws where a piece does not come to its proper end. */
@@ -118,7 +118,7 @@ export class SpeechRelay implements Relay {
     this.#failure ??= { thrown: new GatewayError('client-gone', 'The call was ended.') }
     this.#stop?.end()
     this.#current?.abort()
-    this.#speaking.shaper.close()
+    this.#speaking.converter.close()
   }
 
   async #make(): Promise<Uint8Array | undefined> {
@@ -128,8 +128,8 @@ export class SpeechRelay implements Relay {
         const sound = await this.#nextSound()
         this.#checkUnbroken() // an encoder that is opened after `abort` would never be closed
         if (sound === undefined) this.#isOver = true
-        const { shaper } = this.#speaking
-        const shaped = sound === undefined ? await shaper.end() : await shaper.push(sound.bytes, sound.form)
+        const { converter } = this.#speaking
+        const shaped = sound === undefined ? await converter.end() : await converter.push(sound.bytes, sound.form)
         if (shaped.length > 0) return this.#written(shaped)
       }
       return undefined
@@ -137,7 +137,7 @@ export class SpeechRelay implements Relay {
       this.#failure = { thrown }
       if (this.#legsGiven === 0 || this.#hasNoClient()) throw thrown
       // A client that has got a part is also given what the encoder still holds.
-      const rest = await this.#speaking.shaper.end().catch(() => new Uint8Array())
+      const rest = await this.#speaking.converter.end().catch(() => new Uint8Array())
       if (rest.length > 0) return this.#written(rest)
       throw thrown
     }
@@ -150,7 +150,7 @@ export class SpeechRelay implements Relay {
   #written(sound: Uint8Array): Uint8Array {
     const { ask, codec } = this.#speaking
     this.#bytes += sound.length
-    if (this.#bytes > soundBytesMax) {
+    if (this.#bytes > audioBytesMax) {
       throw new GatewayError('upstream-failed', "The model's vendor sent more audio than is allowed.")
     }
     return ask.asEvents ? codec.writeDelta(sound) : sound
@@ -166,7 +166,7 @@ export class SpeechRelay implements Relay {
   }
 
   async #nextSound() {
-    const { ask, shaper } = this.#speaking
+    const { ask, converter } = this.#speaking
     for (;;) {
       const current = this.#current ?? (await this.#openNext())
       const bytes = await current.next().catch((thrown: unknown) => {
@@ -174,13 +174,13 @@ export class SpeechRelay implements Relay {
       })
       if (bytes !== undefined) return { bytes, form: current.form }
       this.#parts.channels().answered(this.#routed.route)
-      shaper.endPiece()
+      converter.endPiece()
       this.#current = undefined
       if (++this.#said === ask.pieces.length) return undefined
     }
   }
 
-  async #openNext(): Promise<PieceSound> {
+  async #openNext(): Promise<PieceAudio> {
     let { connection } = this.#routed
     this.#stop ??= stopBeside(this.#routed.signal)
     const { signal } = this.#stop
@@ -204,7 +204,7 @@ export class SpeechRelay implements Relay {
     this.#opening = routed
     try {
       const opened = await attempt(this.#parts, routed, saying.call, async (exchange) => {
-        const sound = new PieceSound(
+        const sound = new PieceAudio(
           exchange,
           saying.openReader((name) => exchange.header(name)),
           piece,

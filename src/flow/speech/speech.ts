@@ -1,14 +1,14 @@
-import { asGatewayError, final, GatewayError } from '../../base/errors.ts'
+import { asGatewayError, forbidRetry, GatewayError } from '../../base/errors.ts'
 import type { SpeechAsk, SpeechCodec } from '../../capabilities/speech.ts'
 import type { Mp3Encoders } from '../../media/mp3.ts'
 import { wavHead, wavHeadBytes } from '../../media/wav.ts'
-import { discreet, logFailure, type CallParts, type Failed } from '../attempt.ts'
+import { withSecretsScrubbed, logFailure, type CallParts, type Failed } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Outcome, Routed } from '../stages.ts'
 import { traitsOf } from '../traits.ts'
 import { wastedAttempts } from '../wasted.ts'
 import { SpeechRelay } from './relay.ts'
-import { Shaper } from './shaper.ts'
+import { AudioConverter } from './audio-converter.ts'
 
 /** Speech: spoken piece by piece, and sent as it is made. */
 export function speechJob(codec: SpeechCodec, encoders: Mp3Encoders): Job {
@@ -35,8 +35,8 @@ const wholeBytesMax = 8 * 1024 * 1024
 async function speak(parts: CallParts, routed: Routed, { ask, codec, encoders }: Asked): Promise<Outcome> {
   const adapter = routed.route.channel.vendor.speech
   if (adapter === undefined) throw new Error(`${routed.route.channel.vendor.id} does not speak`)
-  const shaper = new Shaper(ask.format, encoders)
-  const relay = new SpeechRelay(parts, routed, { ask, codec, adapter, shaper })
+  const converter = new AudioConverter(ask.format, encoders)
+  const relay = new SpeechRelay(parts, routed, { ask, codec, adapter, converter })
   const failure = await relay.start()
   if (failure !== undefined) return failure
   const streaming = { kind: 'streaming', relay, contentType: codec.contentTypeOf(ask) } as const
@@ -48,7 +48,7 @@ async function speak(parts: CallParts, routed: Routed, { ask, codec, encoders }:
     const prepared = await relay.prepare(ask.stream ? 1 : wholeBytesMax)
     if (ask.stream || prepared === 'part') return streaming
     const { legs, failed } = relay
-    return { ...streaming, kind: 'answered', body: wavOf(relay.takePrepared(), shaper), legs, failed }
+    return { ...streaming, kind: 'answered', body: wavOf(relay.takePrepared(), converter), legs, failed }
   } catch (thrown) {
     relay.abort()
     // The client has left: metering finds that out, and charges for what was read from the vendor.
@@ -60,7 +60,7 @@ async function speak(parts: CallParts, routed: Routed, { ask, codec, encoders }:
 }
 
 /** Replaces the header that was written for a stream by one with the true length of the samples. */
-function wavOf(chunks: readonly Uint8Array[], { samples }: Shaper): Uint8Array {
+function wavOf(chunks: readonly Uint8Array[], { samples }: AudioConverter): Uint8Array {
   if (samples === undefined) throw new GatewayError('bug', 'a wav was made of no samples')
   const file = Buffer.concat(chunks)
   file.set(wavHead(samples, file.length - wavHeadBytes))
@@ -69,7 +69,7 @@ function wavOf(chunks: readonly Uint8Array[], { samples }: Shaper): Uint8Array {
 
 /** Half a file is of no use, so nothing of it was sent; what the calls cost is our loss. */
 function wasted(parts: CallParts, routed: Routed, relay: SpeechRelay, error: GatewayError): Failed {
-  const last = final(discreet(error, routed))
+  const last = forbidRetry(withSecretsScrubbed(error, routed))
   logFailure(parts, routed, 200, last)
   const attempts = [...relay.failed, ...wastedAttempts(routed, relay.legs)]
   return { kind: 'failed', error: last, retry: 'no', attempts }

@@ -1,9 +1,9 @@
-import type { ErrorDetails, Kind } from '../../base/errors.ts'
+import type { ErrorDetails, ErrorKind } from '../../base/errors.ts'
 
 /** When an error comes, with one of its messages. Its status, type and code are taken from the error table itself. */
 export type ErrorNote = { readonly when: string; readonly message: string } & Pick<ErrorDetails, 'param' | 'code'>
 
-export const errorNotes: Readonly<Record<Kind, readonly ErrorNote[]>> = {
+export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
   'bad-request': [
     {
       when: 'a field is missing or has an invalid value; `param` names it',

@@ -1,7 +1,7 @@
 import type { ContentBlock } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { badRequest } from '../../base/errors.ts'
-import type { Desk } from '../desk.ts'
+import type { ToolContext } from '../tool-context.ts'
 import { costField, costOf, CutShort, modelField, spending, tool, type Shown } from '../tool.ts'
 import { readChatStream, type ChatReply } from './chat-stream.ts'
 
@@ -74,10 +74,10 @@ export const chat = tool({
   input,
   output,
   routes: [path],
-  async call({ prompt, system, messages = [], ...rest }, desk) {
+  async call({ prompt, system, messages = [], ...rest }, context) {
     if (prompt === undefined && messages.length === 0) {
       const message = "Missing required parameter: 'prompt', or 'messages'."
-      return desk.counted(() => Promise.reject(badRequest(message, 'prompt', 'missing_required_parameter')))
+      return context.counted(() => Promise.reject(badRequest(message, 'prompt', 'missing_required_parameter')))
     }
     const conversation = [
       ...(system === undefined ? [] : [{ role: 'system', content: system }]),
@@ -86,13 +86,13 @@ export const chat = tool({
     ]
     const { stream: _, stream_options: __, ...fields } = rest
     const body = { ...fields, messages: conversation }
-    const isWhole = !desk.progress.isWanted || wholeOnly.some((field) => (fields[field] ?? null) !== null)
-    return isWhole ? askWhole(body, desk) : askStreaming(body, desk)
+    const isWhole = !context.progress.isWanted || wholeOnly.some((field) => (fields[field] ?? null) !== null)
+    return isWhole ? askWhole(body, context) : askStreaming(body, context)
   },
 })
 
-async function askWhole(body: object, desk: Desk): Promise<Shown> {
-  const response = await desk.progress.during('The model is answering', () => desk.ask(path, { json: body }))
+async function askWhole(body: object, context: ToolContext): Promise<Shown> {
+  const response = await context.progress.during('The model is answering', () => context.ask(path, { json: body }))
   const { id, model, choices, usage } = (await response.json()) as WholeAnswer
   const replies = choices.map(({ index, message: said, finish_reason: finish, logprobs }) => {
     const { content, reasoning_content: reasoning, tool_calls, refusal, annotations, images, audio } = said
@@ -102,11 +102,13 @@ async function askWhole(body: object, desk: Desk): Promise<Shown> {
   return show({ id, model, replies, usage }, costOf(response))
 }
 
-function askStreaming(body: object, desk: Desk): Promise<Shown> {
-  return desk.progress.during(undefined, async () => {
-    const response = await desk.ask(path, { json: { ...body, stream: true, stream_options: { include_usage: true } } })
+function askStreaming(body: object, context: ToolContext): Promise<Shown> {
+  return context.progress.during(undefined, async () => {
+    const response = await context.ask(path, {
+      json: { ...body, stream: true, stream_options: { include_usage: true } },
+    })
     if (response.body === null) throw new Error('a stream has no body')
-    const { reply, error } = await readChatStream(response.body, desk.signal, (text) => desk.progress.add(text))
+    const { reply, error } = await readChatStream(response.body, context.signal, (text) => context.progress.add(text))
     if (error === undefined) return show(reply)
     throw new CutShort(textBlocks(reply), error)
   })

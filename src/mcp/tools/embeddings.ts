@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { costField, costOf, given, modelField, spending, tool } from '../tool.ts'
+import { costField, costOf, withoutAbsent, modelField, spending, tool } from '../tool.ts'
 
 const path = 'POST /v1/embeddings'
 
@@ -31,9 +31,9 @@ export const createEmbeddings = tool({
     cost: costField,
   }),
   routes: [path],
-  async call(fields, desk) {
-    const asking = () => desk.ask(path, { json: given(fields) })
-    const response = await desk.progress.during('The texts are being embedded', asking)
+  async call(fields, context) {
+    const asking = () => context.ask(path, { json: withoutAbsent(fields) })
+    const response = await context.progress.during('The texts are being embedded', asking)
     const { model, data, usage } = (await response.json()) as Vectors
     return { blocks: [], structured: { model, data, ...(usage !== undefined && { usage }), ...costOf(response) } }
   },

@@ -1,8 +1,8 @@
 import type { ContentBlock } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { readBase64Head } from '../../base/image-head.ts'
-import type { Desk, RouteName } from '../desk.ts'
-import { costField, costOf, fileLink, given, modelField, spending, tool, type Shown } from '../tool.ts'
+import type { ToolContext, RouteName } from '../tool-context.ts'
+import { costField, costOf, fileLink, withoutAbsent, modelField, spending, tool, type Shown } from '../tool.ts'
 import { formOf } from './form.ts'
 
 const shown = z
@@ -62,9 +62,9 @@ export const generateImage = tool({
   }),
   output,
   routes: ['POST /v1/images/generations'],
-  call({ show, ...fields }, desk) {
-    const json = { ...given(fields), response_format: show === 'link' ? 'url' : 'b64_json' }
-    return makePictures(desk, 'POST /v1/images/generations', { json }, fields.model)
+  call({ show, ...fields }, context) {
+    const json = { ...withoutAbsent(fields), response_format: show === 'link' ? 'url' : 'b64_json' }
+    return makeImages(context, 'POST /v1/images/generations', { json }, fields.model)
   },
 })
 
@@ -93,13 +93,13 @@ export const editImage = tool({
   }),
   output,
   routes: ['POST /v1/images/edits'],
-  call({ images, mask, ...fields }, desk) {
+  call({ images, mask, ...fields }, context) {
     const files = [
       ...images.map((source) => ({ field: images.length === 1 ? 'image' : 'image[]', source })),
       ...(mask === undefined ? [] : [{ field: 'mask', source: mask }]),
     ]
-    const body = formOf(given(fields), files, (url) => desk.fetchFile(url))
-    return makePictures(desk, 'POST /v1/images/edits', { body }, fields.model)
+    const body = formOf(withoutAbsent(fields), files, (url) => context.fetchFile(url))
+    return makeImages(context, 'POST /v1/images/edits', { body }, fields.model)
   },
 })
 
@@ -108,11 +108,16 @@ type Made = {
   readonly usage?: object
 }
 
-function makePictures(desk: Desk, route: RouteName, asking: Parameters<Desk['ask']>[1], model: string): Promise<Shown> {
-  return desk.progress.during('The image is being generated', async () => {
-    const response = await desk.ask(route, asking)
+function makeImages(
+  context: ToolContext,
+  route: RouteName,
+  asking: Parameters<ToolContext['ask']>[1],
+  model: string,
+): Promise<Shown> {
+  return context.progress.during('The image is being generated', async () => {
+    const response = await context.ask(route, asking)
     const { data, usage } = (await response.json()) as Made
-    const pictures = await Promise.all(data.map((made) => showPicture(desk, made)))
+    const pictures = await Promise.all(data.map((made) => showImage(context, made)))
     return {
       blocks: pictures.flatMap(({ blocks }) => blocks),
       structured: {
@@ -125,7 +130,10 @@ function makePictures(desk: Desk, route: RouteName, asking: Parameters<Desk['ask
   })
 }
 
-async function showPicture(desk: Desk, { url, b64_json: base64, revised_prompt: revised }: Made['data'][number]) {
+async function showImage(
+  context: ToolContext,
+  { url, b64_json: base64, revised_prompt: revised }: Made['data'][number],
+) {
   const wording = revised === undefined ? {} : { revised_prompt: revised }
   if (base64 === undefined) {
     const about = { ...(url !== undefined && { url }), ...wording }
@@ -133,7 +141,7 @@ async function showPicture(desk: Desk, { url, b64_json: base64, revised_prompt: 
   }
   const head = readBase64Head(base64)
   const { mediaType, ...sides } = head === undefined || head === 'broken' ? { mediaType: 'image/png' } : head
-  const kept = await desk.keep(Buffer.from(base64, 'base64'), mediaType)
+  const kept = await context.keep(Buffer.from(base64, 'base64'), mediaType)
   const blocks: ContentBlock[] = [{ type: 'image', data: base64, mimeType: mediaType }]
   if (kept !== undefined) blocks.push(fileLink(kept, `picture.${mediaType.slice('image/'.length)}`, mediaType))
   return { blocks, about: { ...(kept !== undefined && { url: kept }), media_type: mediaType, ...sides, ...wording } }

@@ -47,11 +47,11 @@ export const listModels = tool({
     next: z.string().nullable().meta({ description: 'Give it as `after` for the next page; null on the last.' }),
   }),
   routes: [],
-  call({ capability, search = '', limit = pageSize, after = '' }, desk) {
-    return desk.counted(() => {
+  call({ capability, search = '', limit = pageSize, after = '' }, context) {
+    return context.counted(() => {
       // Ids are in lower case; the names that users search for often are not.
       const wanted = search.toLowerCase()
-      const fitting = modelsFor(desk)
+      const fitting = modelsFor(context)
         .filter(([id, model]) => {
           return (capability === undefined || model.capabilities.includes(capability)) && id.includes(wanted)
         })
@@ -81,9 +81,9 @@ export const getModel = tool({
     takes: z.looseObject({}).meta({ description: 'Limits by capability: sizes, durations, voices and so on.' }),
   }),
   routes: [],
-  call({ model: id }, desk) {
-    return desk.counted(() => {
-      const model = findModel(desk.models, desk.principal, id)
+  call({ model: id }, context) {
+    return context.counted(() => {
+      const model = findModel(context.models, context.principal, id)
       return { blocks: [], structured: { ...showModel(id, model), takes: limitsOf(model) } }
     })
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { costField, costOf, fileLink, given, modelField, spending, tool } from '../tool.ts'
+import { costField, costOf, fileLink, withoutAbsent, modelField, spending, tool } from '../tool.ts'
 
 const path = 'POST /v1/audio/speech'
 
@@ -31,12 +31,12 @@ export const speak = tool({
     cost: costField,
   }),
   routes: [path],
-  call(fields, desk) {
-    return desk.progress.during('The text is being spoken', async () => {
-      const response = await desk.ask(path, { json: given(fields) })
+  call(fields, context) {
+    return context.progress.during('The text is being spoken', async () => {
+      const response = await context.ask(path, { json: withoutAbsent(fields) })
       const mediaType = response.headers.get('content-type')?.split(';')[0] ?? 'audio/mpeg'
       const sound = new Uint8Array(await response.arrayBuffer())
-      const url = await desk.keep(sound, mediaType)
+      const url = await context.keep(sound, mediaType)
       const about = { model: fields.model, media_type: mediaType, bytes: sound.length }
       return {
         blocks: [

@@ -37,15 +37,15 @@ export const getUsage = tool({
     available: z.string().optional().meta({ description: 'The balance less what is held for running requests.' }),
   }),
   routes: [sums, balance],
-  async call({ report, own, limit, ...asked }, desk) {
-    if (report === 'balance') return show(await desk.ask(balance))
+  async call({ report, own, limit, ...asked }, context) {
+    if (report === 'balance') return show(await context.ask(balance))
     const query = {
       ...asked,
       ...(own === true && { key: 'self' }),
       ...(limit !== undefined && { limit: String(limit) }),
       ...(report === 'requests' && { records: 'true' }),
     }
-    return show(await desk.ask(sums, { query }))
+    return show(await context.ask(sums, { query }))
   },
 })
 

@@ -4,8 +4,8 @@ import { pause } from '../../base/pause.ts'
 import { isUnavailable } from '../../store/faults.ts'
 import { findTask } from '../../store/tasks.ts'
 import { shownState } from '../../tasks/state.ts'
-import type { Desk } from '../desk.ts'
-import { fileLink, given, modelField, reading, spending, tool, type Shown } from '../tool.ts'
+import type { ToolContext } from '../tool-context.ts'
+import { fileLink, withoutAbsent, modelField, reading, spending, tool, type Shown } from '../tool.ts'
 
 const create = 'POST /v1/videos/generations'
 const list = 'GET /v1/videos/generations'
@@ -60,16 +60,16 @@ export const generateVideo = tool({
   }),
   output: record,
   routes: [create, retrieve],
-  async call({ prompt, input, wait, timeout, ...fields }, desk) {
+  async call({ prompt, input, wait, timeout, ...fields }, context) {
     const scene = { ...input, ...(prompt !== undefined && { prompt }) }
-    const response = await desk.ask(create, { json: { ...given(fields), input: scene } })
+    const response = await context.ask(create, { json: { ...withoutAbsent(fields), input: scene } })
     const task = (await response.json()) as Task
     if (!wait || isOver(task.status)) return show(task)
-    const status = await waitForEnd(desk, task, timeout * 1000)
+    const status = await waitForEnd(context, task, timeout * 1000)
     // A client that has left needs no record.
-    desk.signal.throwIfAborted()
+    context.signal.throwIfAborted()
     // The video is ordered even if its record cannot be read. A client that got only that error would order it again.
-    return show(await readTask(desk, task.id).catch(() => ({ ...task, status })))
+    return show(await readTask(context, task.id).catch(() => ({ ...task, status })))
   },
 })
 
@@ -81,7 +81,7 @@ export const getVideo = tool({
   input: z.strictObject({ id }),
   output: record,
   routes: [retrieve],
-  call: async ({ id: taskId }, desk) => show(await readTask(desk, taskId)),
+  call: async ({ id: taskId }, context) => show(await readTask(context, taskId)),
 })
 
 export const listVideos = tool({
@@ -97,9 +97,9 @@ export const listVideos = tool({
   }),
   output: z.looseObject({ data: z.array(record) }),
   routes: [list],
-  async call({ limit, ...asked }, desk) {
+  async call({ limit, ...asked }, context) {
     const query = { ...asked, ...(limit !== undefined && { limit: String(limit) }) }
-    const response = await desk.ask(list, { query })
+    const response = await context.ask(list, { query })
     return { blocks: [], structured: (await response.json()) as Record<string, unknown> }
   },
 })
@@ -113,16 +113,16 @@ export const cancelVideo = tool({
   input: z.strictObject({ id }),
   output: record,
   routes: [cancel],
-  async call({ id: taskId }, desk) {
-    const response = await desk.ask(cancel, { id: taskId })
+  async call({ id: taskId }, context) {
+    const response = await context.ask(cancel, { id: taskId })
     return show((await response.json()) as Task)
   },
 })
 
 type Task = { readonly id: string; readonly status: string; readonly content?: { readonly video_url?: string | null } }
 
-async function readTask(desk: Desk, taskId: string): Promise<Task> {
-  return (await (await desk.ask(retrieve, { id: taskId })).json()) as Task
+async function readTask(context: ToolContext, taskId: string): Promise<Task> {
+  return (await (await context.ask(retrieve, { id: taskId })).json()) as Task
 }
 
 function show(task: Task): Shown {
@@ -142,9 +142,9 @@ const tellMs = 5_000
  * Reads the task's row until the task is over, the time is up, the client has left or the node is about to stop, and
  * reports progress. It does not use the path, so that waiting does not use up the key's requests.
  */
-async function waitForEnd(desk: Desk, { id: taskId, status }: Task, withinMs: number): Promise<string> {
-  const { clock, progress, store, principal } = desk
-  const left = AbortSignal.any([desk.signal, desk.hurried])
+async function waitForEnd(context: ToolContext, { id: taskId, status }: Task, withinMs: number): Promise<string> {
+  const { clock, progress, store, principal } = context
+  const left = AbortSignal.any([context.signal, context.hurried])
   const startedAt = clock.monotonic()
   let [said, toldAt] = ['', Number.NEGATIVE_INFINITY]
   let state = status

@@ -32,15 +32,15 @@ function checkPart(part: Fields, at: string): void {
   const { type } = part
   if (type === 'text' && typeof part.text !== 'string') throw missing(`${at}.text`)
   if (type === 'refusal' && typeof part.refusal !== 'string') throw missing(`${at}.refusal`)
-  if (type === 'image_url') checkPicture(fieldsIn(part.image_url), `${at}.image_url`)
-  if (type === 'input_audio') checkSound(fieldsIn(part.input_audio), `${at}.input_audio`)
+  if (type === 'image_url') checkImage(fieldsIn(part.image_url), `${at}.image_url`)
+  if (type === 'input_audio') checkAudio(fieldsIn(part.input_audio), `${at}.input_audio`)
   if (type === 'file') {
     const { file_data: data, file_id: id } = fieldsIn(part.file)
     if (textIn(data) === '' && textIn(id) === '') throw missing(`${at}.file.file_id`)
   }
 }
 
-function checkPicture({ url, detail }: Fields, at: string): void {
+function checkImage({ url, detail }: Fields, at: string): void {
   if (textIn(url) === '') throw missing(`${at}.url`)
   if (!/^(?:https?:\/\/|data:image\/[\w.+-]+;base64,)/i.test(textIn(url))) {
     throw badRequest(`Invalid '${at}.url'. Expected a valid URL.`, `${at}.url`, 'invalid_value')
@@ -50,7 +50,7 @@ function checkPicture({ url, detail }: Fields, at: string): void {
   }
 }
 
-function checkSound({ data, format }: Fields, at: string): void {
+function checkAudio({ data, format }: Fields, at: string): void {
   if (textIn(data) === '') throw missing(`${at}.data`)
   if (format === 'wav' || format === 'mp3') return
   const message = `Invalid value: '${shown(format)}'. Supported values are: 'wav' and 'mp3'.`

@@ -1,6 +1,6 @@
 import { showsReasoning } from './reasoning.ts'
 import type { Units } from '../bill.ts'
-import { composeContent, composeThoughts, countUnits } from '../compose-text.ts'
+import { composeContent, composeReasoning, countUnits } from '../compose-text.ts'
 import { shorten } from '../prose.ts'
 import { schemaInstance } from '../schema-instance.ts'
 import { hashText, seeded, seededId } from '../seeded.ts'
@@ -57,7 +57,7 @@ export function compose(ask: ChatAsk, cachedTokens: number): Composition {
 function composeChoice(ask: ChatAsk, index: number): Choice {
   const cap = ask.outputTokensMax + (ask.capsWordsAlone ? ask.reasoningTokens : 0)
   const reasoningTokens = Math.min(ask.reasoningTokens, cap)
-  const reasoning = showsReasoning(ask.model) ? composeThoughts(ask, index, reasoningTokens) : []
+  const reasoning = showsReasoning(ask.model) ? composeReasoning(ask, index, reasoningTokens) : []
   const thought = { index, reasoning, reasoningTokens }
   // Reasoning used up the whole cap: the answer is empty but still costs.
   if (reasoningTokens > 0 && reasoningTokens === cap) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { recordAudio } from '../files/audio.ts'
 import { readImageHeader } from '../files/image-header.ts'
-import { drawPicture } from '../files/picture.ts'
+import { drawImage } from '../files/image.ts'
 import { bytesOf, jsonOf, openMedia } from '../media/testing.ts'
 
 const { sandbox, post, bill, clearBill } = openMedia()
@@ -46,7 +46,7 @@ describe('pictures', () => {
   })
 
   test('take the shape of the last picture', async () => {
-    const file = drawPicture({ width: 200, height: 100, format: 'png', seed: 1 }).toString('base64')
+    const file = drawImage({ width: 200, height: 100, format: 'png', seed: 1 }).toString('base64')
     const content = [{ image }, { image: `data:image/png;base64,${file}` }, fox]
     const { usage } = await jsonOf<Pictures>(draw('qwen-image-edit-plus', content))
     expect(usage).toMatchObject({ width: 1456, height: 720 })

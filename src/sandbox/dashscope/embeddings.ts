@@ -2,7 +2,7 @@ import { type EmbeddingAsk, countUnits, readInputs, steeringOf, vectorsOf } from
 import { dashscopeRefusals } from '../embeddings/dashscope-refusals.ts'
 import { hasDimensions, rulesFor } from '../embeddings/rules.ts'
 import { isGiven, shown } from '../fields.ts'
-import { type Endpoint, toldUsage } from '../media/serve.ts'
+import { type Endpoint, usageUnlessHidden } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { invalidForAlgorithm, invalidParameter, requestIdFor } from './errors.ts'
@@ -17,7 +17,7 @@ export const nativeEmbeddings: Endpoint<Native, EmbeddingAsk, CodedRefusal> = {
   make(ask, call) {
     const units = countUnits(ask)
     const embeddings = vectorsOf(ask).map((vector, index) => ({ text_index: index, embedding: Array.from(vector) }))
-    const usage = toldUsage(ask.steering, { total_tokens: units.input })
+    const usage = usageUnlessHidden(ask.steering, { total_tokens: units.input })
     const answer = { output: { embeddings }, ...usage, request_id: requestIdFor(call.text) }
     return { units, headers: nativeHeaders(call), body: { kind: 'whole', text: JSON.stringify(answer) } }
   },

@@ -1,4 +1,4 @@
-import type { Size } from '../files/picture.ts'
+import type { Size } from '../files/image.ts'
 
 /** What an image model accepts, according to the vendor. */
 export type ImageRules = {

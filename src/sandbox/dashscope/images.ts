@@ -1,8 +1,8 @@
 import { type Fields, fieldsIn, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 import { readImageHeader } from '../files/image-header.ts'
-import { parseSize, type Size, writeSize } from '../files/picture.ts'
-import { linkPicture } from '../files/results.ts'
-import { type Asked, type Made, reportedUnits, toldUsage } from '../media/serve.ts'
+import { parseSize, type Size, writeSize } from '../files/image.ts'
+import { linkImage } from '../files/results.ts'
+import { type MediaAsk, type MediaAnswer, reportedUnits, usageUnlessHidden } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
 import { hashText } from '../seeded.ts'
@@ -13,19 +13,19 @@ import { alike, type ImageRules, imageRulesFor, roundSize } from './image-rules.
 import { type Native, nativeHeaders } from './native.ts'
 
 /** Images to make, from a prompt or from images and a prompt. */
-export type ImageAsk = Asked & { readonly count: number; readonly size: Size; readonly seed: number }
+export type ImageAsk = MediaAsk & { readonly count: number; readonly size: Size; readonly seed: number }
 
-export function makeImages({ steering, count, size, seed }: ImageAsk, call: Call): Made {
+export function makeImages({ steering, count, size, seed }: ImageAsk, call: Call): MediaAnswer {
   const failed = steering.number('fail-image')
   const indexes = Array.from({ length: count }, (_, index) => index).filter((index) => index + 1 !== failed)
   const content = indexes.map((index) => ({
-    image: linkPicture({ ...size, format: 'png', seed: hashText(`${index}`, seed) }, { call, steering }),
+    image: linkImage({ ...size, format: 'png', seed: hashText(`${index}`, seed) }, { call, steering }),
   }))
   // Only images that succeeded are billed.
   const units = reportedUnits(steering, 'images', { images: { count: indexes.length, size: writeSize(size) } })
   const answer = {
     output: { choices: [{ finish_reason: 'stop', message: { role: 'assistant', content } }] },
-    ...toldUsage(steering, { image_count: units.images?.count ?? 0, ...size }),
+    ...usageUnlessHidden(steering, { image_count: units.images?.count ?? 0, ...size }),
     request_id: requestIdFor(call.text),
   }
   return { units, headers: nativeHeaders(call), body: { kind: 'whole', text: JSON.stringify(answer) } }

@@ -1,4 +1,4 @@
-import { at, type Endpoint } from '../media/serve.ts'
+import { endpointAt, type Endpoint } from '../media/serve.ts'
 import { isSoldFor } from '../model.ts'
 import type { Protocol } from '../protocol.ts'
 import { nativeEmbeddings } from './embeddings.ts'
@@ -27,7 +27,7 @@ const synthesizer: Endpoint<Native, SpeechAsk, CodedRefusal> = {
 
 /** The synchronous calls of Alibaba's own protocol. `video-dashscope` has its tasks. */
 export const dashscopeProtocol: Protocol = (...mounted) => [
-  ...at('/services/aigc/multimodal-generation/generation', multimodal)(...mounted),
-  ...at('/services/audio/tts/SpeechSynthesizer', synthesizer)(...mounted),
-  ...at('/services/embeddings/text-embedding/text-embedding', nativeEmbeddings)(...mounted),
+  ...endpointAt('/services/aigc/multimodal-generation/generation', multimodal)(...mounted),
+  ...endpointAt('/services/audio/tts/SpeechSynthesizer', synthesizer)(...mounted),
+  ...endpointAt('/services/embeddings/text-embedding/text-embedding', nativeEmbeddings)(...mounted),
 ]

@@ -3,7 +3,7 @@ import { isGiven, textIn } from '../fields.ts'
 import { type AudioFormat, recordAudio } from '../files/audio.ts'
 import { linkAudio, linkExpiry } from '../files/results.ts'
 import { countTokens } from '../media/common.ts'
-import { type Asked, type Made, reportedUnits, toldUsage } from '../media/serve.ts'
+import { type MediaAsk, type MediaAnswer, reportedUnits, usageUnlessHidden } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
 import { hanTwice, piecesOf, spokenMs } from '../speech/speak.ts'
@@ -21,13 +21,13 @@ import { type Native, nativeHeaders } from './native.ts'
 import { hasVoice } from './voices.ts'
 
 /** A text to speak. */
-export type SpeechAsk = Asked & { readonly text: string; readonly ms: number; readonly format: AudioFormat }
+export type SpeechAsk = MediaAsk & { readonly text: string; readonly ms: number; readonly format: AudioFormat }
 
 const charactersMax = 600
 const formats: readonly AudioFormat[] = ['wav', 'mp3', 'pcm', 'opus']
 
 /** A link to a file, or a stream of samples with the link at its end. */
-export function makeSpeech(ask: SpeechAsk, call: Call): Made {
+export function makeSpeech(ask: SpeechAsk, call: Call): MediaAnswer {
   const units = countUnits(ask)
   if (wantsEvents(call.request)) return makeEvents(ask, call, units)
   const text = JSON.stringify(writeSpeech(ask, call, { data: '', isLast: true, units }))
@@ -83,12 +83,12 @@ function writeSpeech(ask: SpeechAsk, call: Call, { data, isLast, units }: Told):
       finish_reason: isLast ? 'stop' : 'null',
       audio: { data, url, id: `audio_${requestId}`, expires_at: expiresAt },
     },
-    ...toldUsage(steering, { characters, input_tokens: input, output_tokens: audioOutput }),
+    ...usageUnlessHidden(steering, { characters, input_tokens: input, output_tokens: audioOutput }),
     request_id: requestId,
   }
 }
 
-function makeEvents(ask: SpeechAsk, call: Call, units: Units): Made {
+function makeEvents(ask: SpeechAsk, call: Call, units: Units): MediaAnswer {
   return {
     units,
     headers: nativeHeaders(call, 'text/event-stream;charset=UTF-8'),

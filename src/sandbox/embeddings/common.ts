@@ -2,7 +2,7 @@ import { badRequest, quotedList, VendorError } from '../chat/errors.ts'
 import { checkNumber } from '../chat/check-fields.ts'
 import { type Fields, isGiven } from '../fields.ts'
 import { commonManners, oneOf } from '../media/common.ts'
-import { toldUsage } from '../media/serve.ts'
+import { usageUnlessHidden } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { type EmbeddingAsk, type InputRefusals, readInputs, steeringOf, vectorsOf } from './ask.ts'
@@ -19,7 +19,7 @@ export const embeddingsProtocol = embeddingsAt('/embeddings', {
     object: 'list',
     data: writeVectors(ask),
     model: ask.model.model,
-    ...toldUsage(ask.steering, { prompt_tokens: input, total_tokens: input }),
+    ...usageUnlessHidden(ask.steering, { prompt_tokens: input, total_tokens: input }),
     ...extras(ask, call.text),
   }),
 })

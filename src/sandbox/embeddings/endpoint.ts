@@ -2,7 +2,7 @@ import type { Units } from '../bill.ts'
 import type { VendorError } from '../chat/errors.ts'
 import type { Fields } from '../fields.ts'
 import { commonHeaders, openJson } from '../media/common.ts'
-import { at, type Endpoint, type Manners } from '../media/serve.ts'
+import { endpointAt, type Endpoint, type Manners } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call, Protocol } from '../protocol.ts'
 import { countUnits, type EmbeddingAsk } from './ask.ts'
@@ -26,5 +26,5 @@ export function embeddingsAt(path: string, { manners, read, write }: Form): Prot
       return { units, headers: commonHeaders(call), body: { kind: 'whole', text } }
     },
   }
-  return at(path, endpoint)
+  return endpointAt(path, endpoint)
 }

@@ -1,7 +1,7 @@
 import { badRequest, type VendorError } from '../chat/errors.ts'
 import { type Fields, isGiven, shown } from '../fields.ts'
 import { commonManners } from '../media/common.ts'
-import { type Manners, toldUsage } from '../media/serve.ts'
+import { type Manners, usageUnlessHidden } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { htmlPage } from '../odd-answers.ts'
 import { writeVectors } from './common.ts'
@@ -24,7 +24,7 @@ export const voyageProtocol = embeddingsAt('/embeddings', {
     object: 'list',
     data: writeVectors(ask),
     model: ask.model.model,
-    ...toldUsage(ask.steering, { total_tokens: input }),
+    ...usageUnlessHidden(ask.steering, { total_tokens: input }),
   }),
 })
 

@@ -1,4 +1,4 @@
-import type { ImageFormat, Size } from './picture.ts'
+import type { ImageFormat, Size } from './image.ts'
 
 export type ImageHeader = Size & { readonly format: ImageFormat; readonly hasAlpha: boolean }
 

@@ -1,10 +1,10 @@
-import type { Picture } from './picture.ts'
+import type { GradientImage } from './image.ts'
 
 /**
  * A baseline JPEG of uniform blocks: only the mean of each is written, so a block takes a few bits. Both Huffman tables
  * are minimal: "no change" and "end of block" take one bit each.
  */
-export function encodeJpeg({ width, height, from, to }: Picture): Uint8Array<ArrayBuffer> {
+export function encodeJpeg({ width, height, from, to }: GradientImage): Uint8Array<ArrayBuffer> {
   const frame = [8, height >> 8, height & 255, width >> 8, width & 255, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]
   return new Uint8Array(
     Buffer.concat([

@@ -1,10 +1,10 @@
 import { crc32, deflateSync } from 'node:zlib'
-import type { Picture } from './picture.ts'
+import type { GradientImage } from './image.ts'
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
 /** 256 bands from one colour to the other, at one byte per pixel, which compress to a few kilobytes at any size. */
-export function encodePng({ width, height, from, to, isTransparent }: Picture): Uint8Array<ArrayBuffer> {
+export function encodePng({ width, height, from, to, isTransparent }: GradientImage): Uint8Array<ArrayBuffer> {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)

@@ -2,12 +2,12 @@ import type { Call, Protocol } from '../protocol.ts'
 import { linkSeconds, refuseLink, signLink } from '../signed-links.ts'
 import type { Steering } from '../steering.ts'
 import { type AudioFormat, audioTypes, isAudioFormat, recordAudio } from './audio.ts'
-import { drawPicture, isImageFormat, parseSize, type PictureWish, writeSize } from './picture.ts'
+import { drawImage, isImageFormat, parseSize, type ImageSpec, writeSize } from './image.ts'
 
 /** Results are served behind links that are signed for a day. No file is stored: its name says how to make it again. */
 type LinkOptions = { readonly call: Call; readonly steering: Steering; readonly lifeSeconds?: number }
 
-export const linkPicture = ({ format, seed, ...size }: PictureWish, options: LinkOptions): string =>
+export const linkImage = ({ format, seed, ...size }: ImageSpec, options: LinkOptions): string =>
   linkTo(`${seed}-${writeSize(size)}.${format}`, options)
 
 export const linkAudio = (format: AudioFormat, ms: number, options: LinkOptions): string =>
@@ -41,6 +41,6 @@ function makeFile(name: string): Response {
   const [seed, size = ''] = stem.split('-')
   const sides = parseSize(size)
   if (!isImageFormat(format) || sides === undefined) return new Response(null, { status: 404 })
-  const file = drawPicture({ ...sides, format, seed: Number(seed) })
+  const file = drawImage({ ...sides, format, seed: Number(seed) })
   return new Response(file, { headers: { 'content-type': `image/${format}` } })
 }

@@ -1,10 +1,10 @@
-import type { Picture } from './picture.ts'
+import type { GradientImage } from './image.ts'
 
 /**
  * A lossless WebP of one colour. Each of its five Huffman codes has a single symbol, which takes no bits, so that an
  * image of any size is just its header.
  */
-export function encodeWebp({ width, height, from, isTransparent }: Picture): Uint8Array<ArrayBuffer> {
+export function encodeWebp({ width, height, from, isTransparent }: GradientImage): Uint8Array<ArrayBuffer> {
   const [red = 0, green = 0, blue = 0] = from
   const fields: [value: number, bits: number][] = [
     [width - 1, 14],

@@ -10,7 +10,7 @@ import { type CountedPrompt, countPrompt } from '../gemini/prompt.ts'
 import { readMessage } from '../gemini/proto.ts'
 import { generateContentRequest } from '../gemini/shapes.ts'
 import { writeBlock, writeContent, writeFinish, writeModalities } from '../gemini/write.ts'
-import { type Asked, type Endpoint, type Made, reportedUnits } from '../media/serve.ts'
+import { type MediaAsk, type Endpoint, type MediaAnswer, reportedUnits } from '../media/serve.ts'
 import { isSoldFor, type SandboxModel } from '../model.ts'
 import { seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
@@ -19,7 +19,7 @@ import { type Picturing, picturing, readPicturing } from './picture.ts'
 import { readSpeaking, type Speaking, speaking } from './speech.ts'
 
 /** A prompt that is answered with an image or with audio. */
-type ContentAsk = Asked & {
+type ContentAsk = MediaAsk & {
   readonly counted: CountedPrompt
   readonly userText: string
   readonly work: Picturing | Speaking
@@ -79,7 +79,7 @@ function readModalities(config: Fields, { model }: SandboxModel, combinations: r
   )
 }
 
-function makeContent(ask: ContentAsk, delivery: Delivery): Made {
+function makeContent(ask: ContentAsk, delivery: Delivery): MediaAnswer {
   const units = countUnits(ask)
   const answers = [...answersOf(ask, units, delivery !== 'plain')]
   if (delivery === 'plain') {

@@ -1,5 +1,5 @@
 import { type Fields, fieldsIn, shown } from '../fields.ts'
-import { drawPicture, type Size } from '../files/picture.ts'
+import { drawImage, type Size } from '../files/image.ts'
 import { invalid } from '../gemini/errors.ts'
 import type { CountedPrompt } from '../gemini/prompt.ts'
 import { generationOf } from '../gemini/thinking.ts'
@@ -50,5 +50,5 @@ export function readPicturing(config: Fields, model: string, { prompt }: Counted
 
 /** An image arrives in one piece, even in a stream. */
 export function picturing({ size, seed }: Picturing): readonly InlineData[] {
-  return [{ mimeType: 'image/png', data: drawPicture({ ...size, format: 'png', seed }).toString('base64') }]
+  return [{ mimeType: 'image/png', data: drawImage({ ...size, format: 'png', seed }).toString('base64') }]
 }

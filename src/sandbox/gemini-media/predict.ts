@@ -1,15 +1,15 @@
 import { type Fields, fieldsIn, itemsIn, shown, textIn } from '../fields.ts'
-import { drawPicture, type ImageFormat, type Size, writeSize } from '../files/picture.ts'
+import { drawImage, type ImageFormat, type Size, writeSize } from '../files/image.ts'
 import { type GoogleError, invalid, jsonType, modelNotFound, writeJson } from '../gemini/errors.ts'
 import { list, message, readMessage, struct } from '../gemini/proto.ts'
-import { type Asked, type Endpoint, reportedUnits } from '../media/serve.ts'
+import { type MediaAsk, type Endpoint, reportedUnits } from '../media/serve.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
 import { mannersOn } from './manners.ts'
 
 const predictRequest = message('PredictRequest', () => ({ instances: list(struct), parameters: struct }))
 
-type ImagenAsk = Asked & {
+type ImagenAsk = MediaAsk & {
   readonly count: number
   readonly size: Size
   readonly format: ImageFormat
@@ -33,7 +33,7 @@ export function imagen(model: string): Endpoint<Fields, ImagenAsk, GoogleError> 
       const indexes = Array.from({ length: count }, (_, index) => index)
       const predictions = indexes.flatMap((index): unknown[] => {
         if (index + 1 === filtered) return ask.tellsReasons ? [{ raiFilteredReason }] : []
-        const picture = drawPicture({ ...size, format, seed: hashText(`${index}`, seed) })
+        const picture = drawImage({ ...size, format, seed: hashText(`${index}`, seed) })
         return [{ mimeType: `image/${format}`, bytesBase64Encoded: picture.toString('base64') }]
       })
       const made = indexes.filter((index) => index + 1 !== filtered).length

@@ -1,5 +1,5 @@
 import type { Units } from '../bill.ts'
-import { composeContent, composeThoughts, countUnits } from '../compose-text.ts'
+import { composeContent, composeReasoning, countUnits } from '../compose-text.ts'
 import { isFields } from '../fields.ts'
 import { schemaInstance } from '../schema-instance.ts'
 import { hashText, seeded, seededId } from '../seeded.ts'
@@ -66,7 +66,7 @@ const tokensBeforeWithheld = 3
 function composeCandidate(ask: GeminiAsk, index: number): Candidate {
   const cap = ask.outputTokensMax
   const reasoningTokens = Math.min(ask.thinking.tokens, cap)
-  const thoughts = ask.thinking.isShown ? composeThoughts(ask, index, reasoningTokens) : []
+  const thoughts = ask.thinking.isShown ? composeReasoning(ask, index, reasoningTokens) : []
   const left = cap - reasoningTokens
   const thought = { index, thoughts, reasoningTokens, text: [], textSignature: undefined, calls: [] }
   // Reasoning used up the whole cap: the answer is empty but still costs.

@@ -1,9 +1,9 @@
 import { checkNumber } from '../chat/check-fields.ts'
 import { badRequest } from '../chat/errors.ts'
 import { type Fields, isGiven } from '../fields.ts'
-import type { ImageFormat, Size } from '../files/picture.ts'
+import type { ImageFormat, Size } from '../files/image.ts'
 import { countTokens, oneOf, requiredText } from '../media/common.ts'
-import type { Asked } from '../media/serve.ts'
+import type { MediaAsk } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
@@ -11,7 +11,7 @@ import { type Family, familyOf } from './families.ts'
 import { readSize } from './size.ts'
 
 /** Images to make, from a prompt alone or from other images. */
-export type ImageAsk = Asked & {
+export type ImageAsk = MediaAsk & {
   readonly family: Family
   readonly count: number
   readonly size: Size

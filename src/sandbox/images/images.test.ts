@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI, { toFile } from 'openai'
 import { readImageHeader } from '../files/image-header.ts'
-import { drawPicture, type ImageFormat, type Size } from '../files/picture.ts'
+import { drawImage, type ImageFormat, type Size } from '../files/image.ts'
 import { jsonOf, openMedia } from '../media/testing.ts'
 import { errorOf } from '../testing.ts'
 
@@ -121,7 +121,7 @@ describe('the older models', () => {
 const square: Size = { width: 64, height: 64 }
 
 function picture(format: ImageFormat, size: Size = square, isTransparent = false) {
-  const bytes = drawPicture({ ...size, format, seed: 1, isTransparent })
+  const bytes = drawImage({ ...size, format, seed: 1, isTransparent })
   return toFile(bytes, `picture.${format}`, { type: `image/${format}` })
 }
 

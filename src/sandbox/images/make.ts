@@ -1,9 +1,9 @@
 import type { Units } from '../bill.ts'
 import { namedEventEncoder } from '../event-stream.ts'
-import { drawPicture, type PictureWish, writeSize } from '../files/picture.ts'
-import { linkPicture } from '../files/results.ts'
+import { drawImage, type ImageSpec, writeSize } from '../files/image.ts'
+import { linkImage } from '../files/results.ts'
 import { commonHeaders } from '../media/common.ts'
-import { type Made, reportedUnits, toldUsage } from '../media/serve.ts'
+import { type MediaAnswer, reportedUnits, usageUnlessHidden } from '../media/serve.ts'
 import type { Call } from '../protocol.ts'
 import { hashText } from '../seeded.ts'
 import type { ImageAsk } from './ask.ts'
@@ -16,7 +16,7 @@ const partialImageTokens = 100
 const lifeSeconds = 3_600
 
 /** `event` is the prefix of the stream's event names. */
-export function makeImages(ask: ImageAsk, call: Call, event: 'image_generation' | 'image_edit'): Made {
+export function makeImages(ask: ImageAsk, call: Call, event: 'image_generation' | 'image_edit'): MediaAnswer {
   const units = countUnits(ask)
   const created = Math.floor(Date.now() / 1000)
   if (ask.isStreaming) {
@@ -35,7 +35,7 @@ export function makeImages(ask: ImageAsk, call: Call, event: 'image_generation' 
   const data = Array.from({ length: ask.count }, (_, index) => writeImage(ask, call, index))
   const answer =
     ask.family.sold === 'tokens'
-      ? { created, ...settings(ask), data, ...toldUsage(ask.steering, writeUsage(units)) }
+      ? { created, ...settings(ask), data, ...usageUnlessHidden(ask.steering, writeUsage(units)) }
       : { created, data }
   return { units, headers: commonHeaders(call), body: { kind: 'whole', text: JSON.stringify(answer) } }
 }
@@ -68,17 +68,17 @@ function writeUsage({ input, imageInput = 0, imageOutput = 0 }: Partial<Units> &
   }
 }
 
-function wish({ size, format, seed, background }: ImageAsk, index: string): PictureWish {
+function wish({ size, format, seed, background }: ImageAsk, index: string): ImageSpec {
   return { ...size, format, seed: hashText(index, seed), isTransparent: background === 'transparent' }
 }
 
-const bytesOf = (ask: ImageAsk, index: string): string => drawPicture(wish(ask, index)).toString('base64')
+const bytesOf = (ask: ImageAsk, index: string): string => drawImage(wish(ask, index)).toString('base64')
 
 function writeImage(ask: ImageAsk, call: Call, index: number): unknown {
   const revised = /dall-e-3/.test(ask.model.model) ? { revised_prompt: 'An image, as the sandbox sees it.' } : {}
   return ask.delivery === 'b64_json'
     ? { ...revised, b64_json: bytesOf(ask, `${index}`) }
-    : { ...revised, url: linkPicture(wish(ask, `${index}`), { call, steering: ask.steering, lifeSeconds }) }
+    : { ...revised, url: linkImage(wish(ask, `${index}`), { call, steering: ask.steering, lifeSeconds }) }
 }
 
 function settings({ background, format, quality, size }: ImageAsk): Record<string, string> {
@@ -93,7 +93,7 @@ function* eventTexts(ask: ImageAsk, units: Units, created: number, event: string
       const b64 = bytesOf(ask, `${index} ${partial}`)
       yield JSON.stringify({ type: `${event}.partial_image`, b64_json: b64, partial_image_index: partial, ...about })
     }
-    const usage = toldUsage(ask.steering, writeUsage(index + 1 < ask.count ? { input: 0 } : units))
+    const usage = usageUnlessHidden(ask.steering, writeUsage(index + 1 < ask.count ? { input: 0 } : units))
     yield JSON.stringify({ type: `${event}.completed`, b64_json: bytesOf(ask, `${index}`), ...about, ...usage })
   }
 }

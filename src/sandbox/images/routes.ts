@@ -1,7 +1,7 @@
 import type { VendorError } from '../chat/errors.ts'
 import type { Fields } from '../fields.ts'
 import { commonManners, openJson } from '../media/common.ts'
-import { at, type Endpoint } from '../media/serve.ts'
+import { endpointAt, type Endpoint } from '../media/serve.ts'
 import type { Protocol } from '../protocol.ts'
 import { type ImageAsk, readAsk } from './ask.ts'
 import { imageEdits } from './edit.ts'
@@ -17,6 +17,6 @@ const imageGenerations: Endpoint<Fields, ImageAsk, VendorError> = {
 
 /** OpenAI's protocol for images: made from a prompt, or from images and a prompt. */
 export const imagesProtocol: Protocol = (vendor, root, world) => [
-  ...at('/images/generations', imageGenerations)(vendor, root, world),
-  ...at('/images/edits', imageEdits)(vendor, root, world),
+  ...endpointAt('/images/generations', imageGenerations)(vendor, root, world),
+  ...endpointAt('/images/edits', imageEdits)(vendor, root, world),
 ]

@@ -1,6 +1,6 @@
 import { badRequest, quotedList } from '../chat/errors.ts'
 import { type Fields, textIn } from '../fields.ts'
-import { parseSize, type Size } from '../files/picture.ts'
+import { parseSize, type Size } from '../files/image.ts'
 import type { Family } from './families.ts'
 
 const sideMax = 3840

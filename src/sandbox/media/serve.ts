@@ -23,10 +23,10 @@ export type Manners<R extends Refusal> = {
 }
 
 /** A checked request, which determines the answer. */
-export type Asked = { readonly model: SandboxModel; readonly steering: Steering }
+export type MediaAsk = { readonly model: SandboxModel; readonly steering: Steering }
 
 /** The answer, made and counted before any of it is sent: one text, or pieces that are sent one by one. */
-export type Made = {
+export type MediaAnswer = {
   /** The usage that is reported and billed. */
   readonly units: Units
   readonly headers: Record<string, string>
@@ -42,24 +42,24 @@ export type Made = {
 }
 
 /** One path that makes something other than chat, in one vendor's protocol. */
-export type Endpoint<Body, Ask extends Asked, R extends Refusal> = {
+export type Endpoint<Body, Ask extends MediaAsk, R extends Refusal> = {
   readonly manners: Manners<R>
   /** A model must be sold for one of these. */
   readonly capabilities: readonly string[]
   open(call: Call): Opened<Body> | Promise<Opened<Body>>
   read(body: Body, model: SandboxModel, call: Call): Ask
-  make(ask: Ask, call: Call): Made
+  make(ask: Ask, call: Call): MediaAnswer
 }
 
 export type Opened<Body> = { readonly model: string; readonly body: Body }
 
 /** The endpoint as a protocol of its own, at a path under the root on which it is mounted. */
-export const at =
-  <Body, Ask extends Asked, R extends Refusal>(path: string, endpoint: Endpoint<Body, Ask, R>): Protocol =>
+export const endpointAt =
+  <Body, Ask extends MediaAsk, R extends Refusal>(path: string, endpoint: Endpoint<Body, Ask, R>): Protocol =>
   (_, root, world) => [{ method: 'POST', path: `${root}${path}`, answer: (call) => serve(call, world, endpoint) }]
 
 /** Answers one call and adds its line to the bill, however the call ends. */
-export async function serve<Body, Ask extends Asked, R extends Refusal>(
+export async function serve<Body, Ask extends MediaAsk, R extends Refusal>(
   call: Call,
   world: World,
   endpoint: Endpoint<Body, Ask, R>,
@@ -97,7 +97,7 @@ export async function serve<Body, Ask extends Asked, R extends Refusal>(
   }
 }
 
-function deliver(call: Call, world: World, ask: Asked, { units, headers: given, body }: Made): Response {
+function deliver(call: Call, world: World, ask: MediaAsk, { units, headers: given, body }: MediaAnswer): Response {
   const { steering } = ask
   const { signal } = call.request
   const headers = new Headers(given)
@@ -160,6 +160,6 @@ export function reportedUnits(steering: Steering, main: MainUnit, counted: Parti
 }
 
 /** An empty object if `sandbox:nousage` hides the usage. */
-export function toldUsage(steering: Steering, usage: unknown): { usage?: unknown } {
+export function usageUnlessHidden(steering: Steering, usage: unknown): { usage?: unknown } {
   return steering.has('nousage') ? {} : { usage }
 }

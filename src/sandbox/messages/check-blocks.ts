@@ -2,7 +2,7 @@ import { type Fields, isGiven, shown } from '../fields.ts'
 import { invalid } from './errors.ts'
 import type { Version } from './head.ts'
 import { checkExtras, checkFlag, checkOneOf, checkPattern, checkTag, fieldsAt, listAt, textAt } from './shape.ts'
-import { isOurHiddenThought, isOurThought } from './signature.ts'
+import { isOurRedactedThinking, isOurThinking } from './signature.ts'
 
 type Role = 'user' | 'assistant' | 'system'
 
@@ -58,10 +58,10 @@ function checkInside(at: string, place: string, block: Fields): void {
     case 'document':
       return checkDocument(`${at}.source`, block.source)
     case 'thinking':
-      if (isOurThought(textAt(`${at}.thinking`, block.thinking), textAt(`${at}.signature`, block.signature))) return
+      if (isOurThinking(textAt(`${at}.thinking`, block.thinking), textAt(`${at}.signature`, block.signature))) return
       throw invalid(place, 'Invalid `signature` in `thinking` block')
     case 'redacted_thinking':
-      if (isOurHiddenThought(textAt(`${at}.data`, block.data))) return
+      if (isOurRedactedThinking(textAt(`${at}.data`, block.data))) return
       throw invalid(place, 'Invalid `data` in `redacted_thinking` block')
     case 'tool_use':
       checkPattern(`${at}.id`, block.id, idPattern)

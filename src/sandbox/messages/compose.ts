@@ -1,5 +1,5 @@
 import type { Units } from '../bill.ts'
-import { composeContent, composeThoughts } from '../compose-text.ts'
+import { composeContent, composeReasoning } from '../compose-text.ts'
 import type { CacheUse } from '../marked-cache.ts'
 import { shorten } from '../prose.ts'
 import { schemaInstance } from '../schema-instance.ts'
@@ -8,7 +8,7 @@ import { splitTokens } from '../tokens.ts'
 import type { MessagesAsk } from './ask.ts'
 import { citeDocuments } from './citations.ts'
 import { citeWeb, searchWeb, type WebResult } from './search.ts'
-import { hideThought, signThought } from './signature.ts'
+import { redactThinking, signThinking } from './signature.ts'
 import type { Tool } from './tools.ts'
 
 /** One block of the answer, token by token where it has tokens, before it is written in any form. */
@@ -89,13 +89,13 @@ function fill(ask: MessagesAsk, draft: Draft): void {
 function think(ask: MessagesAsk, draft: Draft): void {
   const count = Math.min(ask.thinkingTokens, draft.left)
   if (count === 0) return
-  const tokens = composeThoughts(ask, 0, count)
+  const tokens = composeReasoning(ask, 0, count)
   draft.left -= count
   if (ask.steering.has('redacted')) {
-    draft.blocks.push({ type: 'redacted_thinking', tokens, data: hideThought(ask.seed) })
+    draft.blocks.push({ type: 'redacted_thinking', tokens, data: redactThinking(ask.seed) })
     return
   }
-  const signature = signThought(ask.showsThinking ? tokens.join('') : '', ask.seed)
+  const signature = signThinking(ask.showsThinking ? tokens.join('') : '', ask.seed)
   draft.blocks.push({ type: 'thinking', tokens, isShown: ask.showsThinking, signature })
 }
 

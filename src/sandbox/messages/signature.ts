@@ -7,22 +7,22 @@ const secret = 'the sandbox signs its thoughts'
  * Proves that a thinking block is the vendor's own: a number that tells turns apart, and a MAC over that number and the
  * text as it was shown. Where the text was omitted, the signature covers the empty text.
  */
-export function signThought(text: string, seed: number): string {
+export function signThinking(text: string, seed: number): string {
   const turn = (seed >>> 0).toString(16).padStart(8, '0')
   return `Eq${turn}${macOf(`${turn}:${text}`)}`
 }
 
-export function isOurThought(text: string, signature: string): boolean {
+export function isOurThinking(text: string, signature: string): boolean {
   return signature.startsWith('Eq') && signature.slice(10) === macOf(`${signature.slice(2, 10)}:${text}`)
 }
 
 /** The data of a redacted thinking block, which is nothing but its own signature. */
-export function hideThought(seed: number): string {
-  return signThought('redacted', seed)
+export function redactThinking(seed: number): string {
+  return signThinking('redacted', seed)
 }
 
-export function isOurHiddenThought(data: string): boolean {
-  return isOurThought('redacted', data)
+export function isOurRedactedThinking(data: string): boolean {
+  return isOurThinking('redacted', data)
 }
 
 function macOf(text: string): string {

@@ -3,7 +3,7 @@ import { type Fields, isGiven, shown, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { checkContent, checkOutput } from './check-parts.ts'
 import { checkTool } from './check-tools.ts'
-import { isOurThought } from './sealed.ts'
+import { isOurReasoning } from './sealed.ts'
 import { checkKnown, checkOneOf, checkText, fieldsAt, listAt, missing, textAt } from './shape.ts'
 
 type Kind = {
@@ -149,7 +149,7 @@ type Thought = { readonly at: string; readonly isKept: boolean; readonly model: 
 function checkThought({ id, encrypted_content: sealed }: Fields, { at, isKept, model }: Thought): void {
   if (isGiven(sealed)) {
     const content = textAt(sealed, `${at}.encrypted_content`)
-    if (isOurThought(model, content)) return
+    if (isOurReasoning(model, content)) return
     const message = `The encrypted content ${content.slice(0, 12)}... could not be verified. Reason: Encrypted content could not be decrypted or parsed.`
     throw badRequest(message, `${at}.encrypted_content`, 'invalid_encrypted_content')
   }

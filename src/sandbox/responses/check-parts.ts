@@ -40,12 +40,12 @@ function checkPart(part: Fields, supported: readonly string[], at: string): void
   checkOneOf(type, supported, at)
   checkKnown(part, ['type', ...(knownByType[textIn(type)] ?? [])], at)
   if (type === 'refusal') textAt(part.refusal, `${at}.refusal`)
-  else if (type === 'input_image') checkPicture(part, at)
+  else if (type === 'input_image') checkImage(part, at)
   else if (type === 'input_file') checkFile(part, at)
   else textAt(part.text, `${at}.text`)
 }
 
-function checkPicture({ image_url: url, file_id: file, detail }: Fields, at: string): void {
+function checkImage({ image_url: url, file_id: file, detail }: Fields, at: string): void {
   if (isGiven(detail)) checkOneOf(detail, ['low', 'high', 'auto', 'original'], `${at}.detail`)
   if (!isGiven(url)) {
     textAt(file, `${at}.image_url`)

@@ -1,5 +1,5 @@
 import type { Units } from '../bill.ts'
-import { composeContent, composeThoughts, countUnits } from '../compose-text.ts'
+import { composeContent, composeReasoning, countUnits } from '../compose-text.ts'
 import { fieldsIn, isGiven } from '../fields.ts'
 import { blockTokens } from '../prompt.ts'
 import { shorten } from '../prose.ts'
@@ -7,13 +7,13 @@ import { schemaInstance } from '../schema-instance.ts'
 import { hashText, seeded, seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
 import type { ResponsesAsk } from './ask.ts'
-import { sealThought } from './sealed.ts'
+import { sealReasoning } from './sealed.ts'
 import type { Tool } from './tools.ts'
 
 /** One item of the answer, token by token where it has tokens, before it is written in any form. */
-export type Item = Thought | Message | ToolCall | WebSearch
+export type Item = ReasoningItem | Message | ToolCall | WebSearch
 
-export type Thought = {
+export type ReasoningItem = {
   readonly type: 'reasoning'
   readonly id: string
   /** The reasoning itself is never shown. A summary is given where the request asks for it, at no extra cost. */
@@ -107,8 +107,8 @@ function think(ask: ResponsesAsk, draft: Draft): void {
     type: 'reasoning',
     id: seededId('rs_', hashText('reasoning', ask.seed)),
     tokens,
-    summary: isSummarized(ask) ? composeThoughts(ask, 0, Math.min(tokens, summaryTokensMax)) : [],
-    sealed: ask.includes.has('reasoning.encrypted_content') ? sealThought(ask.model, ask.seed) : undefined,
+    summary: isSummarized(ask) ? composeReasoning(ask, 0, Math.min(tokens, summaryTokensMax)) : [],
+    sealed: ask.includes.has('reasoning.encrypted_content') ? sealReasoning(ask.model, ask.seed) : undefined,
   })
 }
 

@@ -2,7 +2,7 @@ import { disturb } from '../disturb.ts'
 import { type Frame, free } from '../event-stream.ts'
 import { seeded, seededId } from '../seeded.ts'
 import type { ResponsesAsk } from './ask.ts'
-import type { Composition, Item, Message, Thought, ToolCall } from './compose.ts'
+import type { Composition, Item, Message, ReasoningItem, ToolCall } from './compose.ts'
 import { writeEmptyItem, writeItem, writeLogprobs, writePart, writeResponse, writeSummary } from './write.ts'
 
 /** Billed parts of the answer that were sent but are not counted in tokens. */
@@ -121,7 +121,7 @@ function* itemFrames(ask: ResponsesAsk, item: Item, at: At): Generator<Frame, vo
   }
 }
 
-function* summaryFrames({ summary }: Thought, item: At): Generator<Frame, void> {
+function* summaryFrames({ summary }: ReasoningItem, item: At): Generator<Frame, void> {
   if (summary.length === 0) return
   const at = { ...item, summary_index: 0 }
   const text = summary.join('')

@@ -8,12 +8,12 @@ const secret = 'the sandbox seals its thoughts'
  * Encrypted reasoning that only its own vendor accepts: a number that tells turns apart, and a MAC over number and
  * vendor.
  */
-export function sealThought(model: SandboxModel, seed: number): string {
+export function sealReasoning(model: SandboxModel, seed: number): string {
   const turn = (seed >>> 0).toString(16).padStart(8, '0')
   return start + turn + macOf(model, turn)
 }
 
-export function isOurThought(model: SandboxModel, sealed: string): boolean {
+export function isOurReasoning(model: SandboxModel, sealed: string): boolean {
   const turn = sealed.slice(start.length, start.length + 8)
   return sealed.startsWith(start) && sealed.slice(start.length + 8) === macOf(model, turn)
 }

@@ -2,10 +2,17 @@ import { checkNumber } from '../chat/check-fields.ts'
 import { badRequest, errorBody, errorForStatus, type VendorError } from '../chat/errors.ts'
 import { eventEncoder, type Frame, namedEventEncoder } from '../event-stream.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
-import { drawPicture, type ImageFormat, type PictureWish, type Size, writeSize } from '../files/picture.ts'
-import { linkPicture } from '../files/results.ts'
+import { drawImage, type ImageFormat, type ImageSpec, type Size, writeSize } from '../files/image.ts'
+import { linkImage } from '../files/results.ts'
 import { commonHeaders, commonManners, oneOf, openJson, requiredText } from '../media/common.ts'
-import { at, type Asked, type Endpoint, type Made, reportedUnits, toldUsage } from '../media/serve.ts'
+import {
+  endpointAt,
+  type MediaAsk,
+  type Endpoint,
+  type MediaAnswer,
+  reportedUnits,
+  usageUnlessHidden,
+} from '../media/serve.ts'
 import type { Units } from '../bill.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
@@ -13,7 +20,7 @@ import { hashText } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
 import { readSize } from './sizes.ts'
 
-type SeedreamAsk = Asked & {
+type SeedreamAsk = MediaAsk & {
   readonly count: number
   readonly size: Size
   readonly format: ImageFormat
@@ -38,7 +45,7 @@ const seedream: Endpoint<Fields, SeedreamAsk, VendorError> = {
   },
 }
 
-export const seedreamProtocol = at('/images/generations', seedream)
+export const seedreamProtocol = endpointAt('/images/generations', seedream)
 
 const promptCharactersMax = 4_000
 const referencesMax = 14
@@ -87,7 +94,7 @@ function countUnits(ask: SeedreamAsk): Units {
 function writeUsage({ steering, size }: SeedreamAsk, { images }: Units): { usage?: unknown } {
   const count = images?.count ?? 0
   const tokens = Math.floor((count * size.width * size.height) / 256)
-  return toldUsage(steering, { generated_images: count, output_tokens: tokens, total_tokens: tokens })
+  return usageUnlessHidden(steering, { generated_images: count, output_tokens: tokens, total_tokens: tokens })
 }
 
 const failure = {
@@ -98,18 +105,18 @@ const failure = {
 /** A failed image is listed among the others, and the answer as a whole is still a success. */
 function writeMember(ask: SeedreamAsk, call: Call, index: number): Record<string, unknown> {
   if (isFailed(ask, index)) return { error: failure }
-  const wish: PictureWish = { ...ask.size, format: ask.format, seed: hashText(`${index}`, ask.seed) }
+  const wish: ImageSpec = { ...ask.size, format: ask.format, seed: hashText(`${index}`, ask.seed) }
   const size = writeSize(ask.size)
   return ask.delivery === 'url'
-    ? { url: linkPicture(wish, { call, steering: ask.steering }), size }
-    : { b64_json: drawPicture(wish).toString('base64'), size }
+    ? { url: linkImage(wish, { call, steering: ask.steering }), size }
+    : { b64_json: drawImage(wish).toString('base64'), size }
 }
 
 type About = { readonly model: string; readonly created: number }
 
 const done = '[DONE]'
 
-function makeEvents(ask: SeedreamAsk, call: Call, units: Units, about: About): Made {
+function makeEvents(ask: SeedreamAsk, call: Call, units: Units, about: About): MediaAnswer {
   const [named, plain] = [namedEventEncoder(ask.steering), eventEncoder(ask.steering)]
   return {
     units,

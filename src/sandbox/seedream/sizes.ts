@@ -1,6 +1,6 @@
 import { badRequest, type VendorError } from '../chat/errors.ts'
 import { isGiven, textIn } from '../fields.ts'
-import { parseSize, type Size } from '../files/picture.ts'
+import { parseSize, type Size } from '../files/image.ts'
 
 type SizeRules = { readonly tiers: readonly string[]; readonly pixels: readonly [least: number, most: number] }
 

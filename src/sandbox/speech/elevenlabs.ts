@@ -1,6 +1,6 @@
 import { type Fields, fieldsIn, parseFields, textIn } from '../fields.ts'
 import { type AudioFormat, audioTypes, isAudioFormat, recordAudio } from '../files/audio.ts'
-import { at, type Asked, type Endpoint, type Manners, reportedUnits } from '../media/serve.ts'
+import { endpointAt, type MediaAsk, type Endpoint, type Manners, reportedUnits } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { htmlPage } from '../odd-answers.ts'
 import type { Call } from '../protocol.ts'
@@ -59,7 +59,7 @@ const manners: Manners<CodedRefusal> = {
   }),
 }
 
-type ElevenAsk = Asked & { readonly text: string; readonly format: AudioFormat; readonly ms: number }
+type ElevenAsk = MediaAsk & { readonly text: string; readonly format: AudioFormat; readonly ms: number }
 
 /** `POST /text-to-speech/{voice}`: audio bytes, with their cost in a header. */
 const elevenSpeech: Endpoint<Fields, ElevenAsk, CodedRefusal> = {
@@ -81,7 +81,7 @@ const elevenSpeech: Endpoint<Fields, ElevenAsk, CodedRefusal> = {
 }
 
 /** Also serves `/stream` after the voice, which only matters to clients that play the audio while it is made. */
-export const elevenlabsProtocol = at('/text-to-speech/*', elevenSpeech)
+export const elevenlabsProtocol = endpointAt('/text-to-speech/*', elevenSpeech)
 
 const charactersMax = 10_000
 

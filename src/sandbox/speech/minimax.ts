@@ -4,7 +4,7 @@ import { type Fields, fieldsIn, isGiven, parseFields, textIn } from '../fields.t
 import { type AudioFormat, recordAudio, sampleRate } from '../files/audio.ts'
 import { linkAudio } from '../files/results.ts'
 import { commonHeaders } from '../media/common.ts'
-import { at, type Asked, type Endpoint, reportedUnits } from '../media/serve.ts'
+import { endpointAt, type MediaAsk, type Endpoint, reportedUnits } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
 import type { CodedRefusal } from '../refusal.ts'
@@ -14,7 +14,7 @@ import { errorForCode, invalid, writeBase } from '../video-minimax/errors.ts'
 import { minimaxManners } from '../video-minimax/manners.ts'
 import { hanTwice, piecesOf, spokenMs } from './speak.ts'
 
-type MinimaxAsk = Asked & {
+type MinimaxAsk = MediaAsk & {
   readonly text: string
   readonly format: AudioFormat
   readonly ms: number
@@ -51,7 +51,7 @@ const minimaxSpeech: Endpoint<Fields, MinimaxAsk, CodedRefusal<number>> = {
   },
 }
 
-export const minimaxProtocol = at('/t2a_v2', minimaxSpeech)
+export const minimaxProtocol = endpointAt('/t2a_v2', minimaxSpeech)
 
 const charactersMax = 10_000
 const formats: readonly AudioFormat[] = ['mp3', 'pcm', 'flac', 'wav']

@@ -4,7 +4,7 @@ import { eventEncoder, type Frame } from '../event-stream.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 import { type AudioFormat, audioTypes, recordAudio } from '../files/audio.ts'
 import { commonHeaders, commonManners, countTokens, oneOf, openJson, requiredText } from '../media/common.ts'
-import { at, type Asked, type Endpoint, reportedUnits, toldUsage } from '../media/serve.ts'
+import { endpointAt, type MediaAsk, type Endpoint, reportedUnits, usageUnlessHidden } from '../media/serve.ts'
 import type { Units } from '../bill.ts'
 import type { SandboxModel } from '../model.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
@@ -27,7 +27,7 @@ export function* piecesOf(audio: Buffer, bytes = 16_384): Generator<string, void
 
 export const encodeBytes = ({ text }: Frame): Uint8Array => Buffer.from(text, 'latin1')
 
-type SpeechAsk = Asked & {
+type SpeechAsk = MediaAsk & {
   readonly input: string
   readonly format: AudioFormat
   readonly ms: number
@@ -64,7 +64,7 @@ const speech: Endpoint<Fields, SpeechAsk, VendorError> = {
   },
 }
 
-export const speechProtocol = at('/audio/speech', speech)
+export const speechProtocol = endpointAt('/audio/speech', speech)
 
 function readAsk(body: Fields, model: SandboxModel): SpeechAsk {
   const input = requiredText(body, 'input', inputCharactersMax)
@@ -113,5 +113,5 @@ function* eventTexts(ask: SpeechAsk, units: Units, pieces: Iterable<string>): Ge
   }
   const { input, audioOutput: output = 0 } = units
   const usage = { input_tokens: input, output_tokens: output, total_tokens: input + output }
-  yield JSON.stringify({ type: 'speech.audio.done', ...toldUsage(ask.steering, usage) })
+  yield JSON.stringify({ type: 'speech.audio.done', ...usageUnlessHidden(ask.steering, usage) })
 }

@@ -2,7 +2,7 @@ import { badRequest, VendorError } from '../chat/errors.ts'
 import { commonManners, oneOf } from '../media/common.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
-import { answerFilm } from '../video/results.ts'
+import { answerVideo } from '../video/results.ts'
 import { soraCreation, soraTasks } from './create.ts'
 import { expiresAt, writeTask } from './record.ts'
 
@@ -64,7 +64,7 @@ function answerContent(call: Call, world: World, id: string): Response {
     const task = world.videos.of(soraTasks).find(id)
     const isThere = task?.state === 'succeeded' && world.videos.clock.now() < expiresAt(task)
     if (!isThere || task.steering.has('no-video')) throw notFound(id)
-    return answerFilm(task)
+    return answerVideo(task)
   })
 }
 

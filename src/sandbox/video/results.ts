@@ -1,4 +1,4 @@
-import { drawPicture } from '../files/picture.ts'
+import { drawImage } from '../files/image.ts'
 import type { Route } from '../protocol.ts'
 import { hashText, seeded } from '../seeded.ts'
 import { linkSeconds, refuseLink, signLink } from '../signed-links.ts'
@@ -43,14 +43,14 @@ function writeResult(path: string): Response {
   const seed = hashText(id)
   const size = { width: Number(width), height: Number(height) }
   if (frames === undefined) {
-    const picture = new Uint8Array(drawPicture({ ...size, format: 'png', seed }))
+    const picture = new Uint8Array(drawImage({ ...size, format: 'png', seed }))
     return new Response(picture, { headers: { 'content-type': 'image/png' } })
   }
-  return answerFilm({ id, clip: { ...size, frames: Number(frames), sound: sound !== undefined } })
+  return answerVideo({ id, clip: { ...size, frames: Number(frames), sound: sound !== undefined } })
 }
 
 /** The video itself, for vendors that give no link to it. */
-export function answerFilm({ id, clip: footage }: Pick<VideoTask<unknown>, 'id' | 'clip'>): Response {
+export function answerVideo({ id, clip: footage }: Pick<VideoTask<unknown>, 'id' | 'clip'>): Response {
   const clip: Clip = { ...footage, colour: colourOf(hashText(id)) }
   return new Response(writeMp4(clip), { headers: { 'content-type': 'video/mp4' } })
 }

@@ -7,7 +7,7 @@ import type { SandboxModel } from '../model.ts'
 import { hashText } from '../seeded.ts'
 import type { Steering } from '../steering.ts'
 import type { Callbacks } from './callbacks.ts'
-import { readFilm, writeFilm } from './films.ts'
+import { readStoredTask, writeStoredTask } from './stored-tasks.ts'
 import type { Footage } from './mp4.ts'
 
 /** Each protocol has its own words for these states. The last four are final. */
@@ -153,7 +153,7 @@ function createTasks<Ask>(
     family.tell?.(task, callbacks)
   }
   function keep(task: Task): void {
-    kept?.journal.append({ family: family.name, film: writeFilm(task, family, kept.origin) })
+    kept?.journal.append({ family: family.name, film: writeStoredTask(task, family, kept.origin) })
   }
   /** A task has one timer at a time, plus one for its expiry. Calling off the task calls off both. */
   function later(task: Task, ms: number, run: () => void): void {
@@ -212,7 +212,7 @@ function createTasks<Ask>(
     return task && remembers(task) ? task : undefined
   }
   for (const film of kept?.films.get(family.name)?.values() ?? []) {
-    const task = readFilm<Ask>(film, kept?.origin ?? '')
+    const task = readStoredTask<Ask>(film, kept?.origin ?? '')
     if (task === undefined) continue
     tasks.set(task.id, task)
     wind(task)

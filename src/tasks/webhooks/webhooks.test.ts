@@ -10,7 +10,7 @@ import { startReceiver, type Received, type Receiver } from '../../../test/suppo
 import { makeLog, silentLog } from '../../base/log.ts'
 import { listAudit } from '../../store/audit.ts'
 import type { Store } from '../../store/open.ts'
-import { attemptsAt, eventById, resendEvent } from '../../store/webhooks.ts'
+import { attemptsOfEvents, eventById, resendEvent } from '../../store/webhooks.ts'
 import { gateLimits } from './gate.ts'
 import { retryWaitsMs } from './schedule.ts'
 import { openWebhooks, type WebhookParts, type Webhooks } from './webhooks.ts'
@@ -66,7 +66,7 @@ eachEngine('webhooks', (open) => {
 
   const put = (url = receiver.url()) => putEvent(store, accountId, { url })
   const stateOf = async (id: string) => (await eventById(store.db, id))?.state
-  const attempts = async (id: string) => (await attemptsAt(store.db, [id])).get(id) ?? []
+  const attempts = async (id: string) => (await attemptsOfEvents(store.db, [id])).get(id) ?? []
   const recorded = (id: string, count: number) => until(async () => (await attempts(id)).length === count)
   const last = () => receiver.received.at(-1) as Received
   const verify = (with_: string, { headers, body } = last()) =>
@@ -389,7 +389,7 @@ eachEngine('webhooks', (open) => {
     const ids = await putEvents(store, accountId, events)
     const webhooks = start()
     webhooks.wake()
-    await until(async () => (await attemptsAt(store.db, ids)).values().some((some) => some.length > 0))
+    await until(async () => (await attemptsOfEvents(store.db, ids)).values().some((some) => some.length > 0))
     clock.advance(25 * hourMs)
     const alive = await put()
     webhooks.wake()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { bodyDecoderFor } from './body-decoder.ts'
-import { Garbled } from './garbled.ts'
+import { MalformedResponseError } from './malformed-response-error.ts'
 import type { Framing } from './response-head.ts'
 
 type Decoded = { readonly body: Buffer; readonly taken: number; readonly isOver: boolean }
@@ -150,14 +150,14 @@ describe('a body in chunks', () => {
     ['endless trailers', `0\r\n${'x: y\r\n'.repeat(5 * 1024)}`],
   ])('is refused with %s', (_why, text) => {
     const bytes = latin1(text)
-    expect(() => decode(chunked, bytes)).toThrow(Garbled)
+    expect(() => decode(chunked, bytes)).toThrow(MalformedResponseError)
     expect(() =>
       decode(
         chunked,
         bytes,
         Array.from(bytes.subarray(0, 64), (_, i) => i),
       ),
-    ).toThrow(Garbled)
+    ).toThrow(MalformedResponseError)
   })
 
   test('may say something beside each of its chunks, however many they are', () => {

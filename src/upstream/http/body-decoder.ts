@@ -1,5 +1,5 @@
 import { partOf } from '../../base/bytes.ts'
-import { Garbled } from './garbled.ts'
+import { MalformedResponseError } from './malformed-response-error.ts'
 import type { Framing } from './response-head.ts'
 
 /** Takes the bytes of a body out of what comes over a connection. */
@@ -135,20 +135,21 @@ class ChunkedBody implements BodyDecoder {
       this.#digits++
       return
     }
-    if (this.#digits === 0 || digit !== undefined) throw new Garbled("a chunk's size")
+    if (this.#digits === 0 || digit !== undefined) throw new MalformedResponseError("a chunk's size")
     if (byte === cr) this.#place = 'size-end'
     // Some servers leave room for a longer size and fill it with blanks.
     else if (byte === semicolon || byte === space || byte === tab) this.#place = 'extension'
-    else throw new Garbled("a chunk's size")
+    else throw new MalformedResponseError("a chunk's size")
   }
 
   #expect(byte: number, wanted: number, next: Place): void {
-    if (byte !== wanted) throw new Garbled('the end of a chunk')
+    if (byte !== wanted) throw new MalformedResponseError('the end of a chunk')
     this.#place = next
   }
 
   #aside(byte: number, next?: Place): void {
-    if (byte === lf || ++this.#asideBytes > asideBytesMax) throw new Garbled('what stands beside its chunks')
+    if (byte === lf || ++this.#asideBytes > asideBytesMax)
+      throw new MalformedResponseError('what stands beside its chunks')
     if (next !== undefined) this.#place = next
   }
 }

@@ -3,7 +3,7 @@ import type { Timers } from '../../base/clock.ts'
 import { partOf } from '../../base/bytes.ts'
 import { bodyDecoderFor, type BodyDecoder } from './body-decoder.ts'
 import type { Flow, Incoming } from './incoming.ts'
-import { Garbled } from './garbled.ts'
+import { MalformedResponseError } from './malformed-response-error.ts'
 import { readHead, type ResponseHead } from './response-head.ts'
 import type { Target } from './target.ts'
 
@@ -17,13 +17,13 @@ const openingMsMax = 30_000
 const { indexOf, latin1Slice } = Buffer.prototype
 
 /** The connection ended before the response did. */
-export class Cut extends Error {
+export class ConnectionClosedError extends Error {
   /** Whether not even the first byte of a response had come. */
   readonly isSilent: boolean
 
   constructor(isSilent: boolean) {
     super('the connection was closed')
-    this.name = 'Cut'
+    this.name = 'ConnectionClosedError'
     this.isSilent = isSilent
   }
 }
@@ -145,7 +145,7 @@ export class Connection implements Flow {
 
   #received(bytes: Uint8Array): void {
     try {
-      if (this.#incoming === undefined) throw new Garbled('nobody had asked')
+      if (this.#incoming === undefined) throw new MalformedResponseError('nobody had asked')
       this.#isSilent = false
       const rest = this.#body === undefined ? this.#readHead(bytes) : bytes
       if (rest !== undefined) this.#readBody(rest)
@@ -160,13 +160,13 @@ export class Connection implements Flow {
     let from = Math.max(0, (this.#headBytes?.length ?? 0) - headEnd.length)
     for (;;) {
       const end = indexOf.call(all, headEnd, from)
-      if ((end === -1 ? all.length : end) > headBytesMax) throw new Garbled('its head has no end')
+      if ((end === -1 ? all.length : end) > headBytesMax) throw new MalformedResponseError('its head has no end')
       this.#headBytes = end === -1 ? all : undefined
       if (end === -1) return undefined
       const head = readHead(latin1Slice.call(all, 0, end))
       all = partOf(all, end + headEnd.length)
       from = 0
-      if (head.status === 101) throw new Garbled('it wants to speak another protocol')
+      if (head.status === 101) throw new MalformedResponseError('it wants to speak another protocol')
       if (head.status < 200) continue // an interim response: the answer is still to come
       this.#head = head
       this.#body = bodyDecoderFor(head.framing)
@@ -190,14 +190,14 @@ export class Connection implements Flow {
     this.#body = undefined
     // Not reused where bytes came that were not asked for, or the vendor answered before it had read the whole request.
     if (head?.keepsOpen === true && isWritten && !hasMore && !this.#isClosed) this.#free(this, head)
-    else this.destroy(new Cut(false))
+    else this.destroy(new ConnectionClosedError(false))
     incoming?.end()
   }
 
   #closed(error?: Error): void {
     this.#isClosed = true
     if (this.#head?.framing.kind === 'until-close' && error === undefined) this.#finish(false)
-    else this.#fail(new Cut(this.#isSilent))
+    else this.#fail(new ConnectionClosedError(this.#isSilent))
   }
 
   #fail(reason: Error): void {

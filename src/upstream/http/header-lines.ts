@@ -1,4 +1,4 @@
-import { Garbled } from './garbled.ts'
+import { MalformedResponseError } from './malformed-response-error.ts'
 
 const colon = 58
 const upperBit = 32
@@ -46,9 +46,10 @@ export class HeaderLines {
     const end = found === -1 ? text.length : found
     let at = start
     while (at < end && isAllowed(text, at, 1)) at++
-    if (at === start || text.charCodeAt(at) !== colon) throw new Garbled('a header without a name')
+    if (at === start || text.charCodeAt(at) !== colon) throw new MalformedResponseError('a header without a name')
     this.#places.push(start, at, end)
-    for (at++; at < end; at++) if (!isAllowed(text, at, 2)) throw new Garbled('a header with a control character')
+    for (at++; at < end; at++)
+      if (!isAllowed(text, at, 2)) throw new MalformedResponseError('a header with a control character')
     return end
   }
 

@@ -34,7 +34,7 @@ export class Incoming {
     if (this.#isOver || this.#failure !== undefined) this.#tellEnd()
   }
 
-  hold(): void {
+  pause(): void {
     this.#outlet = undefined
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { leastMs } from '../../../test/support/least-ms.ts'
-import { Garbled } from './garbled.ts'
+import { MalformedResponseError } from './malformed-response-error.ts'
 import { readHead, type Framing } from './response-head.ts'
 
 const ok = 'HTTP/1.1 200 OK'
@@ -104,7 +104,7 @@ describe('is refused', () => {
     ['chunks with a parameter', `${ok}\r\ntransfer-encoding: chunked;q=1`],
     ['chunks behind a vertical tab', `${ok}\r\ntransfer-encoding: \vchunked`],
   ])('%s', (_why, text) => {
-    expect(() => readHead(text)).toThrow(Garbled)
+    expect(() => readHead(text)).toThrow(MalformedResponseError)
   })
 })
 

@@ -2,7 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { keyRefused, overRate, retryAfterSecondsUsual, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
+import { credentialRefused, overRate, retryAfterSecondsUsual, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /**
  * An empty account, or a limit that its owner has set, is reported as the request's fault; only the message tells. It
@@ -23,7 +23,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const type = textIn(error['type'])
   const said = textIn(error['message'])
   if (status === 401 || status === 402 || status === 403 || type === 'billing_error' || outOfCredit.test(said)) {
-    return keyRefused()
+    return credentialRefused()
   }
   if (status === 429) return overRate(response)
   if (status === 529 || type === 'overloaded_error') return overloaded(response)

@@ -1,13 +1,13 @@
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
-import { countPictures } from '../../capabilities/image-tokens.ts'
+import { countImages } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk, MadeImage } from '../../capabilities/images.ts'
 import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { answerIn } from '../../wire/answer-body.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import { linkOrData, measure, pictureOf, pictureStep, type ReadPictures } from '../pictures.ts'
+import { linkOrData, measure, imageFromBase64, imageStep, type ImagesOutcome } from '../images.ts'
 import type { Adapter } from '../vendor.ts'
 import { statusOf } from './explain.ts'
 
@@ -16,7 +16,7 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   start(ask, context) {
     const url = `${context.baseUrl}/images/generations`
     const call = jsonCall(url, writeAsk(ask, context.upstreamModel), context, bearer(context))
-    return pictureStep(ask, call, (body) => readAnswer(ask, body), statusIn)
+    return imageStep(ask, call, (body) => readAnswer(ask, body), statusIn)
   },
 }
 
@@ -50,7 +50,7 @@ function isBroken({ error }: JsonObject): boolean {
   return textIn(objectIn(error)['code']).startsWith('Internal')
 }
 
-function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
+function readAnswer(ask: ImagesAsk, body: Uint8Array): ImagesOutcome {
   const json = answerIn(body)
   const members = objectsIn(json['data'])
   const images = members.flatMap(readMember)
@@ -60,7 +60,7 @@ function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
   const size = members.map((member) => readSize(textIn(member['size']))).find((found) => found !== undefined)
   return {
     answer: { images, ...(size ?? measure(images, ask.size)) },
-    used: countPictures(ask, {
+    used: countImages(ask, {
       made: images.length,
       ...(typeof told === 'number' && { billed: countIn(told) }),
       references: ask.references.length,
@@ -71,6 +71,6 @@ function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
 
 function readMember(member: JsonObject): MadeImage[] {
   const { url, b64_json: base64 } = member
-  if (typeof base64 === 'string' && base64 !== '') return [pictureOf(base64, 'image/jpeg')]
+  if (typeof base64 === 'string' && base64 !== '') return [imageFromBase64(base64, 'image/jpeg')]
   return typeof url === 'string' && url !== '' ? [{ media: { kind: 'url', url } }] : []
 }

@@ -6,19 +6,19 @@ import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
 import {
-  goodObjectOf,
+  parseSuccessBody,
   idIn,
   lost,
   newsOf,
-  objectOf,
+  parseBodyObject,
   reachesBack,
   secondsIn,
-  soughtAmong,
+  absentOrUnsure,
   timeInSeconds,
   unexpected,
   type StateWords,
 } from '../video-news.ts'
-import { refuseNegative, refuseUnknown } from '../video-foreign.ts'
+import { refuseNegativePrompt, refuseUnknown } from '../video-foreign.ts'
 import { statusOf } from './explain.ts'
 
 const words: StateWords = {
@@ -35,13 +35,13 @@ const path = '/contents/generations/tasks'
 /** Seedance, the video models of Ark. */
 export const video: VideoAdapter = {
   create(ask, context) {
-    refuseNegative(ask)
+    refuseNegativePrompt(ask)
     refuseUnknown(ask, ['prompt_extend', 'shot_type', 'mode'])
     return jsonCall(`${context.baseUrl}${path}`, writeBody(ask, context), context, bearer(context))
   },
 
   readCreated(response) {
-    const { id, error } = objectOf(response)
+    const { id, error } = parseBodyObject(response)
     if (id === undefined && isObject(error)) return { errorStatus: statusOf(error) }
     return idIn(id)
   },
@@ -51,7 +51,7 @@ export const video: VideoAdapter = {
   readTask(response, facts) {
     // Ark forgets a task after a week, and a deleted one at once.
     if (response.status === 404) return lost
-    const record = goodObjectOf(response)
+    const record = parseSuccessBody(response)
     const { status: word, error } = record
     if (typeof word !== 'string') throw unexpected()
     const { code, message } = objectIn(error)
@@ -82,7 +82,7 @@ export const video: VideoAdapter = {
       headers: bearer(context),
     }),
     read(response, sought) {
-      const { items, total } = goodObjectOf(response)
+      const { items, total } = parseSuccessBody(response)
       const tasks = objectsIn(items).map((item) => ({
         id: textIn(item['id']),
         createdAt: timeInSeconds(item['created_at']),
@@ -90,7 +90,7 @@ export const video: VideoAdapter = {
       // A list that does not say how long it is may be cut off anywhere, so it proves nothing.
       if (!Array.isArray(items) || typeof total !== 'number') return 'unsure'
       // Ark does not document the order of its list, so `reachesBack` checks it.
-      return total <= tasks.length || reachesBack(tasks, sought) ? soughtAmong(tasks, sought) : 'unsure'
+      return total <= tasks.length || reachesBack(tasks, sought) ? absentOrUnsure(tasks, sought) : 'unsure'
     },
   },
 }

@@ -24,7 +24,7 @@ export type Dialect = {
   readonly usageInStream?: 'asked' | 'always'
   readonly storesByDefault?: boolean
   /** `wanted`: without the reasoning of a running tool loop the model refuses to go on. `refused`: with any it does. */
-  readonly thoughts?: 'wanted' | 'ignored' | 'refused'
+  readonly pastReasoning?: 'wanted' | 'ignored' | 'refused'
   /** Whether it knows `user`; a vendor that does not refuses a request with it. */
   readonly takesUser?: boolean
   /** `nine`: the vendor refuses tool call ids that are not nine letters and digits. */
@@ -32,7 +32,7 @@ export type Dialect = {
   /** `first`: the vendor, or the chat templates of its models, refuse instructions in the middle of a conversation. */
   readonly instructions?: 'anywhere' | 'first'
   /** `model`: a user message right after tool results is refused. */
-  readonly behindResults?: 'anybody' | 'model'
+  readonly afterToolResults?: 'anybody' | 'model'
   /** Whether it knows `verbosity` and `prompt_cache_key`. */
   readonly takesHints?: boolean
   /** The most choices that one call gives; absent: as many as the client asks for. */
@@ -60,12 +60,12 @@ export type Dialect = {
 export function compatible(dialect: Dialect): Vendor {
   const { root = '', outputCap = 'max_tokens', usageInStream = 'asked', storesByDefault = false } = dialect
   const {
-    thoughts = 'ignored',
+    pastReasoning = 'ignored',
     takesUser = true,
     takesHints = false,
     callIds = 'any',
     instructions = 'anywhere',
-    behindResults = 'anybody',
+    afterToolResults = 'anybody',
   } = dialect
   const { choicesMax = Number.POSITIVE_INFINITY, thinkingSwitch = 'effort' } = dialect
   const manner = {
@@ -73,12 +73,12 @@ export function compatible(dialect: Dialect): Vendor {
     usageInStream,
     storesByDefault,
     thinkingSwitch,
-    thoughts,
+    pastReasoning,
     takesUser,
     takesHints,
     callIds,
     instructions,
-    behindResults,
+    afterToolResults,
   }
 
   function targetOf(context: CallContext): TranslationTarget {
@@ -119,7 +119,7 @@ export function compatible(dialect: Dialect): Vendor {
       translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, targetOf(context)), context),
       readAnswer,
       openReader,
-      ...(dialect.responses === true && { other: responsesAt(reach) }),
+      ...(dialect.responses === true && { secondProtocol: responsesAt(reach) }),
     },
   }
 }

@@ -3,7 +3,7 @@ import { objectIn, objectsIn } from '../../wire/loose.ts'
 import { vectorIn } from '../../wire/vectors.ts'
 import { embedInBatches, type EmbeddingsForm } from '../embed-in-batches.ts'
 import type { Adapter } from '../vendor.ts'
-import { jsonCallAt, type Reach } from '../json-call.ts'
+import { jsonCallAt, type EndpointOf } from '../json-call.ts'
 import { statusInside } from './explain.ts'
 
 /** What a vendor of the common protocol takes for embeddings, beyond texts as input and numbers as output. */
@@ -15,7 +15,7 @@ export type EmbeddingsDialect = {
 }
 
 /** Embeddings in the common protocol. The client speaks it too, so fields that we do not know pass on. */
-export function embeddingsAt(reach: Reach, dialect: EmbeddingsDialect): Adapter<EmbeddingsAsk, EmbeddingsAnswer> {
+export function embeddingsAt(reach: EndpointOf, dialect: EmbeddingsDialect): Adapter<EmbeddingsAsk, EmbeddingsAnswer> {
   const form: EmbeddingsForm = {
     takesTokens: dialect.tokens ?? false,
     call(ask, batch, context) {

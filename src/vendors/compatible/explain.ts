@@ -7,7 +7,7 @@ import { indexOfBytes } from '../../wire/json-bytes.ts'
 import { itemsIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { failureIn } from '../../wire/openai/chat-answer.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
+import { credentialRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /** Codes of vendors for an operator's account that is out of credit; they come with several statuses. */
 const outOfCredit =
@@ -26,7 +26,7 @@ const refusedWords =
   /\brequires moderation|\b(?:input|prompt|content|message|request)s? (?:was|were|is|are|has been) (?:flagged|moderated|blocked)|content[ _]?(?:policy|filter)|content violates|safety_check|guardrail|prompt injection/i
 
 // Reasoning that OpenAI encrypted for another account of the operator; a channel of that account can still read it.
-const anothersThought = /invalid_encrypted_content/
+const foreignReasoning = /invalid_encrypted_content/
 
 /**
  * Judges the refusal of a vendor of the common protocol. What is the request's fault passes on as it came; what is the
@@ -41,7 +41,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const isOfKey = [401, 402, 403].includes(status) || (status === 400 && refusedKey.test(said))
   // The message is matched only beside the status of a refused key, because others may quote the client's own words.
   const isOfModel = unknownModel.test(code) || (isOfKey && closedModel.test(said))
-  if (outOfCredit.test(code) || (isOfKey && !isOfWords && !isOfModel)) return keyRefused()
+  if (outOfCredit.test(code) || (isOfKey && !isOfWords && !isOfModel)) return credentialRefused()
   if (status === 404 || isOfModel) return vendorFailed()
   if (status === 429) return overRate(response)
   if (status === 408 || status === 504) return timedOut()
@@ -52,7 +52,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
     const protocol = textIn(error?.['message']) === '' ? 'none' : 'openai'
     return {
       error: new GatewayError('upstream-rejected', message, { refusal: { protocol, status, body } }),
-      retryable: anothersThought.test(code),
+      retryable: foreignReasoning.test(code),
     }
   }
   return status === 413 ? tooLarge() : vendorFailed()

@@ -1,12 +1,12 @@
 import { without, withoutNull, type Json, type JsonObject } from '../../base/json.ts'
-import { countPictures } from '../../capabilities/image-tokens.ts'
-import type { EditsAsk, ImagesAnswer, ImagesAsk, PictureAsk } from '../../capabilities/images.ts'
+import { countImages } from '../../capabilities/image-tokens.ts'
+import type { EditsAsk, ImagesAnswer, ImagesAsk, ImageAskBase } from '../../capabilities/images.ts'
 import { readAnswer } from '../../wire/openai/images-answer.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { textIn } from '../../wire/loose.ts'
-import { jsonCallAt, type Reach } from '../json-call.ts'
-import { linkOrData, looksOf, measure, pictureOf, pictureStep } from '../pictures.ts'
+import { jsonCallAt, type EndpointOf } from '../json-call.ts'
+import { linkOrData, looksOf, measure, imageFromBase64, imageStep } from '../images.ts'
 import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
 import { statusInside } from './explain.ts'
 
@@ -14,7 +14,7 @@ import { statusInside } from './explain.ts'
 type Fields = 'common' | 'any'
 
 /** Images of vendors that speak the common protocol. */
-export function imagesAt(reach: Reach, fields: Fields): Adapter<ImagesAsk, ImagesAnswer> {
+export function imagesAt(reach: EndpointOf, fields: Fields): Adapter<ImagesAsk, ImagesAnswer> {
   const callWith = (body: JsonObject, context: CallContext): Call =>
     jsonCallAt(reach, '/images/generations', body, context)
   return {
@@ -27,7 +27,7 @@ export function imagesAt(reach: Reach, fields: Fields): Adapter<ImagesAsk, Image
 }
 
 /** Edits are a multipart form. The client's file names and types are dropped: headers were read, and names are ours. */
-export function editsAt(reach: Reach): Adapter<EditsAsk, ImagesAnswer> {
+export function editsAt(reach: EndpointOf): Adapter<EditsAsk, ImagesAnswer> {
   const callWith = (ask: EditsAsk, context: CallContext, stream: JsonObject): Call => {
     const { url, headers } = reach('/images/edits', context)
     return { url, headers, body: writeForm(ask, { ...writeEdit(ask, context), ...stream }) }
@@ -41,37 +41,39 @@ export function editsAt(reach: Reach): Adapter<EditsAsk, ImagesAnswer> {
   }
 }
 
-function step(ask: PictureAsk, call: Call, references: number): Step<ImagesAnswer> {
+function step(ask: ImageAskBase, call: Call, references: number): Step<ImagesAnswer> {
   const read = (body: Uint8Array) => {
     const answer = readAnswer(body, `image/${ask.outputFormat ?? 'png'}`)
     const images = answer.images.map((image) =>
-      image.media.kind === 'bytes' ? { ...image, ...pictureOf(image.media.base64, image.media.mediaType) } : image,
+      image.media.kind === 'bytes'
+        ? { ...image, ...imageFromBase64(image.media.base64, image.media.mediaType) }
+        : image,
     )
     const size = readSize(textIn(answer.said?.['size'])) ?? measure(images, ask.size)
     const looks = looksOf(size, textIn(answer.said?.['quality']))
-    const used = countPictures(ask, { made: images.length, looks, tokens: answer.tokens, references })
+    const used = countImages(ask, { made: images.length, looks, tokens: answer.tokens, references })
     return { answer: { ...answer, images, ...size, passed: body }, used }
   }
-  return pictureStep(ask, call, read, statusInside)
+  return imageStep(ask, call, read, statusInside)
 }
 
-const gatewaysOwn = ['stream', 'partial_images', 'response_format', 'quality', 'image']
-const notEdited: ReadonlySet<string> = new Set([...gatewaysOwn, 'background'])
+const gatewayFields = ['stream', 'partial_images', 'response_format', 'quality', 'image']
+const notEdited: ReadonlySet<string> = new Set([...gatewayFields, 'background'])
 /** OpenAI answers an unknown field with a 400, and a client may not know which vendor's model it asked for. */
-const othersOwn = ['negative_prompt', 'seed', 'watermark', 'prompt_extend']
+const otherVendorsFields = ['negative_prompt', 'seed', 'watermark', 'prompt_extend']
 /** OpenAI's older models, which have a single output format, do not know these either. */
-const newersOwn = ['output_compression', 'background', 'moderation']
+const newerModelsFields = ['output_compression', 'background', 'moderation']
 
 /** The client's own body, except for values that the gateway sets; of the native form, only what this form has. */
 function writeAsk(ask: ImagesAsk, context: CallContext, fields: Fields): JsonObject {
   const shared = settingsOf(ask, context)
   const prompt = promptWithAvoided(ask)
   if (ask.form === 'native') return { ...shared, prompt }
-  const notPassed = fields === 'any' ? [...gatewaysOwn] : [...gatewaysOwn, ...othersOwn]
+  const notPassed = fields === 'any' ? [...gatewayFields] : [...gatewayFields, ...otherVendorsFields]
   // A model with a single output format has no field to choose it.
   const isOneWay = ask.limits.formats?.length === 1
   if (isOneWay) notPassed.push('output_format')
-  if (isOneWay && fields === 'common') notPassed.push(...newersOwn)
+  if (isOneWay && fields === 'common') notPassed.push(...newerModelsFields)
   // Nulls are dropped, because OpenAI's older models do not know many of the fields that may be null.
   const written = withoutNull(without(ask.written, new Set(notPassed)))
   const image = ask.references.map(({ media }) => linkOrData(media))
@@ -93,7 +95,7 @@ function writeEdit(ask: EditsAsk, context: CallContext): JsonObject {
 
 const labels = ['user', 'safety_identifier'] as const
 
-function settingsOf(ask: PictureAsk, context: CallContext): JsonObject {
+function settingsOf(ask: ImageAskBase, context: CallContext): JsonObject {
   const { written, size, quality, limits, sold } = ask
   const named: Record<string, Json> = {}
   for (const label of labels) {

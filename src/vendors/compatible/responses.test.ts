@@ -19,7 +19,7 @@ function askOf(codec: ChatCodec, body: JsonObject): ChatAsk {
 }
 
 function served(ask: ChatAsk, model: AskedModel, vendor = 'openai'): boolean | undefined {
-  return vendors.get(vendor)?.chat?.other?.serves(ask, model)
+  return vendors.get(vendor)?.chat?.secondProtocol?.serves(ask, model)
 }
 
 const shown = (...content: JsonObject[]) => ({ messages: [{ role: 'tool', tool_call_id: 'c', content }] })
@@ -81,14 +81,14 @@ test('a thought that one account cannot read is tried at the next', () => {
 })
 
 test('other vendors of the common protocol have one protocol', () => {
-  const both = [...vendors.values()].filter(({ chat }) => chat?.other !== undefined).map(({ id }) => id)
+  const both = [...vendors.values()].filter(({ chat }) => chat?.secondProtocol !== undefined).map(({ id }) => id)
   expect(both).toEqual(['openai', 'azure'])
 })
 
 test('how long an answer is to be, and its place in the cache, are told there too', () => {
   const tool = { type: 'function', function: { name: 'f' } }
   const ask = askOf(openaiChat, { tools: [tool], verbosity: 'low', prompt_cache_key: 'mine' })
-  const call = vendors.get('openai')?.chat?.other?.chat.translate(ask, openaiChat.readConversation(ask), {
+  const call = vendors.get('openai')?.chat?.secondProtocol?.chat.translate(ask, openaiChat.readConversation(ask), {
     baseUrl: 'https://vendor.example/v1',
     credential: 'k',
     upstreamModel: 'gpt-6',

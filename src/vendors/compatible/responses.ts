@@ -7,7 +7,7 @@ import { isNative, passAsk } from '../../wire/responses/pass-ask.ts'
 import { readAnswer } from '../../wire/responses/read-answer.ts'
 import { openReader } from '../../wire/responses/reply-reader.ts'
 import { writeAsk } from '../../wire/responses/write-ask.ts'
-import { jsonCallAt, type Reach } from '../json-call.ts'
+import { jsonCallAt, type EndpointOf } from '../json-call.ts'
 import type { AskedModel, Call, CallContext, ChatAdapter } from '../vendor.ts'
 
 // The vendor refuses a smaller output cap in this protocol, but not in chat completions.
@@ -22,7 +22,7 @@ const thinksByItself = /^gpt-(?:5\.(?:[6-9]|\d{2})|[6-9])/
  * OpenAI's newer protocol, for models that think: in it they can think and use tools at once, their reasoning can be
  * shown and sent back, and clients of the same protocol are passed through.
  */
-export function responsesAt(reach: Reach): NonNullable<ChatAdapter['other']> {
+export function responsesAt(reach: EndpointOf): NonNullable<ChatAdapter['secondProtocol']> {
   function callWith(body: string, context: CallContext): Call {
     return jsonCallAt(reach, '/responses', body, context)
   }
@@ -39,7 +39,7 @@ export function responsesAt(reach: Reach): NonNullable<ChatAdapter['other']> {
       translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, context), context),
       readAnswer,
       openReader,
-      hidesThoughts,
+      refusedToShowReasoning,
     },
   }
 }
@@ -69,7 +69,7 @@ function showsMore(message: Json): boolean {
 }
 
 /** OpenAI shows no reasoning to an organization it has not verified, and refuses every request that asks for it. */
-function hidesThoughts({ message, details }: GatewayError): boolean {
+function refusedToShowReasoning({ message, details }: GatewayError): boolean {
   const { param } = objectIn(objectIn(parseLoosely(details.refusal?.body ?? ''))['error'])
   // Matched from the beginning, because a message about a request may quote the client's own words.
   return param === 'reasoning.summary' && message.startsWith('Your organization must be verified')

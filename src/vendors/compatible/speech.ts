@@ -1,13 +1,13 @@
 import { GatewayError } from '../../base/errors.ts'
 import { dataOf, EventSplitter } from '../../base/sse.ts'
-import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
+import type { AudioForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import type { SoundReader, SpeechAdapter } from '../vendor.ts'
-import { jsonCallAt, type Reach } from '../json-call.ts'
+import type { AudioReader, SpeechAdapter } from '../vendor.ts'
+import { jsonCallAt, type EndpointOf } from '../json-call.ts'
 
 /** Speech in the common protocol: bare audio, or events where only those report the usage. */
-export function speechAt(reach: Reach): SpeechAdapter {
+export function speechAt(reach: EndpointOf): SpeechAdapter {
   return {
     say(ask, piece, context) {
       const { format, form } = formFor(ask)
@@ -24,14 +24,14 @@ export function speechAt(reach: Reach): SpeechAdapter {
       }
       return {
         call: jsonCallAt(reach, '/audio/speech', body, context),
-        openReader: () => (asEvents ? new EventReader(form) : bareReader(form)),
+        openReader: () => (asEvents ? new EventReader(form) : audioBodyReader(form)),
       }
     },
   }
 }
 
 /** The format to ask for: the client's where the vendor has it, otherwise one that can be converted into it. */
-function formFor({ format, limits: { formats } }: SpeechAsk): { format: string; form: SoundForm } {
+function formFor({ format, limits: { formats } }: SpeechAsk): { format: string; form: AudioForm } {
   const isMade = formats.includes(format)
   // A wav header holds the length, which a stream does not know yet, so the header is read and written anew.
   if (isMade && format !== 'wav' && format !== 'pcm') return { format, form: { kind: 'ready' } }
@@ -43,22 +43,22 @@ function formFor({ format, limits: { formats } }: SpeechAsk): { format: string; 
 export const commonRate = 24_000
 
 /** The body is the audio, and ends with it. It reports no usage, and a count of ours would not be the vendor's. */
-export function bareReader(form: SoundForm): SoundReader {
+export function audioBodyReader(form: AudioForm): AudioReader {
   return { form, usage: undefined, ended: true, refusal: undefined, read: (bytes) => bytes }
 }
 
 // A second of raw samples is 64 KiB in base64; a vendor that does not split its audio sends minutes at once.
-export const soundEventBytesMax = 64 * 1024 * 1024
+export const audioEventBytesMax = 64 * 1024 * 1024
 
 /** Reads `speech.audio.delta` events, each with a piece of audio, and `speech.audio.done` with the usage. */
-class EventReader implements SoundReader {
-  readonly form: SoundForm
+class EventReader implements AudioReader {
+  readonly form: AudioForm
   readonly refusal = undefined
   usage: Usage | undefined
   ended = false
-  readonly #splitter = new EventSplitter(soundEventBytesMax)
+  readonly #splitter = new EventSplitter(audioEventBytesMax)
 
-  constructor(form: SoundForm) {
+  constructor(form: AudioForm) {
     this.form = form
   }
 

@@ -8,7 +8,7 @@ import type { BadResponse, Verdict } from '../vendor.ts'
 import { contentRefused } from '../verdicts.ts'
 
 /** Codes for which the operator's key or account is at fault; they come with several statuses. */
-const operators =
+const operatorFaultCodes =
   /^(?:InvalidApiKey|Arrearage|\w*BillOverdue|CommodityNotPurchased|(?:Workspace\.)?AccessDenied(?!\.Unpurchased))/
 /** Codes of a missing model. A free quota belongs to one model, so a model that has used it up counts as missing. */
 const unknownModel =
@@ -29,7 +29,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   if (!isObject(json) || typeof json['code'] !== 'string' || isObject(json['error'])) {
     return explainCommon(response, secrets)
   }
-  const status = operators.test(json['code']) ? 401 : unknownModel.test(json['code']) ? 404 : response.status
+  const status = operatorFaultCodes.test(json['code']) ? 401 : unknownModel.test(json['code']) ? 404 : response.status
   const verdict = explainCommon({ ...response, status, body: commonBody(json) }, secrets)
   const { refusal } = verdict.error.details
   if (refusal === undefined) return verdict

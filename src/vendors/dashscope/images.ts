@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
-import { countPictures } from '../../capabilities/image-tokens.ts'
+import { countImages } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
 import { answerIn } from '../../wire/answer-body.ts'
 import { readSize, takesSize, writeSize } from '../../wire/image-sizes.ts'
 import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import { linkOrData, pictureStep, type ReadPictures } from '../pictures.ts'
+import { linkOrData, imageStep, type ImagesOutcome } from '../images.ts'
 import type { Adapter } from '../vendor.ts'
 import { statusOf } from './explain.ts'
 
@@ -15,7 +15,7 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   start(ask, context) {
     const url = `${context.baseUrl}/api/v1/services/aigc/multimodal-generation/generation`
     const call = jsonCall(url, writeAsk(ask, context.upstreamModel), context, bearer(context))
-    return pictureStep(ask, call, (body) => readAnswer(ask, body), statusIn)
+    return imageStep(ask, call, (body) => readAnswer(ask, body), statusIn)
   },
 }
 
@@ -48,7 +48,7 @@ function statusIn(body: Uint8Array): number {
   return code === '' ? 200 : statusOf(code)
 }
 
-function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
+function readAnswer(ask: ImagesAsk, body: Uint8Array): ImagesOutcome {
   const json = answerIn(body)
   const choices = objectsIn(objectIn(json['output'])['choices'])
   const content = choices.flatMap(({ message }) => objectsIn(objectIn(message)['content']))
@@ -61,7 +61,7 @@ function readAnswer(ask: ImagesAsk, body: Uint8Array): ReadPictures {
       images: links.map((url) => ({ media: { kind: 'url', url } })),
       ...(width > 0 && height > 0 && { width, height }),
     },
-    used: countPictures(ask, {
+    used: countImages(ask, {
       made: links.length,
       ...(typeof told === 'number' && { billed: countIn(told) }),
       references: ask.references.length,

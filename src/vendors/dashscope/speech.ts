@@ -1,12 +1,12 @@
 import { dataOf, EventSplitter } from '../../base/sse.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
-import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
+import type { AudioForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { commonRate, soundEventBytesMax } from '../compatible/speech.ts'
+import { commonRate, audioEventBytesMax } from '../compatible/speech.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import type { SoundReader, SpeechAdapter } from '../vendor.ts'
+import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 
 /**
  * Alibaba's speech, in its own protocol and as events, so that samples arrive as they are made. Asked for as a whole it
@@ -29,12 +29,12 @@ export const speech: SpeechAdapter = {
   },
 }
 
-class EventReader implements SoundReader {
-  readonly form: SoundForm = { kind: 'pcm', rate: commonRate }
+class EventReader implements AudioReader {
+  readonly form: AudioForm = { kind: 'pcm', rate: commonRate }
   usage: Usage | undefined
   ended = false
-  refusal: SoundReader['refusal']
-  readonly #splitter = new EventSplitter(soundEventBytesMax)
+  refusal: AudioReader['refusal']
+  readonly #splitter = new EventSplitter(audioEventBytesMax)
   readonly #soldBy: SpeechAsk['soldBy']
 
   constructor(soldBy: SpeechAsk['soldBy']) {

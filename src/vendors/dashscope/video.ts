@@ -7,18 +7,18 @@ import { bearer, jsonCall } from '../json-call.ts'
 import type { Call, CallContext, VideoAdapter } from '../vendor.ts'
 import {
   clockSkewMs,
-  goodObjectOf,
+  parseSuccessBody,
   idIn,
   newsOf,
-  objectOf,
+  parseBodyObject,
   secondsIn,
-  soughtAmong,
+  absentOrUnsure,
   type StateWords,
   timeIn,
   unexpected,
 } from '../video-news.ts'
 import { statusOf } from './explain.ts'
-import { refuseGone, writeInput, writeParameters } from './write-video.ts'
+import { refuseUnsupported, writeInput, writeParameters } from './write-video.ts'
 
 /** `UNKNOWN`, which comes with a 2xx status, is a task that never existed or is too old. */
 const words: StateWords = {
@@ -34,14 +34,14 @@ const words: StateWords = {
 /** Wan. The vendor checks nearly all fields only once the task runs, so the gateway has checked them before this. */
 export const video: VideoAdapter = {
   create(ask, context) {
-    refuseGone(ask)
+    refuseUnsupported(ask)
     const body = { model: context.upstreamModel, input: writeInput(ask), parameters: writeParameters(ask) }
     const url = `${context.baseUrl}/api/v1/services/aigc/video-generation/video-synthesis`
     return jsonCall(url, body, context, { ...bearer(context), 'x-dashscope-async': 'enable' })
   },
 
   readCreated(response) {
-    const json = objectOf(response)
+    const json = parseBodyObject(response)
     const { task_id: id } = objectIn(json['output'])
     const code = textIn(json['code'])
     return id === undefined && code !== '' ? { errorStatus: statusOf(code) } : idIn(id)
@@ -50,7 +50,7 @@ export const video: VideoAdapter = {
   poll: (id, context) => get(`/tasks/${encodeURIComponent(id)}`, context),
 
   readTask(response, facts) {
-    const record = goodObjectOf(response)
+    const record = parseSuccessBody(response)
     const output = objectIn(record['output'])
     const { task_status: word, code, message } = output
     if (typeof word !== 'string') throw unexpected()
@@ -69,7 +69,7 @@ export const video: VideoAdapter = {
     read(response) {
       if (response.status === 200) return true
       // Only a task that is still pending can be cancelled.
-      if (response.status === 400 && textIn(objectOf(response)['code']) === 'UnsupportedOperation') return false
+      if (response.status === 400 && textIn(parseBodyObject(response)['code']) === 'UnsupportedOperation') return false
       throw unexpected()
     },
   },
@@ -85,11 +85,11 @@ export const video: VideoAdapter = {
       return get(`/tasks/?${query.toString()}`, context)
     },
     read(response, sought) {
-      const { data, total } = goodObjectOf(response)
+      const { data, total } = parseSuccessBody(response)
       const rows = objectsIn(data)
       // A list that does not say how long it is may be cut off anywhere, so it proves nothing.
       if (!Array.isArray(data) || typeof total !== 'number' || total > rows.length) return 'unsure'
-      return soughtAmong(
+      return absentOrUnsure(
         rows.map((row) => ({ id: textIn(row['task_id']), createdAt: timeIn(row['gmt_create']) })),
         sought,
       )

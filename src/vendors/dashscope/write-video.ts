@@ -3,7 +3,7 @@ import type { VideoForm } from '../../capabilities/limits.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { writesSize } from '../../wire/native/video-sizing.ts'
 import { wanSize } from '../../wire/native/wan-sizes.ts'
-import { refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import { refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
 
 /** Versions whose `input` the client writes in the vendor's own form. */
 const nativeForms: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.6', 'wan2.7'])
@@ -18,10 +18,10 @@ export function writeInput({ input, parameters, prompt, media, limits }: VideoAs
 }
 
 /** Not passed on as given: parameters of other families, our own, and those that belong into `input` here. */
-const foreign: ReadonlySet<string> = new Set([...seldomKnown, 'sound', 'mode', 'negative_prompt'])
+const foreign: ReadonlySet<string> = new Set([...rarelySupported, 'sound', 'mode', 'negative_prompt'])
 
 /** Wan 2.7 chooses its shots itself, so `shot_type` is refused for it. */
-export function refuseGone(ask: VideoAsk): void {
+export function refuseUnsupported(ask: VideoAsk): void {
   refuseUnknown(ask, [...seedanceOnly, 'mode', ...(ask.limits.form === 'wan2.7' ? ['shot_type'] : [])])
 }
 

@@ -1,10 +1,10 @@
 import { badRequest } from '../../base/errors.ts'
-import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
+import type { AudioForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn } from '../../wire/loose.ts'
-import { bareReader, commonRate } from '../compatible/speech.ts'
+import { audioBodyReader, commonRate } from '../compatible/speech.ts'
 import { jsonCall } from '../json-call.ts'
-import type { Responded, SpeechAdapter } from '../vendor.ts'
+import type { VendorResponse, SpeechAdapter } from '../vendor.ts'
 
 /** Audio as it is made; the voice is a part of the path, the format of the query. */
 export const speech: SpeechAdapter = {
@@ -19,13 +19,13 @@ export const speech: SpeechAdapter = {
     }
     return {
       call: jsonCall(url, body, context, { 'xi-api-key': context.credential }),
-      openReader: (header) => ({ ...bareReader(form), usage: usageIn(header) }),
+      openReader: (header) => ({ ...audioBodyReader(form), usage: usageIn(header) }),
     }
   },
 }
 
 /** The best quality that every plan includes. */
-function formFor({ format }: SpeechAsk): { output: string; form: SoundForm } {
+function formFor({ format }: SpeechAsk): { output: string; form: AudioForm } {
   if (format === 'mp3') return { output: 'mp3_44100_128', form: { kind: 'ready' } }
   return { output: `pcm_${commonRate}`, form: { kind: 'pcm', rate: commonRate } }
 }
@@ -41,7 +41,7 @@ function voiceIn({ voice = '' }: SpeechAsk): string {
 }
 
 /** The characters that the vendor charges for, in either of the headers that it has used for them. */
-function usageIn(header: Responded['header']): Usage | undefined {
+function usageIn(header: VendorResponse['header']): Usage | undefined {
   const told = header('character-cost') ?? header('x-character-count') ?? ''
   return /^\d+$/.test(told) ? { character: countIn(Number(told)) } : undefined
 }

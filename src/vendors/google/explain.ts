@@ -4,7 +4,7 @@ import { withoutSecrets } from '../../base/scrub.ts'
 import { responsesIn } from '../../wire/gemini/read-response.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { keyRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
+import { credentialRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /** Reasons and messages of a 400 for which the operator's key or account is at fault, and not the request. */
 const refusedReason = /API_KEY_(?:INVALID|EXPIRED|SERVICE_BLOCKED)/
@@ -27,9 +27,10 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const message = textIn(error['message'])
   const details = objectsIn(error['details'])
 
-  if (status === 401 || status === 402 || status === 403 || (status === 400 && isOperators(error))) return keyRefused()
+  if (status === 401 || status === 402 || status === 403 || (status === 400 && isOperators(error)))
+    return credentialRefused()
   if (status === 429) {
-    if (outOfCredit.test(message)) return keyRefused()
+    if (outOfCredit.test(message)) return credentialRefused()
     return overRate({ retryAfterSeconds: readDelay(details) ?? response.retryAfterSeconds })
   }
   if (status === 408 || status === 504) return timedOut()

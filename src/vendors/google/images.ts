@@ -1,8 +1,8 @@
 import { badRequest } from '../../base/errors.ts'
 import { readImageHead } from '../../base/image-head.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { whyNotGiven } from '../../capabilities/given-picture.ts'
-import { countPictures } from '../../capabilities/image-tokens.ts'
+import { whyNotGiven } from '../../capabilities/given-image.ts'
+import { countImages } from '../../capabilities/image-tokens.ts'
 import type { GivenImage, ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
 import type { Media } from '../../capabilities/conversation.ts'
 import { answerIn } from '../../wire/answer-body.ts'
@@ -10,8 +10,8 @@ import { readUsage } from '../../wire/gemini/read-usage.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize, shape, type Size } from '../../wire/image-sizes.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
-import { bytesOf, measure, pictureBytesMax, pictureOf, pictureStep, type ReadPictures } from '../pictures.ts'
-import type { Adapter, CallContext, Responded, Step } from '../vendor.ts'
+import { bytesOf, measure, imageBytesMax, imageFromBase64, imageStep, type ImagesOutcome } from '../images.ts'
+import type { Adapter, CallContext, VendorResponse, Step } from '../vendor.ts'
 import { callTo } from './call.ts'
 
 /** Google makes images in two ways: Imagen by a prediction, and the Gemini models as the answer to a chat. */
@@ -19,11 +19,11 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   start(ask, context) {
     if (context.upstreamModel.startsWith('imagen')) {
       const call = callTo('predict', writePrediction(ask), context)
-      return pictureStep(ask, call, (body) => readPredictions(ask, answerIn(body)))
+      return imageStep(ask, call, (body) => readPredictions(ask, answerIn(body)))
     }
     return withBytes(ask.references, (inline) => {
       const call = callTo('generateContent', writeContent(ask, inline, context), context)
-      return pictureStep(ask, call, (body) => readContent(ask, answerIn(body), context))
+      return imageStep(ask, call, (body) => readContent(ask, answerIn(body), context))
     })
   },
 }
@@ -45,12 +45,12 @@ function withBytes(
   if (links.length === 0) return go(inline([].values()))
   return {
     kind: 'calls',
-    calls: links.map(({ url, at }) => ({ transport: 'guarded', url, at, bytesMax: pictureBytesMax })),
+    calls: links.map(({ url, at }) => ({ transport: 'guarded', url, at, bytesMax: imageBytesMax })),
     next: (responses) => go(inline(responses.map((one, index) => readReference(one, links[index]?.at)).values())),
   }
 }
 
-function readReference(response: Responded, at = ''): Bytes {
+function readReference(response: VendorResponse, at = ''): Bytes {
   const head = readImageHead(response.body)
   const why = head === undefined || head === 'broken' ? 'it is not a PNG, JPEG or WebP file' : whyNotGiven(head)
   if (why === undefined) return bytesOf(response)
@@ -85,15 +85,15 @@ function writePrediction(ask: ImagesAsk): JsonObject {
   }
 }
 
-function readPredictions(ask: ImagesAsk, json: JsonObject): ReadPictures {
+function readPredictions(ask: ImagesAsk, json: JsonObject): ImagesOutcome {
   const predictions = objectsIn(json['predictions'])
   const images = predictions.flatMap(({ bytesBase64Encoded: base64, mimeType }) =>
-    typeof base64 === 'string' && base64 !== '' ? [pictureOf(base64, textIn(mimeType))] : [],
+    typeof base64 === 'string' && base64 !== '' ? [imageFromBase64(base64, textIn(mimeType))] : [],
   )
   const reason = predictions.map(({ raiFilteredReason }) => textIn(raiFilteredReason)).find((text) => text !== '')
   return {
     answer: { images, ...measure(images, ask.size) },
-    used: countPictures(ask, { made: images.length, references: 0 }),
+    used: countImages(ask, { made: images.length, references: 0 }),
     ...(reason !== undefined && { reason }),
   }
 }
@@ -142,14 +142,14 @@ function tokensEach({ width, height }: Partial<Size>, { upstreamModel }: CallCon
   return width * height > pixels2KMax ? tokensOfOne.above : tokensOfOne.upTo2K
 }
 
-function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): ReadPictures {
+function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): ImagesOutcome {
   const [candidate] = objectsIn(json['candidates'])
   const parts = objectsIn(objectIn(candidate?.['content'])['parts'])
   const images = parts
     .filter(({ thought }) => thought !== true)
     .flatMap(({ inlineData }) => {
       const { data, mimeType } = objectIn(inlineData)
-      return typeof data === 'string' && data !== '' ? [pictureOf(data, textIn(mimeType))] : []
+      return typeof data === 'string' && data !== '' ? [imageFromBase64(data, textIn(mimeType))] : []
     })
   const tokens = readTokens(json)
   const size = measure(images, ask.size)
@@ -157,7 +157,7 @@ function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): Re
   const said = parts.map(({ text }) => textIn(text)).join('')
   return {
     answer: { images, ...size, ...(tokens !== undefined && { tokens }) },
-    used: countPictures(ask, {
+    used: countImages(ask, {
       made: images.length,
       tokensEach: tokensEach(size, context),
       tokens,

@@ -1,13 +1,13 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { dataOf, EventSplitter } from '../../base/sse.ts'
-import type { SoundForm } from '../../capabilities/speech.ts'
+import type { AudioForm } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { isRate } from '../../media/wav.ts'
 import { readUsage } from '../../wire/gemini/read-usage.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { soundEventBytesMax } from '../compatible/speech.ts'
-import type { SoundReader, SpeechAdapter } from '../vendor.ts'
+import { audioEventBytesMax } from '../compatible/speech.ts'
+import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 import { contentRefused } from '../verdicts.ts'
 import { callTo } from './call.ts'
 
@@ -30,14 +30,14 @@ export const speech: SpeechAdapter = {
 const defaultRate = 24_000
 
 /** Each event is a whole response that holds only what is new; its usage counts everything so far. */
-class EventReader implements SoundReader {
+class EventReader implements AudioReader {
   readonly tokensPerSecond = 25
-  form: SoundForm = { kind: 'pcm', rate: defaultRate }
+  form: AudioForm = { kind: 'pcm', rate: defaultRate }
   usage: Usage | undefined
   ended = false
-  refusal: SoundReader['refusal']
-  readonly #splitter = new EventSplitter(soundEventBytesMax)
-  #hasSound = false
+  refusal: AudioReader['refusal']
+  readonly #splitter = new EventSplitter(audioEventBytesMax)
+  #hasAudio = false
 
   read(bytes: Uint8Array): Uint8Array {
     return Buffer.concat(this.#splitter.push(bytes).map((event) => this.#take(event)))
@@ -53,22 +53,22 @@ class EventReader implements SoundReader {
     }
     this.usage = readUsage(answer['usageMetadata']) ?? this.usage
     const [candidate = {}] = objectsIn(answer['candidates'])
-    const sound = this.#soundOf(candidate)
-    this.#hasSound ||= sound.length > 0
+    const sound = this.#audioOf(candidate)
+    this.#hasAudio ||= sound.length > 0
     if (isObject(answer['promptFeedback']) || typeof candidate['finishReason'] === 'string') {
       this.ended = true
-      if (!this.#hasSound) throw withheld(answer, candidate)
+      if (!this.#hasAudio) throw withheld(answer, candidate)
     }
     return sound
   }
 
-  #soundOf({ content }: JsonObject): Uint8Array {
+  #audioOf({ content }: JsonObject): Uint8Array {
     const parts = objectsIn(objectIn(content)['parts']).map(({ inlineData }) => objectIn(inlineData))
     return Buffer.concat(
       parts.map(({ mimeType, data }) => {
         // Raw samples without a header: their rate is in their media type, `audio/L16;codec=pcm;rate=24000`.
         const rate = Number(/\brate=(\d+)/.exec(textIn(mimeType))?.[1] ?? defaultRate)
-        if (isRate(rate) && !this.#hasSound) this.form = { kind: 'pcm', rate }
+        if (isRate(rate) && !this.#hasAudio) this.form = { kind: 'pcm', rate }
         return Buffer.from(textIn(data), 'base64')
       }),
     )

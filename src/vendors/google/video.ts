@@ -3,8 +3,8 @@ import type { VideoAsk, VideoRole } from '../../capabilities/video.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { frameIn } from '../video-frames.ts'
 import type { CreateContext, VideoAdapter } from '../vendor.ts'
-import { goodObjectOf, idIn, lost, newsOf, objectOf, type StateWords } from '../video-news.ts'
-import { negativeOf, readHere, refuseAllBut } from '../video-foreign.ts'
+import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, type StateWords } from '../video-news.ts'
+import { negativePromptOf, gatewayParameters, refuseAllBut } from '../video-foreign.ts'
 import { callTo } from './call.ts'
 
 /** An operation has no word for its state: these are our own words for what its fields say together. */
@@ -23,7 +23,7 @@ export const video: VideoAdapter = {
   },
 
   readCreated(response) {
-    const { name, error } = objectOf(response)
+    const { name, error } = parseBodyObject(response)
     return name === undefined && isObject(error) ? { errorStatus: statusOf(error) } : idIn(name, operation)
   },
 
@@ -33,7 +33,7 @@ export const video: VideoAdapter = {
 
   readTask(response, facts) {
     if (response.status === 404) return lost
-    const record = goodObjectOf(response)
+    const record = parseSuccessBody(response)
     const { seconds, resolution, ratio, sound, seed } = facts
     const made = { needsKey: true, seconds, resolution, ratio, ...(seed !== undefined && { seed }) }
     const { word, error, videoUrl } = readOperation(record)
@@ -121,14 +121,14 @@ function writeImage(url: string, { fetched }: CreateContext): JsonObject {
 
 /** Veo's own fields that clients may set; it refuses any that it does not know. */
 const passedFields = ['seed', 'personGeneration', 'enhancePrompt', 'negativePrompt'] as const
-const taken: ReadonlySet<string> = new Set([...passedFields, ...readHere, 'audio', 'sound', 'negative_prompt'])
+const taken: ReadonlySet<string> = new Set([...passedFields, ...gatewayParameters, 'audio', 'sound', 'negative_prompt'])
 
 function writeParameters(ask: VideoAsk): JsonObject {
   const { parameters, ratio, resolution, seconds, limits } = ask
   const passed = passedFields.flatMap((name) =>
     parameters[name] === undefined ? [] : [[name, parameters[name]] as const],
   )
-  const negative = negativeOf(ask)
+  const negative = negativePromptOf(ask)
   return {
     ...(negative !== '' && { negativePrompt: negative }),
     ...Object.fromEntries(passed),

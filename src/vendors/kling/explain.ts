@@ -2,7 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { keyRefused, overRate, timedOut, vendorFailed } from '../verdicts.ts'
+import { credentialRefused, overRate, timedOut, vendorFailed } from '../verdicts.ts'
 
 type Fault = 'operator' | 'request' | 'rate' | 'vendor' | 'timeout'
 
@@ -36,7 +36,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
     .reduce((text, credential) => withoutSecrets(text, { ...secrets, credential }), textIn(message))
   switch (fault) {
     case 'operator':
-      return keyRefused()
+      return credentialRefused()
     case 'rate':
       return overRate(response)
     case 'request': {

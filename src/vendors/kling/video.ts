@@ -4,11 +4,20 @@ import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { jsonCall } from '../json-call.ts'
-import type { Answered, Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
+import type { ResponseWithStatus, Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
-import { goodObjectOf, idIn, lost, newsOf, objectOf, secondsIn, unexpected, type StateWords } from '../video-news.ts'
+import {
+  parseSuccessBody,
+  idIn,
+  lost,
+  newsOf,
+  parseBodyObject,
+  secondsIn,
+  unexpected,
+  type StateWords,
+} from '../video-news.ts'
 import { authorizationFor } from './token.ts'
-import { negativeOf, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import { negativePromptOf, refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
 
 const words: StateWords = {
   submitted: 'submitted',
@@ -23,11 +32,11 @@ const notFound = 1203
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseUnknown(ask, [...seedanceOnly, 'prompt_extend', 'shot_type', 'watermark'])
-    return jsonCall(`${context.baseUrl}${pathOf(ask.kind)}`, writeBody(ask, context), context, keyed(context))
+    return jsonCall(`${context.baseUrl}${pathOf(ask.kind)}`, writeBody(ask, context), context, authHeaders(context))
   },
 
   readCreated(response) {
-    const json = objectOf(response)
+    const json = parseBodyObject(response)
     const { code } = json
     const { task_id: id } = objectIn(json['data'])
     const isError = id === undefined && typeof code === 'number' && code !== 0
@@ -39,7 +48,7 @@ export const video: VideoAdapter = {
 
   readTask(response, facts) {
     if (isUnknown(response)) return lost
-    const record = goodObjectOf(response)
+    const record = parseSuccessBody(response)
     const data = objectIn(record['data'])
     const { task_status: word, task_status_msg: message } = data
     if (record['code'] !== 0 || typeof word !== 'string') throw unexpected()
@@ -57,7 +66,7 @@ export const video: VideoAdapter = {
     call: ({ ref, kind }, context) => taskCall(ref, kind, context),
     read(response) {
       if (isUnknown(response)) return 'absent'
-      const { code, data } = goodObjectOf(response)
+      const { code, data } = parseSuccessBody(response)
       return code === 0 ? { upstreamId: idIn(objectIn(data)['task_id']) } : 'unsure'
     },
   },
@@ -68,22 +77,26 @@ function pathOf(kind: VideoKind): string {
   return `/v1/videos/${kind === 't2v' ? 'text2video' : 'image2video'}`
 }
 
-function keyed(context: CallContext): { authorization: string } {
+function authHeaders(context: CallContext): { authorization: string } {
   return { authorization: authorizationFor(context) }
 }
 
 function taskCall(id: string, kind: VideoKind, context: CallContext): Call {
-  return { method: 'GET', url: `${context.baseUrl}${pathOf(kind)}/${encodeURIComponent(id)}`, headers: keyed(context) }
+  return {
+    method: 'GET',
+    url: `${context.baseUrl}${pathOf(kind)}/${encodeURIComponent(id)}`,
+    headers: authHeaders(context),
+  }
 }
 
-function isUnknown(response: Answered): boolean {
+function isUnknown(response: ResponseWithStatus): boolean {
   if (response.status === 404) return true
-  return response.status === 200 && objectOf(response)['code'] === notFound
+  return response.status === 200 && parseBodyObject(response)['code'] === notFound
 }
 
 /** Not passed on as given: parameters of other families, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
-  ...seldomKnown,
+  ...rarelySupported,
   'prompt_extend',
   'shot_type',
   'watermark',
@@ -94,7 +107,7 @@ const foreign: ReadonlySet<string> = new Set([
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
   const { parameters, prompt, media, kind, seconds, ratio, resolution, sound, limits } = ask
   const [first, last] = [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')]
-  const negative = negativeOf(ask)
+  const negative = negativePromptOf(ask)
   return {
     ...without(parameters, foreign),
     model_name: context.upstreamModel,

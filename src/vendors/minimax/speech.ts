@@ -1,10 +1,10 @@
 import { dataOf, EventSplitter } from '../../base/sse.ts'
-import type { SoundForm, SpeechAsk } from '../../capabilities/speech.ts'
+import type { AudioForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { commonRate, soundEventBytesMax } from '../compatible/speech.ts'
+import { commonRate, audioEventBytesMax } from '../compatible/speech.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import type { SoundReader, SpeechAdapter } from '../vendor.ts'
+import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 import { statusOf } from './explain.ts'
 
 /** MiniMax's speech, in its own protocol and as events: audio in hexadecimal digits, as it is made. */
@@ -30,22 +30,22 @@ export const speech: SpeechAdapter = {
 }
 
 /** MiniMax streams no wav, whatever the catalogue lists, so a wav is made from raw samples. */
-function formFor({ format }: SpeechAsk): SoundForm {
+function formFor({ format }: SpeechAsk): AudioForm {
   return format === 'wav' || format === 'pcm' ? { kind: 'pcm', rate: commonRate } : { kind: 'ready' }
 }
 
 /** The `status` of an event: 1 is a piece of the audio, 2 its end. */
 const complete = 2
 
-class EventReader implements SoundReader {
-  readonly form: SoundForm
+class EventReader implements AudioReader {
+  readonly form: AudioForm
   usage: Usage | undefined
   ended = false
-  refusal: SoundReader['refusal']
-  readonly #splitter = new EventSplitter(soundEventBytesMax)
-  #hasSound = false
+  refusal: AudioReader['refusal']
+  readonly #splitter = new EventSplitter(audioEventBytesMax)
+  #hasAudio = false
 
-  constructor(form: SoundForm) {
+  constructor(form: AudioForm) {
     this.form = form
   }
 
@@ -71,9 +71,9 @@ class EventReader implements SoundReader {
     if (typeof characters === 'number') this.usage = { character: countIn(characters) }
     if (stage === complete) this.ended = true
     // A server that does not know `exclude_aggregated_audio` repeats the whole audio at the end.
-    if (stage === complete && this.#hasSound) return new Uint8Array()
+    if (stage === complete && this.#hasAudio) return new Uint8Array()
     const sound = Buffer.from(textIn(audio), 'hex')
-    this.#hasSound ||= sound.length > 0
+    this.#hasAudio ||= sound.length > 0
     return sound
   }
 }

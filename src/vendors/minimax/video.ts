@@ -4,11 +4,11 @@ import type { VideoAsk } from '../../capabilities/video.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { agreed, unsupported } from '../../wire/native/video-fields.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import type { Answered, Call, CallContext, Responded, VideoAdapter } from '../vendor.ts'
+import type { ResponseWithStatus, Call, CallContext, VendorResponse, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
-import { goodObjectOf, idIn, newsOf, objectOf, type StateWords, unexpected } from '../video-news.ts'
+import { parseSuccessBody, idIn, newsOf, parseBodyObject, type StateWords, unexpected } from '../video-news.ts'
 import { baseIn, numbers, statusOf } from './explain.ts'
-import { refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import { refuseNegativePrompt, refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
 
 const words: StateWords = {
   Preparing: 'submitted',
@@ -29,7 +29,7 @@ export const video: VideoAdapter = {
   },
 
   readCreated(response) {
-    const json = objectOf(response)
+    const json = parseBodyObject(response)
     const errorStatus = statusOf(json)
     const { task_id: id } = json
     // An error may come with an empty id.
@@ -47,7 +47,7 @@ export const video: VideoAdapter = {
 
   readTask(response, { seconds, resolution, sound }) {
     if (isUnknown(response)) return { state: 'lost', word: String(response.status), record: {} }
-    const record = goodObjectOf(response)
+    const record = parseSuccessBody(response)
     const word = textIn(record['status'])
     if (word === '') throw unexpected()
     const { code, message } = baseIn(record)
@@ -70,7 +70,7 @@ export const video: VideoAdapter = {
       return id === '' ? undefined : read('files/retrieve', 'file_id', id, context)
     },
     read(response, { kind, seconds, resolution, ratio }) {
-      const json = goodObjectOf(response)
+      const json = parseSuccessBody(response)
       if (baseIn(json).code !== 0) throw unexpected()
       const videoUrl = textIn(objectIn(json['file'])['download_url'])
       if (videoUrl === '') return undefined
@@ -85,12 +85,12 @@ function read(path: string, name: string, id: string, context: CallContext): Cal
   return { method: 'GET', url, headers: bearer(context) }
 }
 
-function jsonIn({ body }: Responded): JsonObject {
+function jsonIn({ body }: VendorResponse): JsonObject {
   return objectIn(parseLoosely(decodeUtf8(body)))
 }
 
 /** A poll has one parameter, the task's id: where the vendor calls a parameter wrong, there is no such task. */
-function isUnknown(response: Answered): boolean {
+function isUnknown(response: ResponseWithStatus): boolean {
   if (response.status === 404) return true
   const json = jsonIn(response)
   return response.status <= 400 && textIn(json['status']) === '' && baseIn(json).code === numbers.parameter
@@ -98,7 +98,7 @@ function isUnknown(response: Answered): boolean {
 
 /** Not passed on as given: parameters of other families, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
-  ...seldomKnown,
+  ...rarelySupported,
   'sound',
   'mode',
   'model',
@@ -132,7 +132,7 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
 
 /** Hailuo has no field for these. If they were dropped silently, they would be paid for and have no effect. */
 function refuseMissing(ask: VideoAsk): void {
-  refuseNegative(ask)
+  refuseNegativePrompt(ask)
   refuseUnknown(ask, [...seedanceOnly, 'mode', 'shot_type', 'watermark'])
   if (ask.seed !== undefined)
     throw unsupported('parameters.seed', 'is not supported by this model: it would have no effect.')

@@ -8,19 +8,19 @@ import { bearer, jsonCall } from '../json-call.ts'
 import type { CallContext, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
 import {
-  goodObjectOf,
+  parseSuccessBody,
   idIn,
   lost,
   newsOf,
-  objectOf,
+  parseBodyObject,
   reachesBack,
   secondsIn,
-  soughtAmong,
+  absentOrUnsure,
   timeInSeconds,
   unexpected,
   type StateWords,
 } from '../video-news.ts'
-import { readHere, refuseAllBut, refuseNegative } from '../video-foreign.ts'
+import { gatewayParameters, refuseAllBut, refuseNegativePrompt } from '../video-foreign.ts'
 
 const words: StateWords = {
   queued: 'submitted',
@@ -32,7 +32,7 @@ const words: StateWords = {
 /** Sora: a video is bytes that need our credential. A task that is over can be deleted, but an open one not stopped. */
 export const video: VideoAdapter = {
   create(ask, context) {
-    refuseNegative(ask)
+    refuseNegativePrompt(ask)
     refuseAllBut(ask, taken)
     if (ask.seed !== undefined)
       throw unsupported('parameters.seed', 'is not supported by this model: it would have no effect.')
@@ -40,7 +40,7 @@ export const video: VideoAdapter = {
   },
 
   readCreated(response) {
-    const { id, error } = objectOf(response)
+    const { id, error } = parseBodyObject(response)
     return id === undefined && isObject(error) ? { errorStatus: 500 } : idIn(id)
   },
 
@@ -54,7 +54,7 @@ export const video: VideoAdapter = {
     // A deleted task is gone at once.
     if (response.status === 404) return lost
     // A prompt is not kept once the vendor has it, so the vendor's echo of it is not kept either.
-    const { prompt: _prompt, ...record } = goodObjectOf(response)
+    const { prompt: _prompt, ...record } = parseSuccessBody(response)
     const { status: word, error } = record
     if (typeof word !== 'string') throw unexpected()
     const { code, message } = objectIn(error)
@@ -75,14 +75,14 @@ export const video: VideoAdapter = {
       headers: bearer(context),
     }),
     read(response, sought) {
-      const { data, has_more: more } = goodObjectOf(response)
+      const { data, has_more: more } = parseSuccessBody(response)
       const tasks = objectsIn(data).map(({ id, created_at: createdAt }) => ({
         id: textIn(id),
         createdAt: timeInSeconds(createdAt),
       }))
       // A list that does not say whether there is more of it may be cut off anywhere, so it proves nothing.
       if (!Array.isArray(data) || typeof more !== 'boolean') return 'unsure'
-      return !more || reachesBack(tasks, sought) ? soughtAmong(tasks, sought) : 'unsure'
+      return !more || reachesBack(tasks, sought) ? absentOrUnsure(tasks, sought) : 'unsure'
     },
   },
 }
@@ -91,7 +91,7 @@ export const video: VideoAdapter = {
 const pageSize = 100
 
 /** Sora refuses any field that it does not know, and knows only those that are written below. */
-const taken: ReadonlySet<string> = new Set([...readHere, 'audio', 'sound', 'negative_prompt', 'seed'])
+const taken: ReadonlySet<string> = new Set([...gatewayParameters, 'audio', 'sound', 'negative_prompt', 'seed'])
 
 function writeBody(ask: VideoAsk, { upstreamModel }: CallContext): JsonObject {
   const { prompt, media, seconds, resolution, ratio } = ask

@@ -5,10 +5,16 @@ import { missing } from '../../wire/issues.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { unsupported } from '../../wire/native/video-fields.ts'
 import { jsonCall } from '../json-call.ts'
-import type { Answered, CallContext, CreateContext, Responded, VideoAdapter } from '../vendor.ts'
-import { goodObjectOf, idIn, lost, newsOf, objectOf, unexpected, type StateWords } from '../video-news.ts'
+import type { ResponseWithStatus, CallContext, CreateContext, VendorResponse, VideoAdapter } from '../vendor.ts'
+import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, unexpected, type StateWords } from '../video-news.ts'
 import { frameIn, urlOf } from '../video-frames.ts'
-import { negativeOf, refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import {
+  negativePromptOf,
+  refuseNegativePrompt,
+  refuseUnknown,
+  seedanceOnly,
+  rarelySupported,
+} from '../video-foreign.ts'
 import { statusOf } from './explain.ts'
 
 const moderated = '7'
@@ -34,8 +40,8 @@ export const video: VideoAdapter = {
       const { now = 0 } = context
       return framesOf(ask).map((url, index) => ({
         url: `${root(context)}/image/upload`,
-        headers: keyed(context, traceAt(context, now + index)),
-        body: writePicture(url),
+        headers: authHeaders(context, traceAt(context, now + index)),
+        body: writeImage(url),
       }))
     },
     read: (response) => readId(response, 'img_id'),
@@ -44,7 +50,7 @@ export const video: VideoAdapter = {
   create(ask, context) {
     refuseMissing(ask)
     const url = `${root(context)}/video/${pathOf(ask)}/generate`
-    return jsonCall(url, writeBody(ask, context), context, keyed(context, digitsOf(context)))
+    return jsonCall(url, writeBody(ask, context), context, authHeaders(context, digitsOf(context)))
   },
 
   readCreated: (response) => readId(response, 'video_id'),
@@ -55,12 +61,12 @@ export const video: VideoAdapter = {
 
   poll(id, context) {
     const url = `${root(context)}/video/result/${encodeURIComponent(id)}`
-    return { method: 'GET', url, headers: keyed(context, traceAt(context, context.now ?? 0)) }
+    return { method: 'GET', url, headers: authHeaders(context, traceAt(context, context.now ?? 0)) }
   },
 
   readTask(response, facts) {
     if (isUnknown(response)) return lost
-    const record = goodObjectOf(response)
+    const record = parseSuccessBody(response)
     const film = objectIn(record['Resp'])
     const word = numberIn(film['status'])
     if (statusOf(record) !== undefined || word === '') throw unexpected()
@@ -94,7 +100,7 @@ function framesOf({ media }: VideoAsk): string[] {
 }
 
 /** A link is sent as it is, because the vendor follows links itself. */
-function writePicture(url: string): FormData {
+function writeImage(url: string): FormData {
   const form = new FormData()
   if (url.startsWith('data:')) {
     const { bytes, mediaType } = frameIn(url)
@@ -105,15 +111,15 @@ function writePicture(url: string): FormData {
 }
 
 /** The id of what was created or, for an error, the status that it stands for. */
-function readId(response: Responded, field: string): string | { readonly errorStatus: number } {
-  const json = objectOf(response)
+function readId(response: VendorResponse, field: string): string | { readonly errorStatus: number } {
+  const json = parseBodyObject(response)
   const errorStatus = statusOf(json)
   const id = numberIn(objectIn(json['Resp'])[field])
   return errorStatus !== undefined && id === '' ? { errorStatus } : idIn(id)
 }
 
 /** The trace id is a UUID; one that is used twice may leave a video unfinished. */
-function keyed({ credential }: CallContext, trace: string): Record<string, string> {
+function authHeaders({ credential }: CallContext, trace: string): Record<string, string> {
   const uuid = trace.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
   return { 'api-key': credential, 'ai-trace-id': uuid }
 }
@@ -137,11 +143,11 @@ function asNumber(id: string): number | string {
   return Number.isSafeInteger(Number(id)) ? Number(id) : id
 }
 
-function jsonIn({ body }: Responded): Json | undefined {
+function jsonIn({ body }: VendorResponse): Json | undefined {
   return parseLoosely(decodeUtf8(body))
 }
 
-function isUnknown(response: Answered): boolean {
+function isUnknown(response: ResponseWithStatus): boolean {
   return response.status === 404 || (response.status === 200 && statusOf(jsonIn(response)) === 404)
 }
 
@@ -158,7 +164,7 @@ function refuseMissing(ask: VideoAsk): void {
   const { parameters, media, prompt, resolution, sound } = ask
   refuseUnknown(ask, [...seedanceOnly, ...ofOthers, ...former])
   if (prompt.trim() === '') throw missing('input.prompt')
-  if (urlOf(media, 'last-frame') !== undefined) refuseNegative(ask)
+  if (urlOf(media, 'last-frame') !== undefined) refuseNegativePrompt(ask)
   for (const name of ofAccount) {
     if (isGiven(parameters[name])) throw unsupported(`parameters.${name}`, 'is not supported: send the image itself.')
   }
@@ -179,7 +185,7 @@ function refuseMissing(ask: VideoAsk): void {
 
 /** Not passed on as given: parameters that PixVerse does not know, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
-  ...seldomKnown,
+  ...rarelySupported,
   ...ofOthers,
   ...former,
   'audio',
@@ -194,7 +200,7 @@ const foreign: ReadonlySet<string> = new Set([
 
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
   const { parameters, prompt, kind, seconds, resolution, ratio, sound, seed, limits } = ask
-  const negative = negativeOf(ask)
+  const negative = negativePromptOf(ask)
   const { watermark } = parameters
   return {
     ...without(parameters, foreign),

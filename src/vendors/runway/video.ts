@@ -6,8 +6,8 @@ import { runwaySize } from '../../wire/native/runway-sizes.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { Call, CallContext, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
-import { goodObjectOf, idIn, lost, newsOf, objectOf, unexpected, type StateWords } from '../video-news.ts'
-import { refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, unexpected, type StateWords } from '../video-news.ts'
+import { refuseNegativePrompt, refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
 
 const words: StateWords = {
   PENDING: 'submitted',
@@ -30,13 +30,13 @@ const version = '2024-11-06'
 /** Runway. It has no list and takes no reference of ours, so a task in doubt cannot be found again. */
 export const video: VideoAdapter = {
   create(ask, context) {
-    refuseNegative(ask)
+    refuseNegativePrompt(ask)
     refuseUnknown(ask, [...seedanceOnly, 'mode', 'prompt_extend', 'prompt_optimizer', 'shot_type', 'watermark'])
-    return jsonCall(`${context.baseUrl}${paths[ask.kind]}`, writeBody(ask, context), context, keyed(context))
+    return jsonCall(`${context.baseUrl}${paths[ask.kind]}`, writeBody(ask, context), context, authHeaders(context))
   },
 
   readCreated(response) {
-    const { id, error } = objectOf(response)
+    const { id, error } = parseBodyObject(response)
     return id === undefined && textIn(error) !== '' ? { errorStatus: 500 } : idIn(id)
   },
 
@@ -45,7 +45,7 @@ export const video: VideoAdapter = {
   readTask(response, facts) {
     // A deleted task is gone at once.
     if (response.status === 404) return lost
-    const record = goodObjectOf(response)
+    const record = parseSuccessBody(response)
     const { status: word, failure, failureCode } = record
     if (typeof word !== 'string') throw unexpected()
     return newsOf(words, {
@@ -69,17 +69,17 @@ export const video: VideoAdapter = {
   },
 }
 
-function keyed(context: CallContext): Call['headers'] {
+function authHeaders(context: CallContext): Call['headers'] {
   return { ...bearer(context), 'x-runway-version': version }
 }
 
 function taskCall(method: 'GET' | 'DELETE', id: string, context: CallContext): Call {
-  return { method, url: `${context.baseUrl}/v1/tasks/${encodeURIComponent(id)}`, headers: keyed(context) }
+  return { method, url: `${context.baseUrl}/v1/tasks/${encodeURIComponent(id)}`, headers: authHeaders(context) }
 }
 
 /** Not passed on as given: parameters of other families, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
-  ...seldomKnown,
+  ...rarelySupported,
   'sound',
   'mode',
   'prompt_extend',
@@ -96,7 +96,7 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
     ...without(parameters, foreign),
     model: context.upstreamModel,
     ...(prompt !== '' && { promptText: prompt }),
-    ...(kind === 'r2v' ? writeFilm(ask) : writeFrame(ask)),
+    ...(kind === 'r2v' ? writeVideoEdit(ask) : writeFrame(ask)),
     ...(seed !== undefined && { seed }),
   }
 }
@@ -107,7 +107,7 @@ function writeFrame({ media, ratio, seconds }: VideoAsk): JsonObject {
 }
 
 /** A video that is made from another has the length and size of that one, so neither is sent. */
-function writeFilm({ media }: VideoAsk): JsonObject {
+function writeVideoEdit({ media }: VideoAsk): JsonObject {
   const references = media.flatMap(({ role, url }) => (role === 'reference-image' ? [{ type: 'image', uri: url }] : []))
   return {
     videoUri: urlOf(media, 'reference-video') ?? '',

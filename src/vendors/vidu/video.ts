@@ -5,9 +5,9 @@ import { countIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { jsonCall } from '../json-call.ts'
 import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
-import { goodObjectOf, idIn, lost, newsOf, objectOf, unexpected, type StateWords } from '../video-news.ts'
+import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, unexpected, type StateWords } from '../video-news.ts'
 import { reasonIn, statusOf } from './explain.ts'
-import { refuseNegative, refuseUnknown, seedanceOnly, seldomKnown } from '../video-foreign.ts'
+import { refuseNegativePrompt, refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
 
 const words: StateWords = {
   created: 'submitted',
@@ -20,13 +20,13 @@ const words: StateWords = {
 /** Vidu. A task carries our reference but cannot be found by it, and no way to stop one is known. */
 export const video: VideoAdapter = {
   create(ask, context) {
-    refuseNegative(ask)
+    refuseNegativePrompt(ask)
     refuseUnknown(ask, [...seedanceOnly, 'mode', 'prompt_extend', 'prompt_optimizer', 'shot_type'])
-    return jsonCall(`${context.baseUrl}/ent/v2/${pathOf(ask)}`, writeBody(ask, context), context, keyed(context))
+    return jsonCall(`${context.baseUrl}/ent/v2/${pathOf(ask)}`, writeBody(ask, context), context, authHeaders(context))
   },
 
   readCreated(response) {
-    const json = objectOf(response)
+    const json = parseBodyObject(response)
     const { task_id: id } = json
     const word = reasonIn(json)
     return id === undefined && word !== '' ? { errorStatus: statusOf(word) } : idIn(id)
@@ -34,12 +34,12 @@ export const video: VideoAdapter = {
 
   poll(id, context): Call {
     const url = `${context.baseUrl}/ent/v2/tasks/${encodeURIComponent(id)}/creations`
-    return { method: 'GET', url, headers: keyed(context) }
+    return { method: 'GET', url, headers: authHeaders(context) }
   },
 
   readTask(response, facts) {
     if (response.status === 404) return lost
-    const record = goodObjectOf(response)
+    const record = parseSuccessBody(response)
     const { state: word, err_code: code } = record
     if (typeof word !== 'string') throw unexpected()
     const [film] = objectsIn(record['creations'])
@@ -60,13 +60,13 @@ function pathOf({ kind, media }: VideoAsk): string {
   return urlOf(media, 'last-frame') === undefined ? 'img2video' : 'start-end2video'
 }
 
-function keyed({ credential }: CallContext): { authorization: string } {
+function authHeaders({ credential }: CallContext): { authorization: string } {
   return { authorization: `Token ${credential}` }
 }
 
 /** Not passed on as given: parameters of other families, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
-  ...seldomKnown,
+  ...rarelySupported,
   'sound',
   'mode',
   'prompt_extend',

@@ -1,11 +1,11 @@
 import { badRequest } from '../../base/errors.ts'
 import { isGiven, type JsonObject } from '../../base/json.ts'
-import type { Asked } from '../../capabilities/ask.ts'
+import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { checkBy } from '../check.ts'
 import { plainTiers, withDoubles } from '../openai/chat-ask.ts'
 import { requireModel } from '../require-model.ts'
-import { inputTokensMax, opened, searchesMax } from './bounds.ts'
+import { inputTokensMax, withBetaLimits, searchesMax } from './bounds.ts'
 import { countRequest, messagesRequest } from './schema.ts'
 import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
 
@@ -15,7 +15,7 @@ const checkMessages = checkBy(messagesRequest)
 const checkCount = checkBy(countRequest)
 
 /** Reads a message request and checks its shape and what it may cost; the vendor judges the rest in its own words. */
-export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
+export function readAsk(asked: ReceivedRequest, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { body } = asked
   const { model, traits } = findModel(asked, lookUp)
   refuseThread(body)
@@ -35,19 +35,19 @@ export function readAsk(asked: Asked, lookUp: (model: string) => ChatTraits): Ch
 }
 
 /** Reads a request to count a prompt. It makes no output, so it needs no hold. */
-export function readCountAsk(asked: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
+export function readCountAsk(asked: ReceivedRequest, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { model, traits } = findModel(asked, lookUp)
   refuseThread(asked.body)
   checkCount(asked.body)
   return chatAsk({ ...promptFacts(asked, model, traits), stream: false, outputTokensMax: 0, searchesMax: 0 }, traits)
 }
 
-function findModel(asked: Asked, lookUp: (model: string) => ChatTraits) {
+function findModel(asked: ReceivedRequest, lookUp: (model: string) => ChatTraits) {
   const model = requireModel(asked.body)
-  return { model, traits: opened(lookUp(model), betasOf(asked)) }
+  return { model, traits: withBetaLimits(lookUp(model), betasOf(asked)) }
 }
 
-function promptFacts(asked: Asked, model: string, traits: ChatTraits) {
+function promptFacts(asked: ReceivedRequest, model: string, traits: ChatTraits) {
   const betas = betasOf(asked)
   return {
     protocol: 'anthropic',
@@ -64,7 +64,7 @@ function promptFacts(asked: Asked, model: string, traits: ChatTraits) {
   } as const
 }
 
-function betasOf(asked: Asked): string {
+function betasOf(asked: ReceivedRequest): string {
   return asked.header('anthropic-beta') ?? ''
 }
 

@@ -15,7 +15,7 @@ type Call = { readonly head: CallHead; text: string; isOver: boolean }
 type Words = () => string
 
 const emptyText = { type: 'text', text: '' }
-const emptyThought = { type: 'thinking', thinking: '', signature: '' }
+const emptyThinking = { type: 'thinking', thinking: '', signature: '' }
 
 /**
  * The blocks of one message. A block is opened when it has content, and blocks never overlap, as the protocol requires.
@@ -60,13 +60,13 @@ export class BlockStream {
   think(thinking: string): string {
     if (thinking === '') return ''
     return this.#inTurn(() => {
-      return this.#opened('thinking', emptyThought) + this.#delta({ type: 'thinking_delta', thinking })
+      return this.#opened('thinking', emptyThinking) + this.#delta({ type: 'thinking_delta', thinking })
     })
   }
 
   /** Ends the thinking block with its signature; thinking that is not shown consists of its signature alone. */
   sign(signature: string): string {
-    return this.#inTurn(() => this.#opened('thinking', emptyThought) + this.#signed(signature))
+    return this.#inTurn(() => this.#opened('thinking', emptyThinking) + this.#signed(signature))
   }
 
   /** A block that arrives complete. */
@@ -122,7 +122,7 @@ export class BlockStream {
 
   #openCall(call: Call): string {
     const { signature } = call.head
-    const carrier = signature === undefined ? '' : this.#start('thinking', emptyThought) + this.#signed(signature)
+    const carrier = signature === undefined ? '' : this.#start('thinking', emptyThinking) + this.#signed(signature)
     return carrier + this.#start('call', writeCallHead(call.head)) + this.#grow(call.text)
   }
 

@@ -15,7 +15,7 @@ const longContextTokens = 1_000_000
 const longOutput = /\boutput-(\d+)k-/
 
 /** The model's limits with these betas: the hold has to cover what the vendor will then take and produce. */
-export function opened(traits: ChatTraits, betas: string): ChatTraits {
+export function withBetaLimits(traits: ChatTraits, betas: string): ChatTraits {
   const context = betas.includes('context-1m-') ? longContextTokens : 0
   const output = Number(longOutput.exec(betas)?.[1] ?? 0) * 1_000
   if (context <= traits.contextTokens && output <= traits.outputTokensMax) return traits

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import { GatewayError, type Kind } from '../../base/errors.ts'
+import { GatewayError, type ErrorKind } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
 import { writeError, writeStreamError } from './errors.ts'
 
 const requestId = 'req_1' as RequestId
 
-const table: readonly (readonly [Kind, number, string])[] = [
+const table: readonly (readonly [ErrorKind, number, string])[] = [
   ['bad-request', 400, 'invalid_request_error'],
   ['unauthenticated', 401, 'authentication_error'],
   ['no-funds', 402, 'billing_error'],
@@ -25,7 +25,7 @@ const table: readonly (readonly [Kind, number, string])[] = [
   ['bug', 500, 'api_error'],
 ]
 
-const header = (kind: Kind) => writeError(new GatewayError(kind, 'why'), requestId).headers['x-should-retry']
+const header = (kind: ErrorKind) => writeError(new GatewayError(kind, 'why'), requestId).headers['x-should-retry']
 const refused = (protocol: string, said = 'why') =>
   writeError(
     new GatewayError('upstream-rejected', said, { refusal: { protocol, status: 413, body: '{"theirs":1}' } }),

@@ -1,4 +1,4 @@
-import { GatewayError, refusedInside, type Kind } from '../../base/errors.ts'
+import { GatewayError, refusedInside, type ErrorKind } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { WireError } from '../../capabilities/errors.ts'
@@ -27,7 +27,7 @@ const rows = {
   overloaded: [503, 'overloaded_error'],
   'client-gone': [499, 'invalid_request_error'],
   bug: [500, 'api_error'],
-} as const satisfies Record<Kind, readonly [status: number, type: string]>
+} as const satisfies Record<ErrorKind, readonly [status: number, type: string]>
 
 export function writeError(error: GatewayError, requestId: RequestId): WireError {
   const { refusal } = error.details

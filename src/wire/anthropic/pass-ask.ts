@@ -19,7 +19,7 @@ export function passAsk({ native, searchesMax, outputTokensMax }: ChatAsk, targe
   if (typeof metadata['user_id'] === 'string') {
     body['metadata'] = { ...metadata, user_id: target.namespaced(metadata['user_id']) }
   }
-  body['messages'] = withoutForeignThoughts(itemsIn(native['messages']))
+  body['messages'] = withoutForeignThinking(itemsIn(native['messages']))
   return JSON.stringify(body)
 }
 
@@ -27,18 +27,18 @@ export function passAsk({ native, searchesMax, outputTokensMax }: ChatAsk, targe
  * A conversation that began with another vendor's model contains thinking that we wrote in this protocol's form, with
  * no signature or with one marked as another vendor's. This vendor refuses such blocks, so they are not sent.
  */
-function withoutForeignThoughts(messages: readonly Json[]): readonly Json[] {
-  if (!messages.some((message) => itemsIn(objectIn(message)['content']).some(isForeignThought))) return messages
+function withoutForeignThinking(messages: readonly Json[]): readonly Json[] {
+  if (!messages.some((message) => itemsIn(objectIn(message)['content']).some(isForeignThinking))) return messages
   return messages.flatMap((written): Json[] => {
     const message = objectIn(written)
     const blocks = itemsIn(message['content'])
-    const kept = blocks.filter((block) => !isForeignThought(block))
+    const kept = blocks.filter((block) => !isForeignThinking(block))
     if (kept.length === blocks.length) return [written]
     return kept.length === 0 ? [] : [{ ...message, content: kept }]
   })
 }
 
-function isForeignThought(value: Json): boolean {
+function isForeignThinking(value: Json): boolean {
   const block: JsonObject = objectIn(value)
   return block['type'] === 'thinking' && anthropicSignature(textIn(block['signature'])) === undefined
 }

@@ -2,7 +2,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
-import { SaidOutput } from '../../capabilities/said-output.ts'
+import { OutputCounter } from '../../capabilities/output-counter.ts'
 import { unreadableEnd } from '../answer-body.ts'
 import { findTopLevelString, indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
@@ -34,7 +34,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   let end: Uint8Array | undefined
   let started = false
   let finished = false
-  const said = new SaidOutput()
+  const said = new OutputCounter()
   let hosted: HostedWork = { searches: 0, foundBytes: 0 }
 
   const facts: StreamFacts = {

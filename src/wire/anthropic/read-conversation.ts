@@ -13,7 +13,7 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, placedObjectsIn, textIn } from '../loose.ts'
-import { number } from '../number-field.ts'
+import { numberField } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
 import { refuseUnknownBlocks } from './known-blocks.ts'
 import { blocksOf, cacheOf, readAssistantBlocks, readText, readUserBlock } from './read-blocks.ts'
@@ -42,9 +42,9 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
     ...readToolChoice(native),
     outputTokensMax,
     stop: itemsIn(native['stop_sequences']).filter((stop) => typeof stop === 'string'),
-    ...number('temperature', native['temperature']),
-    ...number('topP', native['top_p']),
-    ...number('topK', native['top_k']),
+    ...numberField('temperature', native['temperature']),
+    ...numberField('topP', native['top_p']),
+    ...numberField('topK', native['top_k']),
     ...(format !== undefined && { format }),
     ...(thinking !== undefined && { thinking }),
     ...(typeof user === 'string' && { user }),

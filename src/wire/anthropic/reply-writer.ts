@@ -4,7 +4,7 @@ import type { Finish, ReplyEvent } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { BlockStream, writeEvent } from './block-stream.ts'
 import { writeCitation } from './citations.ts'
-import { thoughtsFor, writeImageText, writeStopDetails, writeStopReason } from './shown.ts'
+import { thinkingDisplayFor, writeImageText, writeStopDetails, writeStopReason } from './shown.ts'
 import { namesIn } from './tool-names.ts'
 import { writeUsage } from './usage.ts'
 import { writeHead } from './write-answer.ts'
@@ -17,7 +17,7 @@ const ping = writeEvent('ping', {})
 
 /** Writes a reply, as it is made, as events of the messages protocol. */
 export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
-  const thoughts = thoughtsFor(ask.native)
+  const thoughts = thinkingDisplayFor(ask.native)
   const nameOf = namesIn(ask.native)
   const blocks = new BlockStream()
   let started = false
@@ -58,7 +58,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return thoughts === 'none' && (kind === 'thinking-sign' || kind === 'thinking-redact')
   }
 
-  function writeThought(event: Extract<ReplyEvent, { kind: `thinking-${string}` }>): string {
+  function writeThinking(event: Extract<ReplyEvent, { kind: `thinking-${string}` }>): string {
     if (hides(event)) return blocks.part() + (event.kind === 'thinking-delta' ? hide() : '')
     if (event.kind === 'thinking-delta') return blocks.think(event.text)
     if (event.kind === 'thinking-sign') return blocks.sign(event.signature)
@@ -79,7 +79,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       case 'thinking-delta':
       case 'thinking-sign':
       case 'thinking-redact':
-        return writeThought(event)
+        return writeThinking(event)
       case 'tool-call-start':
         return blocks.startCall(event.call, { ...event, name: nameOf(event.name) })
       case 'tool-call-delta':

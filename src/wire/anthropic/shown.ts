@@ -3,9 +3,9 @@ import type { Finish, Media } from '../../capabilities/conversation.ts'
 import { objectIn } from '../loose.ts'
 
 /** What the client sees of the thinking. A client that asked for none expects its answer in the first block. */
-export type Thoughts = 'shown' | 'omitted' | 'none'
+export type ThinkingDisplay = 'shown' | 'omitted' | 'none'
 
-export function thoughtsFor(body: JsonObject): Thoughts {
+export function thinkingDisplayFor(body: JsonObject): ThinkingDisplay {
   const { type, display } = objectIn(body['thinking'])
   if (type === undefined || type === 'disabled') return 'none'
   return display === 'omitted' ? 'omitted' : 'shown'

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { Tool } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn } from '../loose.ts'
-import { follow } from '../schema-reference.ts'
+import { resolveReference } from '../schema-reference.ts'
 
 // The vendor's published limits on strict schemas in one request; it refuses a request that exceeds them.
 const toolsMax = 20
@@ -15,7 +15,7 @@ const lists = ['anyOf', 'oneOf', 'allOf'] as const
  * Whether the vendor takes all schemas of a request as strict ones: those of strict tools, and the answer's. Some
  * clients mark every tool as strict, however many there are.
  */
-export function isHeldTo(tools: readonly Tool[], answer: JsonObject | undefined): boolean {
+export function fitsStrictLimits(tools: readonly Tool[], answer: JsonObject | undefined): boolean {
   const strict = tools.filter(({ isStrict }) => isStrict === true)
   const schemas = strict.map(({ schema }) => schema)
   if (answer !== undefined) schemas.push(answer)
@@ -46,7 +46,7 @@ function containsItself(schema: Json | undefined, following: Following): boolean
   const ref = schema['$ref']
   if (typeof ref === 'string' && !following.ended.has(ref)) {
     if (following.trail.includes(ref)) return true
-    const target = follow(following.root, ref)
+    const target = resolveReference(following.root, ref)
     if (containsItself(target, { ...following, trail: [...following.trail, ref] })) return true
     following.ended.add(ref)
   }

@@ -16,8 +16,8 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   return {
     input: sum((part) => countIn(part['input_tokens'])),
     cachedInput: sum((part) => countIn(part['cache_read_input_tokens'])),
-    cacheWrite: sum((part) => written(part).minutes),
-    cacheWriteHour: sum((part) => written(part).hour),
+    cacheWrite: sum((part) => cacheWritesIn(part).minutes),
+    cacheWriteHour: sum((part) => cacheWritesIn(part).hour),
     ...(isCounted && { output: sum((part) => countIn(part['output_tokens'])) }),
     ...(isCounted && { reasoning: countIn(objectIn(usage['output_tokens_details'])['thinking_tokens']) }),
     webSearch: countIn(objectIn(usage['server_tool_use'])['web_search_requests']),
@@ -25,7 +25,7 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
 }
 
 /** The end of a stream repeats the total without its parts; the one-hour part is known from the start. */
-function written(usage: JsonObject): { minutes: number; hour: number } {
+function cacheWritesIn(usage: JsonObject): { minutes: number; hour: number } {
   const kept = objectIn(usage['cache_creation'])
   const hour = countIn(kept['ephemeral_1h_input_tokens'])
   const total = Math.max(

@@ -12,12 +12,12 @@ import { argumentsIn, textIn } from '../loose.ts'
 import { writeCitation } from './citations.ts'
 import { estimateInput } from './estimate.ts'
 import {
-  thoughtsFor,
+  thinkingDisplayFor,
   writeImageText,
   writeMessageId,
   writeStopDetails,
   writeStopReason,
-  type Thoughts,
+  type ThinkingDisplay,
 } from './shown.ts'
 import { writeCallId } from './tool-ids.ts'
 import { namesIn } from './tool-names.ts'
@@ -30,7 +30,7 @@ export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8A
   const blocks = choice.blocks.map((block) => {
     return block.kind === 'tool-call' ? { ...block, name: nameOf(block.name) } : block
   })
-  const content = writeContent(blocks, thoughtsFor(ask.native))
+  const content = writeContent(blocks, thinkingDisplayFor(ask.native))
   const calls = choice.blocks.some(({ kind }) => kind === 'tool-call')
   const isRefused = choice.blocks.some(({ kind }) => kind === 'refusal')
   const stopReason = writeStopReason(isRefused && choice.finish === 'stop' ? 'refusal' : choice.finish, calls)
@@ -51,7 +51,7 @@ export function writeHead(ask: ChatAsk, { requestId }: ReplyName): JsonObject {
 }
 
 /** Texts around thinking that is not shown must not run into each other, here and when the client sends them back. */
-function writeContent(blocks: readonly AssistantBlock[], thoughts: Thoughts): JsonObject[] {
+function writeContent(blocks: readonly AssistantBlock[], thoughts: ThinkingDisplay): JsonObject[] {
   const content: JsonObject[] = []
   let isParted = false
   for (const block of blocks) {
@@ -67,7 +67,7 @@ function writeContent(blocks: readonly AssistantBlock[], thoughts: Thoughts): Js
   return content
 }
 
-function writeBlock(block: AssistantBlock, thoughts: Thoughts): JsonObject[] {
+function writeBlock(block: AssistantBlock, thoughts: ThinkingDisplay): JsonObject[] {
   switch (block.kind) {
     case 'text': {
       const citations = block.citations?.map(writeCitation) ?? []
@@ -78,7 +78,7 @@ function writeBlock(block: AssistantBlock, thoughts: Thoughts): JsonObject[] {
     case 'image':
       return [{ type: 'text', text: writeImageText(block.media) }]
     case 'thinking':
-      return writeThought(block.text, block.signature, thoughts)
+      return writeThinking(block.text, block.signature, thoughts)
     case 'thinking-redacted':
       return thoughts === 'none' ? [] : [{ type: 'redacted_thinking', data: block.data }]
     case 'tool-call':
@@ -87,7 +87,7 @@ function writeBlock(block: AssistantBlock, thoughts: Thoughts): JsonObject[] {
 }
 
 /** Thinking that the client does not read is written only where it has a signature to send back. */
-function writeThought(text: string, signature: string | undefined, thoughts: Thoughts): JsonObject[] {
+function writeThinking(text: string, signature: string | undefined, thoughts: ThinkingDisplay): JsonObject[] {
   if (thoughts === 'none' || (thoughts === 'omitted' && signature === undefined)) return []
   return [{ type: 'thinking', thinking: thoughts === 'omitted' ? '' : text, signature: signature ?? '' }]
 }

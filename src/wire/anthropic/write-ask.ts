@@ -1,8 +1,8 @@
 import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Conversation, TextBlock, Tool, Turn } from '../../capabilities/conversation.ts'
-import { sayFormat } from '../format-words.ts'
-import { isHeldTo } from './strict-limits.ts'
+import { formatInstruction } from '../format-instruction.ts'
+import { fitsStrictLimits } from './strict-limits.ts'
 import { writeText } from './write-blocks.ts'
 import { openCacheHints, type WriteCache } from './write-cache.ts'
 import { writeMessages } from './write-messages.ts'
@@ -26,11 +26,11 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   const maxTokens = Math.min(conversation.outputTokensMax ?? target.outputTokensMax, target.outputTokensMax)
   const cache = openCacheHints(conversation)
   const { format } = conversation
-  const held = format?.kind === 'schema' && isHeldTo([], format.schema) ? format.schema : undefined
+  const held = format?.kind === 'schema' && fitsStrictLimits([], format.schema) ? format.schema : undefined
   const tools = writeTools(conversation, { ...target, held }, cache)
   const { leading, turns } = splitLeading(conversation.turns)
   const system = [...conversation.system, ...leading].flatMap((block) => writeText(block, cache))
-  if (format !== undefined && held === undefined) system.push({ type: 'text', text: sayFormat(format) })
+  if (format !== undefined && held === undefined) system.push({ type: 'text', text: formatInstruction(format) })
   const messages = writeMessages(turns, { isNew, cache })
   const thinking = writeThinking({ conversation, messages, efforts: target.efforts, maxTokens })
   const stop = writeStop(conversation.stop)
@@ -74,7 +74,7 @@ type ToolsTarget = Pick<AskTarget, 'searchesMax'> & {
 
 function writeTools(conversation: Conversation, target: ToolsTarget, cache: WriteCache): JsonObject[] {
   const { tools, hostedTools, turns } = conversation
-  const isHeld = isHeldTo(tools, target.held)
+  const isHeld = fitsStrictLimits(tools, target.held)
   const written = tools.map((tool) => writeTool(tool, isHeld && tool.isStrict === true, cache))
   const names = new Set(tools.map(({ name }) => name))
   for (const { usesMax } of hostedTools) {

@@ -12,7 +12,7 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { argumentsIn } from '../loose.ts'
-import { notTaken } from '../not-taken.ts'
+import { unsupportedBlock } from '../unsupported-block.ts'
 import { writeImageText } from './shown.ts'
 import type { WriteCache } from './write-cache.ts'
 
@@ -30,9 +30,9 @@ export function writeUserBlock(block: Exclude<UserBlock, ToolResultBlock>, cache
     case 'document':
       return [writeDocument(block, cache)]
     case 'audio':
-      throw notTaken(block, 'this model takes no audio.')
+      throw unsupportedBlock(block, 'this model takes no audio.')
     case 'video':
-      throw notTaken(block, 'this model takes no video.')
+      throw unsupportedBlock(block, 'this model takes no video.')
   }
 }
 
@@ -47,9 +47,12 @@ function writeImage({ media, ...place }: ImageBlock): JsonObject {
 function writeReference(media: Exclude<Media, { kind: 'bytes' }>, place: Placed): JsonObject {
   if (media.kind === 'url') {
     if (/^https:/i.test(media.url)) return { type: 'url', url: media.url }
-    throw notTaken(place, "this model's vendor reads https:// links only.", 'invalid_url')
+    throw unsupportedBlock(place, "this model's vendor reads https:// links only.", 'invalid_url')
   }
-  throw notTaken(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes or a URL.`)
+  throw unsupportedBlock(
+    place,
+    `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes or a URL.`,
+  )
 }
 
 function writeDocument(block: DocumentBlock, cache: WriteCache): JsonObject {
@@ -71,7 +74,7 @@ function writeDocumentSource({ media, ...place }: DocumentBlock): JsonObject {
   if (mediaType.startsWith('text/') || mediaType === 'application/json') {
     return writePlain(Buffer.from(base64, 'base64').toString())
   }
-  throw notTaken(place, `this model takes PDF and text files, not '${excerpt(mediaType)}'.`)
+  throw unsupportedBlock(place, `this model takes PDF and text files, not '${excerpt(mediaType)}'.`)
 }
 
 function writePlain(text: string): JsonObject {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { AssistantBlock, ToolResultBlock, Turn } from '../../capabilities/conversation.ts'
 import { textIn } from '../loose.ts'
-import { asWords, goingOnWords } from '../turns.ts'
+import { asUserText, continuePrompt } from '../turns.ts'
 import { writeCallId } from './tool-ids.ts'
 import { writeAssistantBlock, writeResult, writeResultContent, writeText, writeUserBlock } from './write-blocks.ts'
 import type { WriteCache } from './write-cache.ts'
@@ -99,7 +99,7 @@ class Draft {
       )
     this.#push(
       'user',
-      asWords(blocks).flatMap((block) => writeText(block, cache)),
+      asUserText(blocks).flatMap((block) => writeText(block, cache)),
     )
   }
 
@@ -108,7 +108,7 @@ class Draft {
     if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: [said(openingWords)] })
     const last = messages.at(-1)
     if (last?.role !== 'assistant') return messages
-    if (this.#style.isNew) return [...messages, { role: 'user', content: [said(goingOnWords)] }]
+    if (this.#style.isNew) return [...messages, { role: 'user', content: [said(continuePrompt)] }]
     // An assistant message to continue must not end with whitespace.
     const ending = last.content.at(-1)
     if (ending?.['type'] === 'text') last.content.splice(-1, 1, { ...ending, text: textIn(ending['text']).trimEnd() })

@@ -23,7 +23,7 @@ const budgetMin = 1_024
 // The vendor's default effort is high.
 const effortUsual = 'high'
 // Thinking gets at most this share of the output limit, so that room is left for an answer.
-const thoughtShare = 0.8
+const thinkingShare = 0.8
 
 export type ThinkingAsk = {
   readonly conversation: Conversation
@@ -59,7 +59,7 @@ export function writeThinking(ask: ThinkingAsk): WrittenThinking {
     }
   }
   const budget = budgetFor(thinking, ask.maxTokens)
-  if (isForced || budget === undefined || !startsFromThought(ask.messages)) return {}
+  if (isForced || budget === undefined || !startsWithThinking(ask.messages)) return {}
   const display = thinking.isShown ? {} : { display: 'omitted' }
   return { thinking: { type: 'enabled', budget_tokens: budget, ...display } }
 }
@@ -71,11 +71,11 @@ export function writeThinking(ask: ThinkingAsk): WrittenThinking {
 function budgetFor({ effort = effortUsual, budget }: Thinking, maxTokens: number): number | undefined {
   if (maxTokens <= budgetMin) return undefined
   const wanted = budget ?? budgets[effort]
-  return Math.max(budgetMin, Math.min(wanted, Math.floor(maxTokens * thoughtShare)))
+  return Math.max(budgetMin, Math.min(wanted, Math.floor(maxTokens * thinkingShare)))
 }
 
 /** With a budget, the turn being continued must begin with its thinking, which a client may have lost. */
-function startsFromThought(messages: readonly Message[]): boolean {
+function startsWithThinking(messages: readonly Message[]): boolean {
   const index = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = messages[index]?.content ?? []
   const isOpen = index === messages.length - 1 || blocks.some(({ type }) => type === 'tool_use')

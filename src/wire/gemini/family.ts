@@ -1,13 +1,13 @@
 /** What the name of a Google model tells about its request format. */
 export type Family = {
   /** Generation 3 or later: thinking is set by level instead of budget, and calls must carry their signatures. */
-  readonly isThird: boolean
+  readonly isThirdGeneration: boolean
   /** The bounds of a thinking budget in the second generation, in tokens. */
   readonly budget: { readonly least: number; readonly most: number }
   /** Whether thinking can be switched off, for a model whose efforts are not listed. */
-  readonly canRest: boolean
+  readonly maySwitchThinkingOff: boolean
   /** Whether it continues an assistant message that ends the conversation; otherwise it refuses such contents. */
-  readonly goesOn: boolean
+  readonly mayContinueAssistant: boolean
 }
 
 // By the vendor's page on its latest models: from 3.6 on (flash-lite: from 3.5 on) no model continues its own words.
@@ -20,8 +20,11 @@ export function familyOf(model: string): Family {
   const generation = Number(major)
   const release = generation * 100 + Number(minor)
   const isLite = model.includes('flash-lite')
-  const shared = { isThird: generation >= 3, goesOn: release <= (isLite ? lastLiteToGoOn : lastToGoOn) }
+  const shared = {
+    isThirdGeneration: generation >= 3,
+    mayContinueAssistant: release <= (isLite ? lastLiteToGoOn : lastToGoOn),
+  }
   // The vendor's table of budgets for 2.5.
-  if (model.includes('pro')) return { ...shared, budget: { least: 128, most: 32_768 }, canRest: false }
-  return { ...shared, budget: { least: isLite ? 512 : 1, most: 24_576 }, canRest: generation < 3 }
+  if (model.includes('pro')) return { ...shared, budget: { least: 128, most: 32_768 }, maySwitchThinkingOff: false }
+  return { ...shared, budget: { least: isLite ? 512 : 1, most: 24_576 }, maySwitchThinkingOff: generation < 3 }
 }

@@ -8,7 +8,7 @@ import {
   type Tool,
   type ToolChoice,
 } from '../../capabilities/conversation.ts'
-import { sayFormat } from '../format-words.ts'
+import { formatInstruction } from '../format-instruction.ts'
 import { familyOf } from './family.ts'
 import { writeContents, writeSystem } from './write-contents.ts'
 import { isEmptySchema, writeSchema } from './write-schema.ts'
@@ -36,8 +36,8 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   if (!isSaid && system.length === 0) throw badRequest('There is nothing to answer in the messages.', 'messages')
   const { tools, toolChoice, format } = conversation
   // The second generation refuses a reply format beside functions; where a call is forced, no text needs a format.
-  const takesForm = family.isThird || tools.length === 0
-  if (format !== undefined && !takesForm && !isCallForced(toolChoice)) system.push({ text: sayFormat(format) })
+  const takesForm = family.isThirdGeneration || tools.length === 0
+  if (format !== undefined && !takesForm && !isCallForced(toolChoice)) system.push({ text: formatInstruction(format) })
   const config = writeConfig(conversation, target, takesForm ? format : undefined)
   return {
     ...(isSaid && system.length > 0 && { systemInstruction: { parts: system } }),

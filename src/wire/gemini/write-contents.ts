@@ -12,9 +12,9 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { argumentsIn } from '../loose.ts'
-import { notTaken } from '../not-taken.ts'
+import { unsupportedBlock } from '../unsupported-block.ts'
 import { headingOf } from '../openai/write-messages.ts'
-import { goingOnWords } from '../turns.ts'
+import { continuePrompt } from '../turns.ts'
 import type { Family } from './family.ts'
 import { writeMedia } from './write-media.ts'
 
@@ -26,26 +26,29 @@ type Draft = { readonly role: 'user' | 'model'; readonly answers: Answer[]; read
 type Answer = { readonly order: number; readonly part: JsonObject }
 
 /** A call made earlier: results give its id, but the vendor also wants its name. `order` is its place in its turn. */
-type Made = { readonly name: string; readonly order: number }
+type EarlierCall = { readonly name: string; readonly order: number }
 
 /**
  * Writes `contents`: neighbours of one role are merged, and empty ones left out. Instructions in the middle are not
  * written here, because the vendor has no place for them in `contents`: see `writeSystem`.
  */
-export function writeContents(turns: readonly Turn[], { isThird, goesOn }: Family): JsonObject[] {
-  const made = new Map<string, Made>()
+export function writeContents(
+  turns: readonly Turn[],
+  { isThirdGeneration, mayContinueAssistant }: Family,
+): JsonObject[] {
+  const made = new Map<string, EarlierCall>()
   const drafts: Draft[] = []
   for (const turn of turns) {
     if (turn.role === 'system') continue
     const role = turn.role === 'user' ? 'user' : 'model'
     const last = drafts.at(-1)
     const draft: Draft = last?.role === role ? last : { role, answers: [], parts: [] }
-    if (turn.role === 'user') for (const block of turn.blocks) addUserBlock(draft, block, made, isThird)
-    else addModelBlocks(draft, turn.blocks, made, isThird)
+    if (turn.role === 'user') for (const block of turn.blocks) addUserBlock(draft, block, made, isThirdGeneration)
+    else addModelBlocks(draft, turn.blocks, made, isThirdGeneration)
     if (draft !== last && draft.answers.length + draft.parts.length > 0) drafts.push(draft)
   }
-  if (!goesOn && drafts.at(-1)?.role === 'model') {
-    drafts.push({ role: 'user', answers: [], parts: [{ text: goingOnWords }] })
+  if (!mayContinueAssistant && drafts.at(-1)?.role === 'model') {
+    drafts.push({ role: 'user', answers: [], parts: [{ text: continuePrompt }] })
   }
   return drafts.map(({ role, answers, parts }) => {
     const inOrder = answers.toSorted((a, b) => a.order - b.order).map(({ part }) => part)
@@ -64,7 +67,7 @@ function writeText(text: string): JsonObject[] {
   return text === '' ? [] : [{ text }]
 }
 
-function addUserBlock(draft: Draft, block: UserBlock, made: ReadonlyMap<string, Made>, isThird: boolean): void {
+function addUserBlock(draft: Draft, block: UserBlock, made: ReadonlyMap<string, EarlierCall>, isThird: boolean): void {
   switch (block.kind) {
     case 'text':
       draft.parts.push(...writeText(block.text))
@@ -91,10 +94,19 @@ function writeDocument(document: DocumentBlock): JsonObject[] {
   ]
 }
 
-function addResult(draft: Draft, block: ToolResultBlock, made: ReadonlyMap<string, Made>, isThird: boolean): void {
+function addResult(
+  draft: Draft,
+  block: ToolResultBlock,
+  made: ReadonlyMap<string, EarlierCall>,
+  isThird: boolean,
+): void {
   const call = made.get(block.callId)
   if (call === undefined) {
-    throw notTaken(block, `the result for '${excerpt(block.callId)}' answers no tool call before it.`, 'invalid_value')
+    throw unsupportedBlock(
+      block,
+      `the result for '${excerpt(block.callId)}' answers no tool call before it.`,
+      'invalid_value',
+    )
   }
   const text = block.blocks.flatMap(writtenText).filter((said) => said !== '')
   const media = block.blocks.flatMap(writtenMedia)
@@ -148,7 +160,7 @@ function asResponse(text: string): JsonObject {
 function addModelBlocks(
   draft: Draft,
   blocks: readonly AssistantBlock[],
-  made: Map<string, Made>,
+  made: Map<string, EarlierCall>,
   isThird: boolean,
 ): void {
   let carried: string | undefined

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Media, Placed } from '../../capabilities/conversation.ts'
-import { notTaken } from '../not-taken.ts'
+import { unsupportedBlock } from '../unsupported-block.ts'
 
 /**
  * The URLs that the vendor itself reads: videos on YouTube. It reads its own stored files too, but those belong to the
@@ -21,9 +21,12 @@ export function writeMedia(media: Media, place: Placed): JsonObject {
     case 'bytes':
       return { inlineData: { mimeType: media.mediaType, data: media.base64 } }
     case 'file':
-      throw notTaken(place, 'files cannot be named by an id here: send the bytes.')
+      throw unsupportedBlock(place, 'files cannot be named by an id here: send the bytes.')
     case 'url':
       if (isReadByVendor(media.url)) return { fileData: { fileUri: media.url } }
-      throw notTaken(place, 'this model does not read media from the web: send the bytes as a base64 data: URL.')
+      throw unsupportedBlock(
+        place,
+        'this model does not read media from the web: send the bytes as a base64 data: URL.',
+      )
   }
 }

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { follow } from '../schema-reference.ts'
+import { resolveReference } from '../schema-reference.ts'
 
 /**
  * Writes a JSON Schema for `parametersJsonSchema` and `responseJsonSchema`. The vendor's older fields take a subset of
@@ -49,7 +49,7 @@ function write(schema: Json, unfolding: Unfolding): Json | undefined {
   const { $ref: ref, ...siblings } = schema
   if (typeof ref !== 'string') return rewrite(schema, (inner) => write(inner, unfolding), ['$defs', 'definitions'])
 
-  const target = follow(unfolding.root, ref)
+  const target = resolveReference(unfolding.root, ref)
   if (target === undefined || unfolding.trail.includes(ref)) return undefined
   const unfolded = write(target, { ...unfolding, trail: [...unfolding.trail, ref] })
   const beside = write(siblings, unfolding)

@@ -23,7 +23,7 @@ export function writeThinking(
 ): JsonObject | undefined {
   if (thinking === undefined) return undefined
   const family = familyOf(model.upstreamModel)
-  const amount = family.isThird ? levelOf(thinking, model.efforts) : budgetOf(thinking, family, model.efforts)
+  const amount = family.isThirdGeneration ? levelOf(thinking, model.efforts) : budgetOf(thinking, family, model.efforts)
   // The vendor refuses `includeThoughts` where thinking is off.
   const isShown = thinking.isShown && amount['thinkingBudget'] !== 0
   if (!isShown && Object.keys(amount).length === 0) return undefined
@@ -33,7 +33,7 @@ export function writeThinking(
 function budgetOf({ effort, budget }: Thinking, family: Family, listed: readonly string[]): JsonObject {
   const wanted = effort === 'none' ? 0 : (budget ?? (effort === undefined ? undefined : budgets[effort]))
   if (wanted === undefined) return {}
-  const canRest = listed.length > 0 ? listed.includes('none') : family.canRest
+  const canRest = listed.length > 0 ? listed.includes('none') : family.maySwitchThinkingOff
   if (wanted <= 0 && canRest) return { thinkingBudget: 0 }
   const { least, most } = family.budget
   return { thinkingBudget: Math.min(Math.max(wanted, least), most) }

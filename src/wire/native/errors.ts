@@ -1,4 +1,4 @@
-import type { GatewayError, Kind } from '../../base/errors.ts'
+import type { GatewayError, ErrorKind } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
 import type { WireError } from '../../capabilities/errors.ts'
 import { errorHeaders } from '../error-headers.ts'
@@ -25,7 +25,7 @@ const rows = {
   overloaded: [503, 'ServiceUnavailable'],
   'client-gone': [499, 'InvalidParameter'],
   bug: [500, 'InternalError'],
-} as const satisfies Record<Kind, readonly [status: number, code: string]>
+} as const satisfies Record<ErrorKind, readonly [status: number, code: string]>
 
 export const nativeProtocol = 'dashscope'
 

@@ -1,10 +1,10 @@
 import { badRequest } from '../../base/errors.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { JsonObject } from '../../base/json.ts'
-import type { Asked } from '../../capabilities/ask.ts'
+import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import type { GivenImage, ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
 import type { ModelTraits } from '../../capabilities/limits.ts'
-import { checkReferences, imageLimitsOf, pictureFacts, readQuality } from '../image-facts.ts'
+import { checkReferences, imageLimitsOf, imageFacts, readQuality } from '../image-facts.ts'
 import { nearestSize, readSize } from '../image-sizes.ts'
 import { fieldError } from '../issues.ts'
 import { isPublicLink } from '../public-link.ts'
@@ -16,7 +16,11 @@ const contentPath = 'input.messages[0].content'
 const sizeDefault = '1024*1024'
 
 /** The multimodal form: one message of text and images, answered with one image. */
-export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits, isOwn: IsOwnLink): ImagesAsk {
+export function readAsk(
+  { body }: ReceivedRequest,
+  lookUp: (model: string) => ModelTraits,
+  isOwn: IsOwnLink,
+): ImagesAsk {
   const traits = lookUp(requireModel(body))
   const parsed = nativeImagesRequest.safeParse(body)
   if (!parsed.success) throw fieldError(parsed.error, body)
@@ -26,7 +30,7 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits,
   checkReferences(images.length, limits, contentPath)
   const wished = readSize(parameters?.size ?? sizeDefault, '*')
   const quality = readQuality(undefined, limits)
-  const facts = pictureFacts(
+  const facts = imageFacts(
     {
       prompt: texts.join('\n'),
       count: 1,

@@ -11,7 +11,7 @@ const turned: Readonly<Record<string, string>> = { '9:16': '16:9', '3:4': '4:3' 
 const framesPerSecond = 24
 const pixelsPerToken = 1_024
 
-type Film = {
+type VideoSizing = {
   readonly resolution: string
   readonly ratio: string
   readonly seconds: number
@@ -22,7 +22,7 @@ type Film = {
  * The most tokens a video can take: width x height x frames / 1024. Where the model chooses the ratio, the largest size
  * of the resolution counts; a resolution that is not in the table counts as 4k.
  */
-export function seedanceTokensMax({ resolution, ratio, seconds, inputSeconds }: Film): number {
+export function seedanceTokensMax({ resolution, ratio, seconds, inputSeconds }: VideoSizing): number {
   const shapes = sizes[resolution] ?? sizes['4k'] ?? {}
   const shape = shapes[turned[ratio] ?? ratio]
   const possible = shape === undefined ? Object.values(shapes) : [shape]

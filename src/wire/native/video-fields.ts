@@ -8,7 +8,7 @@ import { isPublicLink } from '../public-link.ts'
 export type Given<T> = { readonly value: T; readonly at: string }
 
 /** Whether a field says anything: an empty text or list does not. */
-export function bringsSomething(value: Json | undefined): boolean {
+export function isNonEmpty(value: Json | undefined): boolean {
   return isGiven(value) && value !== '' && !(Array.isArray(value) && value.length === 0)
 }
 

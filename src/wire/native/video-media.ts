@@ -4,7 +4,7 @@ import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
 import { missing } from '../issues.ts'
 import { objectIn } from '../loose.ts'
-import { bringsSomething, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
+import { isNonEmpty, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
 import { isRoleName, kindOf, type Placed, roleNames, type RoleName, scene, type Scene } from './video-scene.ts'
 
 /** `data:` URLs are taken for images and audio, not for videos. */
@@ -74,14 +74,14 @@ export const shownFields: readonly string[] = [...sceneFields, ...otherNames]
 export function refuseMisplaced(body: JsonObject, input: JsonObject, own: readonly string[]): void {
   const parameters = objectIn(body['parameters'])
   for (const name of shownFields) {
-    const isUnread = !own.includes(name) && bringsSomething(body[name]) && !isDeepStrictEqual(body[name], input[name])
-    const at = isUnread ? name : bringsSomething(parameters[name]) ? `parameters.${name}` : undefined
+    const isUnread = !own.includes(name) && isNonEmpty(body[name]) && !isDeepStrictEqual(body[name], input[name])
+    const at = isUnread ? name : isNonEmpty(parameters[name]) ? `parameters.${name}` : undefined
     if (at !== undefined) throw unsupported(at, "is not read: describe the video in 'input'.")
   }
 }
 
 /** The fields of `input` or `parameters` that are not content; the gateway treats both places alike. */
-export function besideScene(fields: JsonObject): JsonObject {
+export function withoutSceneFields(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !shownFields.includes(name)))
 }
 
@@ -107,7 +107,7 @@ export function readMediaScene(
   /** The family's own rules; throws. */
   check: (placed: readonly Placed[]) => void = () => {},
 ): Scene {
-  const unread = otherNames.find((name) => bringsSomething(input[name]))
+  const unread = otherNames.find((name) => isNonEmpty(input[name]))
   if (unread !== undefined) {
     throw unsupported(
       `input.${unread}`,

@@ -3,7 +3,7 @@ import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.t
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
 import { missing } from '../issues.ts'
-import { bringsSomething, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
+import { isNonEmpty, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
 import { readMediaScene, shownFields } from './video-media.ts'
 import { isRoleName, kindOf, roleNames, scene, type Placed, type RoleName, type Scene } from './video-scene.ts'
 
@@ -40,7 +40,7 @@ export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: V
 
 /** Refuses a second description of the video, because one of the two would be dropped silently. */
 function refuseSecondScene(body: JsonObject, input: JsonObject, at: string): void {
-  const field = shownFields.find((name) => name !== 'content' && bringsSomething(input[name]))
+  const field = shownFields.find((name) => name !== 'content' && isNonEmpty(input[name]))
   const second = field !== undefined ? `input.${field}` : isGiven(body['content']) ? 'content' : at
   if (second !== at) throw badRequest(`'${at}' and '${second}' cannot both be given.`, second)
 }

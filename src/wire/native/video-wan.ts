@@ -3,7 +3,7 @@ import { isGiven, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoForm, VideoKind, VideoLimits } from '../../capabilities/limits.ts'
 import { missing } from '../issues.ts'
-import { bringsSomething, listOf, optionalText, readUrl, requiredText, unsupported } from './video-fields.ts'
+import { isNonEmpty, listOf, optionalText, readUrl, requiredText, unsupported } from './video-fields.ts'
 import { readMediaList, shownFields } from './video-media.ts'
 import { countOf, type Placed, type RoleName, scene, type Scene, tooMany } from './video-scene.ts'
 
@@ -50,7 +50,7 @@ function readPlaced(given: Given, version: Version, kind: VideoKind): Placed[] {
 /** A version ignores the fields of other versions and would make a different video than the client asked for. */
 function refuseForeign(input: JsonObject, own: readonly string[], kind: VideoKind): void {
   const read = new Set(['prompt', ...own])
-  const foreign = shownFields.find((field) => !read.has(field) && bringsSomething(input[field]))
+  const foreign = shownFields.find((field) => !read.has(field) && isNonEmpty(input[field]))
   if (foreign === undefined) return
   const wanted = kind === 't2v' ? "a prompt only ('input.prompt')" : `'input.${own[0]}'`
   throw unsupported(`input.${foreign}`, `is not supported by this model, which takes ${wanted}.`)
@@ -103,20 +103,20 @@ function checkReferenceCount(references: readonly Placed[], { referencesMax }: V
   throw badRequest(`This model takes at most ${referencesMax} references.`, at, 'unsupported_value')
 }
 
-const surelyPicture = /^data:image\//i
+const inlineImage = /^data:image\//i
 
 function readReferenceUrls({ input, limits, isOwn }: Given): Placed[] {
   const [field, older] = ['reference_urls', 'reference_video_urls'] as const
-  if (bringsSomething(input[field]) && bringsSomething(input[older])) {
+  if (isNonEmpty(input[field]) && isNonEmpty(input[older])) {
     throw badRequest(`'input.${field}' and 'input.${older}' cannot both be given.`, `input.${older}`)
   }
-  const name = bringsSomething(input[older]) ? older : field
+  const name = isNonEmpty(input[older]) ? older : field
   const placed = listOf(input[name], `input.${name}`).map((value, index): Placed => {
     const at = `input.${name}[${index}]`
     const url = readUrl(value, at, isOwn, ['image'])
     // A URL does not show what it leads to, whatever its extension. It counts as a video, whose seconds are charged;
     // what the vendor does not charge is released at settlement.
-    return { role: name === field && surelyPicture.test(url) ? 'reference-image' : 'reference-video', url, at }
+    return { role: name === field && inlineImage.test(url) ? 'reference-image' : 'reference-video', url, at }
   })
   checkReferenceCount(placed, limits, `input.${name}`)
   return placed

@@ -1,7 +1,7 @@
 import { badRequest } from '../../base/errors.ts'
 import { isGiven, type JsonObject } from '../../base/json.ts'
 import { GuardRefusal, readTarget, type GuardPolicy, type IsOwnLink } from '../../base/untrusted-url.ts'
-import type { Asked, Bound } from '../../capabilities/ask.ts'
+import type { ReceivedRequest, Bound } from '../../capabilities/ask.ts'
 import type { ModelTraits, VideoLimits } from '../../capabilities/limits.ts'
 import type { VideoRequest } from '../../capabilities/video.ts'
 import { fieldError, missing } from '../issues.ts'
@@ -9,7 +9,7 @@ import { objectIn } from '../loose.ts'
 import { requireModel } from '../require-model.ts'
 import { seedanceTokensMax } from './seedance-sizes.ts'
 import { placesIn, unsupported } from './video-fields.ts'
-import { besideScene, readMediaScene, refuseMisplaced } from './video-media.ts'
+import { withoutSceneFields, readMediaScene, refuseMisplaced } from './video-media.ts'
 import { readParameters, readSound } from './video-parameters.ts'
 import type { Scene } from './video-scene.ts'
 import { checkRunwayShape, readRunwayScene } from './video-runway.ts'
@@ -28,7 +28,7 @@ const httpsOnly: GuardPolicy = { schemes: 'https', addresses: 'private', ports: 
  * them and are checked; the rest of `input` and `parameters` is for the model's vendor.
  */
 function readAsk(
-  { body, ...asked }: Asked,
+  { body, ...asked }: ReceivedRequest,
   lookUp: (model: string) => ModelTraits,
   webhooks: GuardPolicy = httpsOnly,
   isOwn: IsOwnLink = () => false,
@@ -41,11 +41,11 @@ function readAsk(
   if (!parsed.success) throw fieldError(parsed.error, body)
 
   const scene = readScene(body, limits, isOwn)
-  const written = besideScene(objectIn(body['parameters']))
+  const written = withoutSceneFields(objectIn(body['parameters']))
   const input = objectIn(body['input'])
   // Wan up to 2.7 is sent the whole `input`. Other vendors are sent parameters only, so the remaining fields of `input`
   // are read as parameters.
-  const beside = isWanVersion(limits.form) ? {} : besideScene(input)
+  const beside = isWanVersion(limits.form) ? {} : withoutSceneFields(input)
   const places = placesIn([
     { fields: body, at: (name) => name },
     { fields: written, at: (name) => `parameters.${name}` },
@@ -76,7 +76,7 @@ function readAsk(
     input,
     parameters,
     limits,
-    ...readWishes({ body, ...asked }, webhooks),
+    ...readDeliveryOptions({ body, ...asked }, webhooks),
   }
 }
 
@@ -133,10 +133,10 @@ function checkSold({ seconds, resolution }: Sizing, traits: ModelTraits): void {
   throw unsupported('duration', `is ${lengths.join(' or ')} at ${resolution} on this model.`)
 }
 
-type Film = Sizing & { readonly sound: boolean; readonly hasInputVideo: boolean }
+type PricedVideo = Sizing & { readonly sound: boolean; readonly hasInputVideo: boolean }
 
 /** The most it can cost: the longest length where the model chooses, plus input videos where they are charged. */
-function boundOf({ seconds, resolution, ratio, sound, hasInputVideo }: Film, limits: VideoLimits): Bound {
+function boundOf({ seconds, resolution, ratio, sound, hasInputVideo }: PricedVideo, limits: VideoLimits): Bound {
   const inputSeconds = hasInputVideo && limits.inputSecondsBilled ? limits.inputSecondsMax : 0
   const video = { seconds: seconds + inputSeconds, resolution, sound, ...(hasInputVideo && { hasInputVideo }) }
   const credits = limits.creditsPerSecond?.[resolution]
@@ -149,7 +149,10 @@ const timeoutSecondsDefault = 60
 const timeoutSecondsMax = 300
 
 /** `wait` and `timeout` come from the query string or the body; the query string wins where both give one. */
-function readWishes({ body, query }: Omit<Asked, 'files' | 'bodyBytes' | 'header'>, webhooks: GuardPolicy) {
+function readDeliveryOptions(
+  { body, query }: Omit<ReceivedRequest, 'files' | 'bodyBytes' | 'header'>,
+  webhooks: GuardPolicy,
+) {
   const url = body['webhook_url']
   const timeoutSeconds = readTimeout(query?.('timeout') ?? body['timeout'] ?? timeoutSecondsDefault)
   const asked = query?.('wait') ?? undefined

@@ -1,6 +1,6 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
 import { asDouble, isGiven, without, type JsonObject } from '../../base/json.ts'
-import type { Asked } from '../../capabilities/ask.ts'
+import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { efforts } from '../../capabilities/conversation.ts'
 import { checkBy } from '../check.ts'
@@ -31,7 +31,7 @@ export const searchesMax = 5
 // cover it in whichever protocol the image came, because asks are translated. Anthropic's own images stay below 5,000.
 export const imageTokensMax = 50_000
 
-export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
+export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: string) => ChatTraits): ChatAsk {
   const model = requireModel(body)
   const traits = lookUp(model)
 

@@ -3,7 +3,7 @@ import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.t
 import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { SaidOutput } from '../../capabilities/said-output.ts'
+import { OutputCounter } from '../../capabilities/output-counter.ts'
 import { unreadableEnd } from '../answer-body.ts'
 import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
@@ -44,7 +44,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   let ended = false
   let finishes = 0
   let heldUsage: Uint8Array | undefined
-  const said = new SaidOutput()
+  const said = new OutputCounter()
 
   const facts: StreamFacts = {
     get usage() {

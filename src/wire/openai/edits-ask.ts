@@ -1,8 +1,8 @@
 import { badRequest } from '../../base/errors.ts'
-import type { Asked } from '../../capabilities/ask.ts'
+import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import type { EditsAsk } from '../../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
-import { imageLimitsOf, pictureFacts, readQuality, unsupported } from '../image-facts.ts'
+import { imageLimitsOf, imageFacts, readQuality, unsupported } from '../image-facts.ts'
 import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { readEditFiles } from './edits-files.ts'
@@ -10,7 +10,7 @@ import { checkTransparent } from './images-ask.ts'
 import { editsFields, type EditsFields } from './images-schema.ts'
 
 /** An edit: a form of files and text fields. */
-export function readAsk({ body, files }: Asked, lookUp: (model: string) => ModelTraits): EditsAsk {
+export function readAsk({ body, files }: ReceivedRequest, lookUp: (model: string) => ModelTraits): EditsAsk {
   const traits = lookUp(requireModel(body))
   for (const field of ['image', 'image[]', 'mask']) {
     if (body[field] !== undefined) throw badRequest(`Invalid '${field}': expected a file.`, field, 'invalid_type')
@@ -27,7 +27,7 @@ export function readAsk({ body, files }: Asked, lookUp: (model: string) => Model
   const size = readEditSize(fields.size, limits)
   const quality = readQuality(fields.quality, limits)
   const stream = fields.stream ?? false
-  const facts = pictureFacts(
+  const facts = imageFacts(
     {
       prompt: fields.prompt,
       count,

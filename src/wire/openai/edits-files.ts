@@ -1,7 +1,7 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
 import { isWhole, pngHasAlpha, readImageHead, type ImageHead } from '../../base/image-head.ts'
 import type { AskedFile } from '../../capabilities/ask.ts'
-import { whyNotGiven } from '../../capabilities/given-picture.ts'
+import { whyNotGiven } from '../../capabilities/given-image.ts'
 import type { ImageFile } from '../../capabilities/images.ts'
 import type { ImageLimits } from '../../capabilities/limits.ts'
 import { missing } from '../issues.ts'

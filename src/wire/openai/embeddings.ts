@@ -1,6 +1,6 @@
 import { badRequest, GatewayError } from '../../base/errors.ts'
 import { asDouble, isGiven, type JsonObject } from '../../base/json.ts'
-import type { Asked } from '../../capabilities/ask.ts'
+import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { batchesOf, tokensMaxOf, type EmbeddingInput, type EmbeddingsAsk } from '../../capabilities/embeddings.ts'
 import type { EmbeddingLimits, ModelTraits } from '../../capabilities/limits.ts'
 import { countText } from '../estimate.ts'
@@ -20,7 +20,7 @@ export const openaiEmbeddings = { readAsk, estimateInput, writeAnswer }
 
 const withoutInput = embeddingsRequest.omit({ input: true })
 
-function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): EmbeddingsAsk {
+function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTraits): EmbeddingsAsk {
   const model = requireModel(body)
   const traits = lookUp(model)
   const { embeddings: whole } = traits

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import { GatewayError, type Kind } from '../../base/errors.ts'
+import { GatewayError, type ErrorKind } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
 import { writeError, writeStreamError } from './errors.ts'
 
 const id = 'req_1' as RequestId
 
 /** The specified status, type and code of each kind of error. */
-const table: Readonly<Record<Kind, readonly [status: number, type: string, code: string]>> = {
+const table: Readonly<Record<ErrorKind, readonly [status: number, type: string, code: string]>> = {
   'bad-request': [400, 'invalid_request_error', 'invalid_value'],
   unauthenticated: [401, 'invalid_request_error', 'invalid_api_key'],
   'no-funds': [402, 'insufficient_balance', 'insufficient_balance'],
@@ -27,7 +27,7 @@ const table: Readonly<Record<Kind, readonly [status: number, type: string, code:
   'client-gone': [499, 'invalid_request_error', 'client_gone'],
   bug: [500, 'server_error', 'internal_error'],
 }
-const rows = Object.entries(table) as [Kind, (typeof table)[Kind]][]
+const rows = Object.entries(table) as [ErrorKind, (typeof table)[ErrorKind]][]
 
 describe('every way to fail', () => {
   test.each(rows)('%s', (kind, [status, type, code]) => {
@@ -47,7 +47,7 @@ describe('every way to fail', () => {
   })
 })
 
-const headersOf = (kind: Kind, details = {}) => writeError(new GatewayError(kind, 'x', details), id).headers
+const headersOf = (kind: ErrorKind, details = {}) => writeError(new GatewayError(kind, 'x', details), id).headers
 
 describe('headers', () => {
   test('tell clients not to try again what cannot help', () => {

@@ -1,8 +1,8 @@
-import type { GatewayError, Kind } from '../../base/errors.ts'
+import type { GatewayError, ErrorKind } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
 import type { WireError } from '../../capabilities/errors.ts'
 import { errorHeaders } from '../error-headers.ts'
-import { isTooLong, tooLong } from '../too-long.ts'
+import { isTooLong, contextLengthCode } from '../too-long.ts'
 
 /** Shape B of the specification. A new kind does not compile until it has a row here. */
 const rows = {
@@ -25,7 +25,7 @@ const rows = {
   overloaded: [503, 'overloaded_error', 'overloaded'],
   'client-gone': [499, 'invalid_request_error', 'client_gone'],
   bug: [500, 'server_error', 'internal_error'],
-} as const satisfies Record<Kind, readonly [status: number, type: string, code: string]>
+} as const satisfies Record<ErrorKind, readonly [status: number, type: string, code: string]>
 
 export function writeError(error: GatewayError, requestId: RequestId): WireError {
   const { refusal } = error.details
@@ -54,5 +54,10 @@ function shape(error: GatewayError) {
 export function errorObject(error: GatewayError) {
   const { param, code: finer, refusal } = error.details
   const [, type, code] = rows[refusal?.status === rows['too-large'][0] ? 'too-large' : error.kind]
-  return { message: error.message, type, param: param ?? null, code: isTooLong(error) ? tooLong : (finer ?? code) }
+  return {
+    message: error.message,
+    type,
+    param: param ?? null,
+    code: isTooLong(error) ? contextLengthCode : (finer ?? code),
+  }
 }

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { unixSeconds } from '../../base/moment.ts'
-import type { ImagesAnswer, ImageTokens, MadeImage, PictureAsk } from '../../capabilities/images.ts'
+import type { ImagesAnswer, ImageTokens, MadeImage, ImageAskBase } from '../../capabilities/images.ts'
 import { answerIn } from '../answer-body.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { failureIn } from './chat-answer.ts'
@@ -74,7 +74,7 @@ function writeUsage({ tokens, images, width, height }: ImagesAnswer) {
 }
 
 /** The answer as events, for a stream from a vendor that has none: every image comes complete. */
-export function writeEvents(ask: PictureAsk, answer: ImagesAnswer, createdAt: number): Uint8Array {
+export function writeEvents(ask: ImageAskBase, answer: ImagesAnswer, createdAt: number): Uint8Array {
   const type = `${eventPrefix(ask)}.completed`
   const { width, height } = answer
   const about = {
@@ -90,6 +90,6 @@ export function writeEvents(ask: PictureAsk, answer: ImagesAnswer, createdAt: nu
   return Buffer.from(events.join(''))
 }
 
-export function eventPrefix({ capability }: PictureAsk): string {
+export function eventPrefix({ capability }: ImageAskBase): string {
   return capability === 'edits' ? 'image_edit' : 'image_generation'
 }

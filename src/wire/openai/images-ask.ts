@@ -1,12 +1,12 @@
 import { badRequest } from '../../base/errors.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import { readBase64Head } from '../../base/image-head.ts'
-import type { Asked } from '../../capabilities/ask.ts'
-import { whyNotGiven } from '../../capabilities/given-picture.ts'
+import type { ReceivedRequest } from '../../capabilities/ask.ts'
+import { whyNotGiven } from '../../capabilities/given-image.ts'
 import type { Reference } from '../../capabilities/image-tokens.ts'
 import type { GivenImage, ImagesAsk } from '../../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
-import { checkReferences, imageLimitsOf, pictureFacts, readQuality, unsupported } from '../image-facts.ts'
+import { checkReferences, imageLimitsOf, imageFacts, readQuality, unsupported } from '../image-facts.ts'
 import { nearestSize, readSize, rulesOf, takesSize, whyNotFree, writeSize } from '../image-sizes.ts'
 import { fieldError } from '../issues.ts'
 import { nativeSizes } from '../native/schema.ts'
@@ -15,7 +15,11 @@ import { requireModel } from '../require-model.ts'
 import { imagesRequest, type ImagesRequest } from './images-schema.ts'
 
 /** The common form: a prompt, and what the images should be like. */
-export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits, isOwn: IsOwnLink): ImagesAsk {
+export function readAsk(
+  { body }: ReceivedRequest,
+  lookUp: (model: string) => ModelTraits,
+  isOwn: IsOwnLink,
+): ImagesAsk {
   const traits = lookUp(requireModel(body))
   const parsed = imagesRequest.safeParse(body)
   if (!parsed.success) throw fieldError(parsed.error, body)
@@ -31,7 +35,7 @@ export function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits,
   const size = readWishedSize(request.size ?? undefined, limits)
   const quality = readQuality(request.quality ?? undefined, limits)
   const stream = request.stream ?? false
-  const facts = pictureFacts(
+  const facts = imageFacts(
     {
       prompt: request.prompt,
       count,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import type { PictureAsk } from '../../capabilities/images.ts'
+import type { ImageAskBase } from '../../capabilities/images.ts'
 import { passStream } from './images-stream.ts'
 
-function ask(count: number): PictureAsk {
-  return { capability: 'images', count } as PictureAsk
+function ask(count: number): ImageAskBase {
+  return { capability: 'images', count } as ImageAskBase
 }
 
 const event = (type: string, more: object = {}) =>

@@ -2,7 +2,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import { isObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { StreamFacts } from '../../capabilities/chat.ts'
-import type { ImageTokens, Looks, PictureAsk, PictureStream } from '../../capabilities/images.ts'
+import type { ImageTokens, Looks, ImageAskBase, ImageStream } from '../../capabilities/images.ts'
 import { unreadableEnd } from '../answer-body.ts'
 import { findTopLevelString } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
@@ -18,7 +18,7 @@ const doneEventBytesMax = 64
  * Relays a stream of images from a vendor of this protocol. Previews, which are megabytes, pass on unparsed. The last
  * image is the end of the stream: it carries the usage, and is held until the settlement is recorded.
  */
-export function passStream(ask: PictureAsk): PictureStream {
+export function passStream(ask: ImageAskBase): ImageStream {
   const completedType = `${eventPrefix(ask)}.completed`
   let tokens: ImageTokens | undefined
   let failure: GatewayError | undefined

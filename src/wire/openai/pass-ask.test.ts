@@ -52,7 +52,7 @@ describe('what goes to the vendor', () => {
     outputCap: 'either',
     usageInStream: 'asked',
     storesByDefault: false,
-    thoughts: 'ignored',
+    pastReasoning: 'ignored',
     namespaced: (label) => `mine/${label}`,
   }
   const sent = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}, traits = plainModel) =>
@@ -158,7 +158,7 @@ describe('a vendor that is told to think in its own words', () => {
     outputCap: 'either',
     usageInStream: 'asked',
     storesByDefault: false,
-    thoughts: 'ignored',
+    pastReasoning: 'ignored',
     namespaced: (label) => label,
   }
   const switches = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}) => {
@@ -206,7 +206,7 @@ test('one of several calls asks for one choice', () => {
     outputCap: 'either',
     usageInStream: 'asked',
     storesByDefault: false,
-    thoughts: 'ignored',
+    pastReasoning: 'ignored',
     namespaced: (label) => label,
   }
   expect(JSON.parse(passAsk(ask, target))).toHaveProperty('n', 3)

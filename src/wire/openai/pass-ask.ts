@@ -15,7 +15,7 @@ export type ChatTarget = Thinker & {
   /** Whether the vendor stores conversations unless told not to. */
   readonly storesByDefault: boolean
   /** What the vendor does with `reasoning_content`: some require it in a running tool loop, some refuse the message. */
-  readonly thoughts: 'wanted' | 'ignored' | 'refused'
+  readonly pastReasoning: 'wanted' | 'ignored' | 'refused'
   /** Keeps the cache and user labels of different accounts distinct at the vendor. */
   namespaced(label: string): string
 }
@@ -80,13 +80,13 @@ function spellEffort(body: Record<string, Json | undefined>, target: ChatTarget)
  * A conversation that began with another vendor's model carries what we showed of it: signed thinking and signed calls.
  * Only the vendor that made these takes them, and some vendors refuse a message for an unknown field.
  */
-function withoutForeign(written: Json, { upstreamModel, thoughts }: ChatTarget): Json {
+function withoutForeign(written: Json, { upstreamModel, pastReasoning }: ChatTarget): Json {
   const message = objectIn(written)
   if (message['role'] !== 'assistant') return written
   const { thinking_blocks: signed, reasoning_content: words, tool_calls: calls, ...rest } = message
   const isForeign = isGiven(signed) && !/claude/i.test(upstreamModel)
   // Beside signed thinking, `reasoning_content` repeats the same text.
-  const isUnwanted = words !== undefined && (isForeign || thoughts === 'refused')
+  const isUnwanted = words !== undefined && (isForeign || pastReasoning === 'refused')
   const isSigned = itemsIn(calls).some((call) => isGiven(googlePart(call))) && !takesGoogleSignatures(upstreamModel)
   if (!isForeign && !isUnwanted && !isSigned) return written
   return {

@@ -61,7 +61,7 @@ type MakeId = (call: number) => string
 
 function readBlocks(message: JsonObject, makeId: MakeId): AssistantBlock[] {
   const blocks: AssistantBlock[] = []
-  const thoughts = thoughtsIn(message)
+  const thoughts = reasoningIn(message)
   if (thoughts !== undefined) blocks.push({ kind: 'thinking', text: thoughts })
   const { content, refusal, tool_calls: calls, annotations } = message
   blocks.push(...partsIn(content))
@@ -79,7 +79,7 @@ export function partsIn(content: Json | undefined): { readonly kind: 'text' | 't
   for (const part of objectsIn(content)) {
     const { type } = part
     if (type !== 'text' && type !== 'thinking') continue // a reference, for example, which has no text to show
-    const text = type === 'text' ? textIn(part['text']) : thoughtOf(part['thinking'])
+    const text = type === 'text' ? textIn(part['text']) : thinkingTextOf(part['thinking'])
     const last = parts.at(-1)
     if (text === '') continue
     if (last?.kind === type) parts[parts.length - 1] = { kind: type, text: last.text + text }
@@ -88,7 +88,7 @@ export function partsIn(content: Json | undefined): { readonly kind: 'text' | 't
   return parts
 }
 
-function thoughtOf(thinking: Json | undefined): string {
+function thinkingTextOf(thinking: Json | undefined): string {
   return typeof thinking === 'string'
     ? thinking
     : objectsIn(thinking)
@@ -97,7 +97,7 @@ function thoughtOf(thinking: Json | undefined): string {
 }
 
 /** DeepSeek's field, which most vendors adopted, or the one of OpenRouter and Groq. */
-export function thoughtsIn(message: JsonObject): string | undefined {
+export function reasoningIn(message: JsonObject): string | undefined {
   return textIn(message['reasoning_content']) || textIn(message['reasoning']) || undefined
 }
 

@@ -65,7 +65,7 @@ export function resultBlock(part: ResultPart, at: string): ToolResultBlock['bloc
   const cache = cacheHint(part)
   return {
     kind: 'image',
-    media: pictureOf(url, `${at}.image_url.url`),
+    media: imageMediaOf(url, `${at}.image_url.url`),
     at,
     ...(typeof detail === 'string' && { detail }),
     ...(cache !== undefined && { cache }),
@@ -84,7 +84,7 @@ function documentOf(part: Extract<ResultPart, { type: 'file' }>, at: string): Do
 }
 
 /** A video in the place of an image would cost far more than the hold for an image. */
-export function pictureOf(url: string, param: string): Media {
+export function imageMediaOf(url: string, param: string): Media {
   const media = mediaOf(url, param)
   if (media.kind === 'bytes' && !media.mediaType.startsWith('image/')) {
     throw badRequest(`Invalid '${param}': not an image.`, param)
@@ -107,7 +107,7 @@ export function mediaOf(url: string, param: string): Media {
 }
 
 export function assistantBlocks(message: AssistantMessage, at: number): AssistantBlock[] {
-  const blocks: AssistantBlock[] = thoughts(message)
+  const blocks: AssistantBlock[] = thinkingBlocks(message)
   const { content, refusal } = message
   const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content ?? [])
   for (const part of parts) {
@@ -122,13 +122,13 @@ export function assistantBlocks(message: AssistantMessage, at: number): Assistan
  * Thinking as we showed it: with signatures in `thinking_blocks`, which a client that keeps the whole message sends
  * back, or without in `reasoning_content`.
  */
-function thoughts(message: AssistantMessage): AssistantBlock[] {
+function thinkingBlocks(message: AssistantMessage): AssistantBlock[] {
   const { thinking_blocks: signed, reasoning_content: plain } = message as Readonly<Record<string, unknown>>
-  if (Array.isArray(signed)) return (signed as readonly Json[]).flatMap(thought)
+  if (Array.isArray(signed)) return (signed as readonly Json[]).flatMap(thinkingBlock)
   return typeof plain === 'string' && plain !== '' ? [{ kind: 'thinking', text: plain }] : []
 }
 
-function thought(block: Json): AssistantBlock[] {
+function thinkingBlock(block: Json): AssistantBlock[] {
   if (!isObject(block)) return []
   const { type, thinking, signature, data } = block
   if (type === 'redacted_thinking' && typeof data === 'string') return [{ kind: 'thinking-redacted', data }]

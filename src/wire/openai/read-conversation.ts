@@ -12,7 +12,7 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { objectIn, textIn } from '../loose.ts'
-import { number } from '../number-field.ts'
+import { numberField } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
 import { outputCapOf, searchesMax } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
@@ -48,12 +48,12 @@ export function readConversation(ask: ChatAsk): Conversation {
     ...(legacy && { parallelTools: false }),
     ...(isGiven(request.parallel_tool_calls) && { parallelTools: request.parallel_tool_calls }),
     ...(isGiven(outputTokensMax) && { outputTokensMax }),
-    ...number('temperature', request.temperature),
-    ...number('topP', request.top_p),
-    ...number('topK', ask.native['top_k']),
-    ...number('seed', request.seed),
-    ...number('presencePenalty', request.presence_penalty),
-    ...number('frequencyPenalty', request.frequency_penalty),
+    ...numberField('temperature', request.temperature),
+    ...numberField('topP', request.top_p),
+    ...numberField('topK', ask.native['top_k']),
+    ...numberField('seed', request.seed),
+    ...numberField('presencePenalty', request.presence_penalty),
+    ...numberField('frequencyPenalty', request.frequency_penalty),
     ...(request.logprobs === true && { logprobs: request.top_logprobs ?? 0 }),
     ...(format !== undefined && { format }),
     ...(thinking !== undefined && { thinking }),

@@ -6,7 +6,7 @@ import { unreadableEvent } from '../answer-body.ts'
 import { itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
-import { argumentsTextIn, partsIn, readCitations, readFinish, readSignature, thoughtsIn } from './read-answer.ts'
+import { argumentsTextIn, partsIn, readCitations, readFinish, readSignature, reasoningIn } from './read-answer.ts'
 
 /** Reads a stream of the common protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
@@ -52,7 +52,7 @@ export function openReader(): ReplyReader {
     const choice = typeof written['index'] === 'number' ? written['index'] : 0
     const delta = objectIn(written['delta'])
     const { content, refusal, tool_calls: deltas, annotations } = delta
-    const thought = thoughtsIn(delta)
+    const thought = reasoningIn(delta)
     if (thought !== undefined) events.push({ kind: 'thinking-delta', choice, text: thought })
     const { logprobs } = written
     for (const { kind, text } of partsIn(content)) {

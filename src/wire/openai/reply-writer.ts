@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
 import { gap, googleSignature, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { isLegacy } from './legacy-functions.ts'
-import { writeCitation, writeFinish, writeHead, writeImage, writeThought, writeUsage } from './write-answer.ts'
+import { writeCitation, writeFinish, writeHead, writeImage, writeThinkingBlock, writeUsage } from './write-answer.ts'
 
 const encoder = new TextEncoder()
 const heartbeat = ': waiting\n\n'
@@ -71,7 +71,7 @@ function writeEvent(event: ReplyEvent, chunk: WriteChunk, legacy: boolean): stri
       return chunk(event.choice, { reasoning_content: event.text })
     case 'thinking-sign':
       // With all of the thinking that it signs, because clients send both back together.
-      return chunk(event.choice, { thinking_blocks: [writeThought(event.text, event.signature)] })
+      return chunk(event.choice, { thinking_blocks: [writeThinkingBlock(event.text, event.signature)] })
     case 'thinking-redact':
       return chunk(event.choice, { thinking_blocks: [{ type: 'redacted_thinking', data: event.data }] })
     case 'refusal-delta':

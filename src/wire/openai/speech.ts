@@ -1,6 +1,6 @@
 import { badRequest, GatewayError } from '../../base/errors.ts'
 import { asDouble, isGiven, type JsonObject } from '../../base/json.ts'
-import type { Asked, Bound } from '../../capabilities/ask.ts'
+import type { ReceivedRequest, Bound } from '../../capabilities/ask.ts'
 import type { ModelTraits, SpeechLimits } from '../../capabilities/limits.ts'
 import { charactersOf, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
 import { splitText } from '../../capabilities/split-text.ts'
@@ -39,7 +39,7 @@ const commonVoices: ReadonlySet<string> = new Set(
 // More than an hour of speech: 200 MB of samples.
 const inputCharactersMax = 65_536
 
-function readAsk({ body }: Asked, lookUp: (model: string) => ModelTraits): SpeechAsk {
+function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTraits): SpeechAsk {
   const model = requireModel(body)
   const traits = lookUp(model)
   const { speech: limits } = traits

@@ -70,7 +70,7 @@ function writeMessage(blocks: readonly AssistantBlock[]): JsonObject {
         break
       case 'thinking':
         thoughts += block.text
-        signed.push(writeThought(block.text, block.signature))
+        signed.push(writeThinkingBlock(block.text, block.signature))
         break
       case 'thinking-redacted':
         signed.push({ type: 'redacted_thinking', data: block.data })
@@ -99,7 +99,7 @@ function writeMessage(blocks: readonly AssistantBlock[]): JsonObject {
 }
 
 /** Thinking as a client must send it back; without a signature no vendor would take it. */
-export function writeThought(thinking: string, signature: string | undefined): JsonObject {
+export function writeThinkingBlock(thinking: string, signature: string | undefined): JsonObject {
   return { type: 'thinking', thinking, ...(signature !== undefined && { signature }) }
 }
 

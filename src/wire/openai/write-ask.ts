@@ -8,7 +8,7 @@ import {
   type Tool,
   type ToolChoice,
 } from '../../capabilities/conversation.ts'
-import { follow } from '../schema-reference.ts'
+import { resolveReference } from '../schema-reference.ts'
 import type { ChatTarget } from './pass-ask.ts'
 import { canBeStrict } from './strict-schema.ts'
 import { writeMessages } from './write-messages.ts'
@@ -22,7 +22,7 @@ export type TranslationTarget = ChatTarget & {
   /** Where the vendor takes instructions. */
   readonly instructions: 'anywhere' | 'first'
   /** Whether any message may follow the results of calls, or only the model's. */
-  readonly behindResults: 'anybody' | 'model'
+  readonly afterToolResults: 'anybody' | 'model'
   /** Whether the vendor takes `verbosity` and `prompt_cache_key`; some refuse a request for an unknown field. */
   readonly takesHints: boolean
   /** The model's own maximum. */
@@ -65,7 +65,7 @@ function writeEffort(conversation: Conversation, target: TranslationTarget): Jso
   const isRefused =
     target.thinkingSwitch === 'enable_thinking'
       ? isForced || format !== undefined
-      : isForced && target.thoughts === 'wanted'
+      : isForced && target.pastReasoning === 'wanted'
   // Also where the client said nothing about thinking, because these models may think by default.
   if (isRefused) return writeThinking({ effort: 'none', isShown: false }, target)
   return thinking === undefined ? {} : writeThinking(thinking, target)
@@ -93,11 +93,11 @@ const samplesAlone = /^kimi-k(?:2\.[5-9]|[3-9])/
 /** On models of the reasoning class these fields have no effect, and some are refused. */
 function writeSampling(
   conversation: Conversation,
-  { reasoning, thoughts, upstreamModel }: TranslationTarget,
+  { reasoning, pastReasoning, upstreamModel }: TranslationTarget,
 ): JsonObject {
   if (reasoning) return {}
   const { temperature, topP, stop, seed, presencePenalty, frequencyPenalty, logprobs } = conversation
-  const isFixed = thoughts === 'wanted' && samplesAlone.test(upstreamModel)
+  const isFixed = pastReasoning === 'wanted' && samplesAlone.test(upstreamModel)
   return {
     ...(temperature !== undefined && !isFixed && { temperature }),
     ...(topP !== undefined && !isFixed && { top_p: topP }),
@@ -151,6 +151,6 @@ export function writeSchema(format: Extract<ReplyFormat, { kind: 'schema' }>): J
 /** A recursive schema may begin with a reference to its own definition, where OpenAI requires the object itself. */
 function withObjectOnTop(schema: JsonObject): JsonObject {
   const { $ref: ref, ...others } = schema
-  const found = typeof ref === 'string' && ref !== '#' ? follow(schema, ref) : undefined
+  const found = typeof ref === 'string' && ref !== '#' ? resolveReference(schema, ref) : undefined
   return isObject(found) ? { ...found, ...others } : schema
 }

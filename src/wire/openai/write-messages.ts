@@ -16,16 +16,16 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
-import { notTaken } from '../not-taken.ts'
-import { withoutInstructions } from '../turns.ts'
+import { unsupportedBlock } from '../unsupported-block.ts'
+import { withInstructionsAsText } from '../turns.ts'
 
 type Speaker = {
   readonly upstreamModel: string
   readonly reasoning: boolean
-  readonly thoughts: 'wanted' | 'ignored' | 'refused'
+  readonly pastReasoning: 'wanted' | 'ignored' | 'refused'
   readonly callIds: 'any' | 'nine'
   readonly instructions: 'anywhere' | 'first'
-  readonly behindResults: 'anybody' | 'model'
+  readonly afterToolResults: 'anybody' | 'model'
 }
 
 /** Google's models want the signatures of their calls back at every vendor; other models do not know the field. */
@@ -38,7 +38,7 @@ export function writeMessages({ system, turns }: Conversation, speaker: Speaker)
   const role = speaker.reasoning ? 'developer' : 'system'
   const messages: JsonObject[] = []
   if (system.length > 0) messages.push({ role, content: joined(system) })
-  const said = speaker.instructions === 'first' ? withoutInstructions(turns) : turns
+  const said = speaker.instructions === 'first' ? withInstructionsAsText(turns) : turns
   for (const turn of said) messages.push(...writeTurn(turn, role, speaker))
   return messages
 }
@@ -62,7 +62,7 @@ export function joined(blocks: readonly TextBlock[]): string {
 const seenWords = 'I have the results.'
 
 /** Results come first, each as its own message; their images follow in a user message, because a result holds none. */
-function writeUser(blocks: readonly UserBlock[], { callIds, behindResults }: Speaker): JsonObject[] {
+function writeUser(blocks: readonly UserBlock[], { callIds, afterToolResults }: Speaker): JsonObject[] {
   const messages: JsonObject[] = []
   const parts: JsonObject[] = []
   for (const block of blocks) {
@@ -77,7 +77,7 @@ function writeUser(blocks: readonly UserBlock[], { callIds, behindResults }: Spe
   const only = parts.length === 1 ? parts[0] : undefined
   const content: Json | undefined = only?.['type'] === 'text' ? only['text'] : parts
   if (parts.length === 0) return messages
-  if (messages.length > 0 && behindResults === 'model') messages.push({ role: 'assistant', content: seenWords })
+  if (messages.length > 0 && afterToolResults === 'model') messages.push({ role: 'assistant', content: seenWords })
   return [...messages, { role: 'user', content }]
 }
 
@@ -124,7 +124,7 @@ function writeDocument(document: DocumentBlock): JsonObject[] {
   const { media, title = 'document', context } = document
   if (media.kind === 'text') return [{ type: 'text', text: withHeading(document, media.text) }]
   if (media.kind === 'url') {
-    throw notTaken(document, 'this model does not read documents from the web: send the bytes in base64.')
+    throw unsupportedBlock(document, 'this model does not read documents from the web: send the bytes in base64.')
   }
   const filename = /\.\w+$/.test(title) ? title : `${title}.pdf`
   return [
@@ -146,12 +146,12 @@ export function headingOf({ title, context }: DocumentBlock): string {
 export function urlOf(media: Media, place: Placed): string {
   if (media.kind === 'url') return media.url
   if (media.kind === 'bytes') return `data:${media.mediaType};base64,${media.base64}`
-  throw notTaken(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
+  throw unsupportedBlock(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
 }
 
 // Vendors that require the thinking of every turn only check that there is some. A client may never have been shown it,
 // and for a turn of another vendor's model there is none.
-const lostThoughts = ' '
+const missingReasoning = ' '
 
 function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): JsonObject {
   const isSigned = takesGoogleSignatures(speaker.upstreamModel)
@@ -168,7 +168,7 @@ function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): Js
     role: 'assistant',
     content: text !== '' ? text : calls.length > 0 || refusals.length > 0 ? null : '',
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
-    ...(speaker.thoughts === 'wanted' && { reasoning_content: thoughts.join('') || lostThoughts }),
+    ...(speaker.pastReasoning === 'wanted' && { reasoning_content: thoughts.join('') || missingReasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }

@@ -1,6 +1,6 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
 import { isGiven, without } from '../../base/json.ts'
-import type { Asked } from '../../capabilities/ask.ts'
+import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { checkBy } from '../check.ts'
 import { effortsOf, listValues, plainTiers, searchesMax, withDoubles } from '../openai/chat-ask.ts'
@@ -15,7 +15,7 @@ const checkRequest = checkBy(responsesRequest)
 /** On a reasoning model these fields have no effect and cause no error, as in chat. */
 const ignoredWhenReasoning: ReadonlySet<string> = new Set(['top_p', 'top_logprobs'])
 
-export function readAsk({ body, bodyBytes }: Asked, lookUp: (model: string) => ChatTraits): ChatAsk {
+export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: string) => ChatTraits): ChatAsk {
   const model = requireModel(body)
   const traits = lookUp(model)
   // Before the schema, because a client that continues a stored answer may send no input at all.

@@ -49,10 +49,10 @@ export const unread: ReadonlySet<string> = new Set([
 /** Tokens that the model would read, for when the vendor counted none. */
 export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
   const words = countText(native['instructions']) + countText(native['input'], unread) + countJson(native['tools'])
-  const pictures = objectsIn(native['input']).flatMap(({ content, output }) => [
+  const parts = objectsIn(native['input']).flatMap(({ content, output }) => [
     ...objectsIn(content),
     ...objectsIn(output),
   ])
-  const images = pictures.filter(({ type }) => type === 'input_image').length
+  const images = parts.filter(({ type }) => type === 'input_image').length
   return Math.min(Math.max(1, words + imageTokens * images), inputTokensMax)
 }

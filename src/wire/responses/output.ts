@@ -3,7 +3,7 @@ import { googleSignature, type Citation, type Media, type ReplyEvent } from '../
 import { isWholeObject, itemsIn, objectIn, parseLoosely } from '../loose.ts'
 import { seal, type Sealed } from './sealed.ts'
 import type { Shown } from './shown.ts'
-import type { Called } from './tools.ts'
+import type { ClientTool } from './tools.ts'
 
 /** A change of the output: the event's type in this protocol, and its fields. */
 export type OutputEvent = { readonly type: string; readonly fields: JsonObject }
@@ -21,15 +21,15 @@ type TextPart = {
 type RefusalPart = { readonly type: 'refusal'; refusal: string }
 type Open = { readonly id: string; readonly at: number }
 type Message = Open & { readonly kind: 'message'; readonly parts: (TextPart | RefusalPart)[] }
-type Thought = Open & { readonly kind: 'thought'; text: string; isSummed: boolean }
-type Call = Open & { readonly head: CallHead; readonly called: Called; text: string; isOver: boolean }
+type ReasoningItem = Open & { readonly kind: 'thought'; text: string; isSummed: boolean }
+type Call = Open & { readonly head: CallHead; readonly called: ClientTool; text: string; isOver: boolean }
 
-export type OutputParts = {
+export type OutputOptions = {
   /** The suffix of the item ids. It is ours, because the vendor's ids may be missing or of another form. */
   readonly name: string
   readonly shown: Shown
   /** A tool as the client knows it, by the name that the vendor calls. */
-  calledOf(name: string): Called
+  calledOf(name: string): ClientTool
 }
 
 /**
@@ -39,11 +39,11 @@ export type OutputParts = {
  */
 export class Output {
   readonly items: JsonObject[] = []
-  readonly #parts: OutputParts
-  #open: Message | Thought | undefined
+  readonly #parts: OutputOptions
+  #open: Message | ReasoningItem | undefined
   readonly #calls = new Map<number, Call>()
 
-  constructor(parts: OutputParts) {
+  constructor(parts: OutputOptions) {
     this.#parts = parts
   }
 
@@ -96,9 +96,9 @@ export class Output {
 
   think(text: string): OutputEvent[] {
     if (text === '') return []
-    const { thought, events } = this.#inThought()
+    const { thought, events } = this.#inReasoning()
     thought.text += text
-    if (!this.#parts.shown.thoughts) return events
+    if (!this.#parts.shown.wantsReasoning) return events
     const place = { item_id: thought.id, output_index: thought.at, summary_index: 0 }
     if (!thought.isSummed) {
       thought.isSummed = true
@@ -111,8 +111,8 @@ export class Output {
 
   /** Ends the reasoning item with its signature; reasoning that is not shown consists of the signature alone. */
   sign(text: string, signature: string): OutputEvent[] {
-    const { thought, events } = this.#inThought()
-    return [...events, ...this.#closeThought(thought, { kind: 'thought', text, signature })]
+    const { thought, events } = this.#inReasoning()
+    return [...events, ...this.#closeReasoning(thought, { kind: 'thought', text, signature })]
   }
 
   redact(data: string): OutputEvent[] {
@@ -135,7 +135,8 @@ export class Output {
     if (this.#calls.has(key)) return []
     const { signature } = head
     const events = this.#close('completed')
-    if (signature !== undefined && this.#parts.shown.seals) events.push(...this.#sealed({ kind: 'call', signature }))
+    if (signature !== undefined && this.#parts.shown.wantsEncrypted)
+      events.push(...this.#sealed({ kind: 'call', signature }))
     const called = this.#parts.calledOf(head.name)
     const id = this.#id(prefixes[called.kind])
     const call: Call = { id, at: this.items.length, head, called, text: '', isOver: false }
@@ -172,9 +173,9 @@ export class Output {
 
   /** Whether the client sees nothing of an event. Reasoning that is not shown may still show its sealed content. */
   hides({ kind }: ReplyEvent): boolean {
-    const { thoughts, seals } = this.#parts.shown
-    if (kind === 'thinking-delta') return !thoughts
-    return !seals && (kind === 'thinking-sign' || kind === 'thinking-redact')
+    const { wantsReasoning, wantsEncrypted } = this.#parts.shown
+    if (kind === 'thinking-delta') return !wantsReasoning
+    return !wantsEncrypted && (kind === 'thinking-sign' || kind === 'thinking-redact')
   }
 
   #id(prefix: string): string {
@@ -211,10 +212,16 @@ export class Output {
     return { message, part, events }
   }
 
-  #inThought(): { thought: Thought; events: OutputEvent[] } {
+  #inReasoning(): { thought: ReasoningItem; events: OutputEvent[] } {
     if (this.#open?.kind === 'thought') return { thought: this.#open, events: [] }
     const events = this.#close('completed')
-    const thought: Thought = { kind: 'thought', id: this.#id('rs'), at: this.items.length, text: '', isSummed: false }
+    const thought: ReasoningItem = {
+      kind: 'thought',
+      id: this.#id('rs'),
+      at: this.items.length,
+      text: '',
+      isSummed: false,
+    }
     this.#open = thought
     events.push(this.#add({ type: 'reasoning', id: thought.id, summary: [] }))
     return { thought, events }
@@ -227,7 +234,7 @@ export class Output {
   #close(status: ItemStatus): OutputEvent[] {
     const open = this.#open
     const events =
-      open === undefined ? [] : open.kind === 'message' ? this.#closeMessage(open, status) : this.#closeThought(open)
+      open === undefined ? [] : open.kind === 'message' ? this.#closeMessage(open, status) : this.#closeReasoning(open)
     for (const call of this.#calls.values()) {
       if (!call.isOver && isWholeObject(call.text)) events.push(...this.#closeCall(call, 'completed'))
     }
@@ -250,7 +257,10 @@ export class Output {
     return [...this.#closePart(message), this.#done(message.at, writeMessage(message, status))]
   }
 
-  #closeThought({ id, at, text, isSummed }: Thought, sealed: Sealed = { kind: 'thought', text }): OutputEvent[] {
+  #closeReasoning(
+    { id, at, text, isSummed }: ReasoningItem,
+    sealed: Sealed = { kind: 'thought', text },
+  ): OutputEvent[] {
     this.#open = undefined
     const part = { type: 'summary_text', text }
     const place = { item_id: id, output_index: at, summary_index: 0 }
@@ -258,7 +268,7 @@ export class Output {
       type: 'reasoning',
       id,
       summary: isSummed ? [part] : [],
-      ...(this.#parts.shown.seals && { encrypted_content: seal(sealed) }),
+      ...(this.#parts.shown.wantsEncrypted && { encrypted_content: seal(sealed) }),
     }
     const events: OutputEvent[] = isSummed
       ? [
@@ -272,18 +282,18 @@ export class Output {
   /** A reasoning item that consists of its sealed content alone. */
   #sealed(sealed: Sealed): OutputEvent[] {
     const before = this.#close('completed')
-    const { thought, events } = this.#inThought()
-    return [...before, ...events, ...this.#closeThought(thought, sealed)]
+    const { thought, events } = this.#inReasoning()
+    return [...before, ...events, ...this.#closeReasoning(thought, sealed)]
   }
 
   #closeCall(call: Call, status: ItemStatus): OutputEvent[] {
     call.isOver = true
-    const events = this.#lastWords(call, status)
+    const events = this.#finalEvents(call, status)
     events.push(this.#done(call.at, writeCall(call, status)))
     return events
   }
 
-  #lastWords(call: Call, status: ItemStatus): OutputEvent[] {
+  #finalEvents(call: Call, status: ItemStatus): OutputEvent[] {
     const place = placeOf(call)
     switch (call.called.kind) {
       case 'tool-search':

@@ -1,6 +1,6 @@
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import { openaiThought } from '../../capabilities/conversation.ts'
+import { openaiReasoning } from '../../capabilities/conversation.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { labels } from '../openai/pass-ask.ts'
 import { writeCallId } from '../openai/write-messages.ts'
@@ -40,7 +40,7 @@ export function passAsk(ask: ChatAsk, target: ResponsesTarget): string {
   const body: Record<string, Json | undefined> = { ...offered, model: target.upstreamModel, store: false }
   // Reasoning models refuse a temperature, which can only be the default here, and logprobs, of which they have none.
   delete body['temperature']
-  if (target.hidesThoughts === true) {
+  if (target.hidesReasoning === true) {
     const { summary: _shown, generate_summary: _older, ...reasoning } = objectIn(native['reasoning'])
     body['reasoning'] = reasoning
   }
@@ -96,7 +96,7 @@ function withoutTools(offering: JsonObject, unoffered: ReadonlySet<unknown>): Js
 function passItem({ id, extra_content: _signed, parsed_arguments: _read, ...written }: JsonObject): JsonObject[] {
   const item = Array.isArray(written['content']) ? { ...written, content: written['content'].map(passPart) } : written
   const { type, call_id: callId } = item
-  if (type === 'reasoning') return passThought(item)
+  if (type === 'reasoning') return passReasoning(item)
   if (type === 'web_search_call') return [{ id: id ?? null, ...item }]
   return [typeof callId === 'string' ? { ...item, call_id: writeCallId(callId, 'any') } : item]
 }
@@ -107,11 +107,11 @@ function passPart(written: Json): Json {
 }
 
 /** Passes reasoning as the vendor encrypted it. Reasoning that this vendor cannot decrypt is left out. */
-function passThought(item: JsonObject): JsonObject[] {
+function passReasoning(item: JsonObject): JsonObject[] {
   const { encrypted_content: seal } = item
   if (typeof seal !== 'string' || seal === '') return []
   const sealed = unseal(seal)
   if (sealed === undefined) return [{ summary: [], ...item }]
-  const encrypted = sealed.kind === 'thought' ? openaiThought(sealed.signature) : undefined
+  const encrypted = sealed.kind === 'thought' ? openaiReasoning(sealed.signature) : undefined
   return encrypted === undefined ? [] : [{ summary: [], ...item, encrypted_content: encrypted }]
 }

@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
-import { SaidOutput } from '../../capabilities/said-output.ts'
+import { OutputCounter } from '../../capabilities/output-counter.ts'
 import { unreadableEvent } from '../answer-body.ts'
 import { findTopLevelString, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, parseLoosely } from '../loose.ts'
@@ -27,7 +27,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   let begun: JsonObject = {}
   let end: Uint8Array | undefined
   let shownEvents = 0
-  const said = new SaidOutput()
+  const said = new OutputCounter()
   let hosted: HostedWork = { searches: 0, foundBytes: 0 }
 
   const facts: StreamFacts = {

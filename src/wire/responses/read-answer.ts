@@ -64,7 +64,7 @@ function whole(block: AssistantBlock, at: { isCut: boolean; isFirstText: boolean
 function readItem(item: JsonObject): AssistantBlock[] {
   switch (textIn(item['type'])) {
     case 'reasoning':
-      return readThought(item)
+      return readReasoning(item)
     case 'message':
       return objectsIn(item['content']).flatMap(readPart)
     case 'function_call': {
@@ -76,15 +76,15 @@ function readItem(item: JsonObject): AssistantBlock[] {
   }
 }
 
-function readThought(item: JsonObject): AssistantBlock[] {
-  const text = thoughtIn(item)
+function readReasoning(item: JsonObject): AssistantBlock[] {
+  const text = reasoningTextIn(item)
   const signature = sealIn(item)
   if (text === '' && signature === undefined) return []
   return [{ kind: 'thinking', text, ...(signature !== undefined && { signature }) }]
 }
 
 /** The summary of the reasoning, in however many parts the vendor made it; open models show all of their reasoning. */
-export function thoughtIn({ summary, content }: JsonObject): string {
+export function reasoningTextIn({ summary, content }: JsonObject): string {
   return [...itemsIn(summary), ...itemsIn(content)].map((part) => textIn(objectIn(part)['text'])).join(gap)
 }
 

@@ -9,7 +9,7 @@ import {
   type Thinking,
   type Turn,
 } from '../../capabilities/conversation.ts'
-import { number } from '../number-field.ts'
+import { numberField } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
 import { carriedSignature, readItem } from './read-items.ts'
 import type { ResponsesRequest } from './schema.ts'
@@ -41,8 +41,8 @@ export function readConversation(ask: ChatAsk): Conversation {
     ...(toolChoice !== undefined && { toolChoice }),
     ...(isGiven(parallelTools) && { parallelTools }),
     ...(isGiven(outputTokensMax) && { outputTokensMax }),
-    ...number('temperature', request.temperature),
-    ...number('topP', request.top_p),
+    ...numberField('temperature', request.temperature),
+    ...numberField('topP', request.top_p),
     ...(logprobs !== undefined && { logprobs }),
     ...(format !== undefined && { format }),
     ...(thinking !== undefined && { thinking }),
@@ -87,5 +87,5 @@ function readFormat({ text }: ResponsesRequest): ReplyFormat | undefined {
 function readThinking(request: ResponsesRequest): Thinking | undefined {
   const effort = request.reasoning?.effort
   if (!isEffort(effort)) return undefined
-  return { effort, isShown: shownOf(request).thoughts }
+  return { effort, isShown: shownOf(request).wantsReasoning }
 }

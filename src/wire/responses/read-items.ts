@@ -12,9 +12,9 @@ import type {
 } from '../../capabilities/conversation.ts'
 import { missing } from '../issues.ts'
 import { readSignature } from '../openai/read-answer.ts'
-import { argumentsOf, mediaOf, pictureOf } from '../openai/read-blocks.ts'
+import { argumentsOf, mediaOf, imageMediaOf } from '../openai/read-blocks.ts'
 import type { Item } from './schema.ts'
-import { thoughtOf, unseal } from './sealed.ts'
+import { thinkingBlockOf, unseal } from './sealed.ts'
 import { namesOf, neutralName, toolSearchName, writePlainInput } from './tools.ts'
 
 type Message = Extract<Item, { role: unknown }>
@@ -62,7 +62,7 @@ export function readItem(item: Item, at: string, signature: string | undefined):
       return { role: 'user', blocks: [resultOf(item.call_id, found, at)] }
     }
     case 'reasoning': {
-      const thought = readThought(item)
+      const thought = readReasoning(item)
       return thought === undefined ? undefined : assistant(thought)
     }
     case 'image_generation_call': {
@@ -99,10 +99,10 @@ export function carriedSignature(item: Item): string | undefined {
 }
 
 /** The reasoning as we sealed it, otherwise its text, which some vendors want back too. */
-function readThought({ summary, content, encrypted_content: seal }: Reasoning): AssistantBlock | undefined {
+function readReasoning({ summary, content, encrypted_content: seal }: Reasoning): AssistantBlock | undefined {
   const sealed = isGiven(seal) ? unseal(seal) : undefined
   if (sealed?.kind === 'call') return undefined
-  if (sealed !== undefined) return thoughtOf(sealed)
+  if (sealed !== undefined) return thinkingBlockOf(sealed)
   const words = [...(content ?? []), ...(summary ?? [])].map(({ text }) => text).join('\n')
   return words === '' ? undefined : { kind: 'thinking', text: words }
 }
@@ -159,7 +159,7 @@ function readShown(part: Shown, at: string): (TextBlock | ImageBlock | DocumentB
     case 'input_image': {
       const { image_url: url, detail } = part
       if (!isGiven(url)) throw missing(`${at}.image_url`)
-      return [{ kind: 'image', media: pictureOf(url, `${at}.image_url`), at, ...(isGiven(detail) && { detail }) }]
+      return [{ kind: 'image', media: imageMediaOf(url, `${at}.image_url`), at, ...(isGiven(detail) && { detail }) }]
     }
     case 'input_file': {
       const { file_data: bytes, file_url: url, filename } = part

@@ -5,7 +5,7 @@ import { gap, isCutOff, type ReplyEvent } from '../../capabilities/conversation.
 import { unreadableEvent } from '../answer-body.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
 import { readFailure } from './errors.ts'
-import { readCitation, readFinish, sealIn, thoughtIn } from './read-answer.ts'
+import { readCitation, readFinish, sealIn, reasoningTextIn } from './read-answer.ts'
 import { isSearch, readUsage } from './usage.ts'
 
 const choice = 0
@@ -66,7 +66,7 @@ export function openReader(): ReplyReader {
     if (isSearch(item)) return [{ kind: 'hosted-tool-run', searches: 1, foundBytes: 0 }]
     if (type === 'function_call') return complete(textIn(id), textIn(text))
     if (type !== 'reasoning') return []
-    const events = thought === '' ? think(thoughtIn(item)) : []
+    const events = thought === '' ? think(reasoningTextIn(item)) : []
     const signature = sealIn(item)
     return signature === undefined ? events : [...events, { kind: 'thinking-sign', choice, text: thought, signature }]
   }

@@ -36,7 +36,7 @@ export function unseal(content: string): Sealed | undefined {
 }
 
 /** The conversation's block for sealed thinking. */
-export function thoughtOf(sealed: Exclude<Sealed, { kind: 'call' }>): AssistantBlock {
+export function thinkingBlockOf(sealed: Exclude<Sealed, { kind: 'call' }>): AssistantBlock {
   if (sealed.kind === 'redacted') return { kind: 'thinking-redacted', data: sealed.data }
   const { text, signature } = sealed
   return { kind: 'thinking', text, ...(signature !== undefined && { signature }) }

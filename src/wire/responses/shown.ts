@@ -4,9 +4,9 @@ import type { ResponsesRequest } from './schema.ts'
 /** What a client wants to see beside the text of the answer. */
 export type Shown = {
   /** The reasoning, in `summary`. */
-  readonly thoughts: boolean
+  readonly wantsReasoning: boolean
   /** What has to be sent back to the vendor unchanged, in `encrypted_content`. */
-  readonly seals: boolean
+  readonly wantsEncrypted: boolean
   /** How many alternatives of each token; 0 for only the chosen one. */
   readonly logprobs: number | undefined
 }
@@ -14,8 +14,8 @@ export type Shown = {
 export function shownOf({ reasoning, include, top_logprobs: count }: ResponsesRequest): Shown {
   const hasLogprobs = include?.includes('message.output_text.logprobs') ?? false
   return {
-    thoughts: isGiven(reasoning?.summary) || isGiven(reasoning?.generate_summary),
-    seals: include?.includes('reasoning.encrypted_content') ?? false,
+    wantsReasoning: isGiven(reasoning?.summary) || isGiven(reasoning?.generate_summary),
+    wantsEncrypted: include?.includes('reasoning.encrypted_content') ?? false,
     logprobs: isGiven(count) && count > 0 ? count : hasLogprobs ? 0 : undefined,
   }
 }

@@ -10,10 +10,10 @@ type ToolSearch = Extract<WrittenTool, { type: 'tool_search' }>
 type WebSearch = Exclude<WrittenTool, OwnTool | ToolSearch | { type: 'namespace' }>
 
 /** A tool that the client runs: as any vendor knows it, and as the client knows it. */
-export type Offered = { readonly tool: Tool; readonly called: Called }
+export type OfferedTool = { readonly tool: Tool; readonly called: ClientTool }
 
 /** How this protocol names a call of the tool. A `custom` tool takes plain text. */
-export type Called = {
+export type ClientTool = {
   readonly kind: 'function' | 'custom' | 'tool-search'
   readonly name: string
   readonly namespace?: string
@@ -69,8 +69,8 @@ export function neutralName({ name, namespace }: { name: string; namespace?: str
 }
 
 /** The tools that the client runs, by the names under which vendors know them, without those that are not allowed. */
-export function offeredTools(request: ResponsesRequest): ReadonlyMap<string, Offered> {
-  const offered = new Map<string, Offered>()
+export function offeredTools(request: ResponsesRequest): ReadonlyMap<string, OfferedTool> {
+  const offered = new Map<string, OfferedTool>()
   for (const { tool, at, isLater } of placedTools(request)) {
     if (isWebSearch(tool)) continue
     if (tool.type === 'tool_search') {
@@ -102,7 +102,10 @@ export function namesOf(tools: readonly WrittenTool[]): string[] {
   })
 }
 
-function allowed(offered: ReadonlyMap<string, Offered>, request: ResponsesRequest): ReadonlyMap<string, Offered> {
+function allowed(
+  offered: ReadonlyMap<string, OfferedTool>,
+  request: ResponsesRequest,
+): ReadonlyMap<string, OfferedTool> {
   const few = allowedTools(request)
   if (few === undefined) return offered
   if (few.length === 0) throw badRequest("Invalid 'tool_choice.tools': it names no tool.", 'tool_choice.tools')
@@ -125,7 +128,7 @@ type Named = {
   readonly namespace?: string | null | undefined
 }
 
-const kinds: Readonly<Record<string, Called['kind']>> = {
+const kinds: Readonly<Record<string, ClientTool['kind']>> = {
   function: 'function',
   custom: 'custom',
   tool_search: 'tool-search',
@@ -135,7 +138,7 @@ const kinds: Readonly<Record<string, Called['kind']>> = {
  * Finds the tool that a choice names. A bare name means the tool outside of all namespaces, or the only one with that
  * name. There may be a hundred thousand tools and names, so no name is compared with every tool.
  */
-function finderIn(offered: ReadonlyMap<string, Offered>): (named: Named, at: string) => Offered {
+function finderIn(offered: ReadonlyMap<string, OfferedTool>): (named: Named, at: string) => OfferedTool {
   const alike = Map.groupBy(offered.values(), ({ called }) => `${called.kind} ${called.name}`)
   return (named, at) => {
     const { type, namespace } = named
@@ -162,7 +165,7 @@ function finderIn(offered: ReadonlyMap<string, Offered>): (named: Named, at: str
 }
 
 /** The neutral name `a__b` may be tool `b` of namespace `a`, or a tool that is itself called `a__b`. */
-function isCalled(called: Called, kind: Called['kind'] | undefined, namespace: string | undefined): boolean {
+function isCalled(called: ClientTool, kind: ClientTool['kind'] | undefined, namespace: string | undefined): boolean {
   return called.kind === kind && called.namespace === namespace
 }
 
@@ -203,7 +206,7 @@ export function hostedTools(request: ResponsesRequest, searchesMax: number): rea
 
 export function readToolChoice(
   { tool_choice: choice }: ResponsesRequest,
-  offered: ReadonlyMap<string, Offered>,
+  offered: ReadonlyMap<string, OfferedTool>,
 ): ToolChoice | undefined {
   if (!isGiven(choice) || typeof choice === 'string') return choice ?? undefined
   if (choice.type === 'allowed_tools') return choice.mode

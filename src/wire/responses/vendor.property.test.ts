@@ -5,7 +5,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { EventSplitter } from '../../base/sse.ts'
 import {
   markOpenai,
-  openaiThought,
+  openaiReasoning,
   type AssistantBlock,
   type Conversation,
   type Reply,
@@ -115,7 +115,7 @@ function unsealed({ choices, usage }: Reply): Reply {
   const blocks = (choice?.blocks ?? []).flatMap((block): AssistantBlock[] => {
     if (block.kind === 'text') return [{ kind: 'text', text: block.text }]
     if (block.kind !== 'thinking') return [block]
-    const held = Buffer.from((openaiThought(block.signature) ?? '').slice('tpk_'.length), 'base64url').toString()
+    const held = Buffer.from((openaiReasoning(block.signature) ?? '').slice('tpk_'.length), 'base64url').toString()
     return held.includes('"kind":"thought"') ? [{ kind: 'thinking', text: block.text }] : []
   })
   return { choices: [{ blocks, finish: choice?.finish ?? 'stop' }], usage }

@@ -12,7 +12,7 @@ export type ResponsesTarget = {
   /** The model's own maximum. */
   readonly outputTokensMax: number
   /** Whether the vendor refuses to show reasoning summaries to our account. */
-  readonly hidesThoughts?: boolean
+  readonly hidesReasoning?: boolean
   /** Keeps the cache and user labels of different accounts distinct at the vendor. */
   namespaced(label: string): string
 }
@@ -78,11 +78,11 @@ function writeFormat(format: ReplyFormat): JsonObject {
  * Reasoning comes encrypted, for the client to send back. Its summary is asked for only where the client wants to read
  * it, because the vendor shows summaries to verified organizations only and refuses the request of others.
  */
-function writeThinking({ thinking }: Conversation, { efforts, hidesThoughts = false }: ResponsesTarget): JsonObject {
+function writeThinking({ thinking }: Conversation, { efforts, hidesReasoning = false }: ResponsesTarget): JsonObject {
   const effort = thinking === undefined ? undefined : effortFor(thinking, efforts)
   const reasoning = {
     ...(effort !== undefined && { effort }),
-    ...(thinking?.isShown === true && !hidesThoughts && effort !== 'none' && { summary: 'auto' }),
+    ...(thinking?.isShown === true && !hidesReasoning && effort !== 'none' && { summary: 'auto' }),
   }
   return {
     ...(Object.keys(reasoning).length > 0 && { reasoning }),

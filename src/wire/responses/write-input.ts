@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import {
-  openaiThought,
+  openaiReasoning,
   type AssistantBlock,
   type Conversation,
   type DocumentBlock,
@@ -9,7 +9,7 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
-import { notTaken } from '../not-taken.ts'
+import { unsupportedBlock } from '../unsupported-block.ts'
 import { joined, resultText, textOf, urlOf, withHeading, writeCallId } from '../openai/write-messages.ts'
 
 /** A conversation in this protocol: the instructions, and a list of items. */
@@ -70,9 +70,9 @@ function writePart(block: Exclude<UserBlock, ToolResultBlock>): JsonObject[] {
     case 'document':
       return writeDocument(block)
     case 'audio':
-      throw notTaken(block, 'this model does not take audio.')
+      throw unsupportedBlock(block, 'this model does not take audio.')
     case 'video':
-      throw notTaken(block, 'this model does not take video.')
+      throw unsupportedBlock(block, 'this model does not take video.')
   }
 }
 
@@ -113,7 +113,7 @@ function writeAssistant(blocks: readonly AssistantBlock[]): JsonObject[] {
 function writeSaid(block: Exclude<AssistantBlock, TextBlock>): JsonObject[] {
   switch (block.kind) {
     case 'thinking': {
-      const encrypted = openaiThought(block.signature)
+      const encrypted = openaiReasoning(block.signature)
       if (encrypted === undefined) return []
       const summary = block.text === '' ? [] : [{ type: 'summary_text', text: block.text }]
       return [{ type: 'reasoning', summary, encrypted_content: encrypted }]

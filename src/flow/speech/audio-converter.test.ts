@@ -1,0 +1,93 @@
+import { describe, expect, test } from 'bun:test'
+import type { Mp3Encoders } from '../../media/mp3.ts'
+import { wavHead } from '../../media/wav.ts'
+import { AudioConverter } from './audio-converter.ts'
+
+/** An encoder that marks what it is given, so that the order can be seen. */
+function recording() {
+  const log: string[] = []
+  const encoders: Mp3Encoders = {
+    open({ rate }) {
+      log.push(`open ${rate}`)
+      return {
+        async encode(samples) {
+          log.push(`encode ${Buffer.from(samples).toString('hex')}`)
+          return Uint8Array.of(0xee)
+        },
+        async end() {
+          log.push('end')
+          return Uint8Array.of(0xff)
+        },
+        close: () => log.push('close'),
+      }
+    },
+    stop() {},
+  }
+  return { log, encoders }
+}
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+const bytes = (text: string) => Buffer.from(text, 'hex')
+const pcm = { kind: 'pcm', rate: 24_000 } as const
+const mono = { rate: 24_000, channels: 1 } as const
+
+describe('sound is shaped', () => {
+  test('not at all where it comes as it should', async () => {
+    const { log, encoders } = recording()
+    const converter = new AudioConverter('mp3', encoders)
+    expect(hex(await converter.push(bytes('010203'), { kind: 'ready' }))).toBe('010203')
+    expect(await converter.end()).toHaveLength(0)
+    expect(log).toEqual([])
+  })
+
+  test('into mp3, samples kept whole however they are cut', async () => {
+    const { log, encoders } = recording()
+    const converter = new AudioConverter('mp3', encoders)
+    for (const cut of ['01', '0203', '04050607']) await converter.push(bytes(cut), pcm)
+    expect(hex(await converter.end())).toBe('ff')
+    expect(log).toEqual(['open 24000', 'encode 0102', 'encode 03040506', 'end'])
+  })
+
+  test('into one sound: half a sample at the end of a piece is dropped, and heads in the middle are', async () => {
+    const { log, encoders } = recording()
+    const converter = new AudioConverter('mp3', encoders)
+    const file = Buffer.concat([wavHead(mono, 4), bytes('01020304')])
+    await converter.push(file, { kind: 'wav' })
+    converter.endPiece()
+    await converter.push(file.subarray(0, 46), { kind: 'wav' })
+    await converter.push(file.subarray(46), { kind: 'wav' })
+    expect(log).toEqual(['open 24000', 'encode 01020304', 'encode 0102', 'encode 0304'])
+  })
+
+  test('into a wav that streams, with one head in front', async () => {
+    const converter = new AudioConverter('wav', recording().encoders)
+    const first = await converter.push(bytes('0102'), pcm)
+    converter.endPiece()
+    const second = await converter.push(bytes('0304'), pcm)
+    expect(hex(first)).toBe(`${hex(wavHead(mono))}0102`)
+    expect(hex(second)).toBe('0304')
+  })
+
+  test.each([1, 44, 45, 46])('into a wav with its head, where the vendor’s is cut at byte %d', async (cut) => {
+    const converter = new AudioConverter('wav', recording().encoders)
+    const file = Buffer.concat([wavHead(mono, 4), bytes('01020304')])
+    const shaped = [file.subarray(0, cut), file.subarray(cut)].map((part) => converter.push(part, { kind: 'wav' }))
+    expect(hex(Buffer.concat(await Promise.all(shaped)))).toBe(`${hex(wavHead(mono))}01020304`)
+  })
+
+  test('and another kind in the middle of it is not taken', async () => {
+    const converter = new AudioConverter('pcm', recording().encoders)
+    await converter.push(bytes('0102'), pcm)
+    converter.endPiece()
+    expect(converter.push(bytes('0304'), { kind: 'pcm', rate: 16_000 })).rejects.toThrow('changed the audio format')
+  })
+
+  test('and given up where nobody wants it any more', async () => {
+    const { log, encoders } = recording()
+    const converter = new AudioConverter('mp3', encoders)
+    await converter.push(bytes('0102'), pcm)
+    converter.close()
+    converter.close()
+    expect(log.slice(2)).toEqual(['close'])
+  })
+})

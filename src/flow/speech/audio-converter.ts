@@ -1,0 +1,95 @@
+import { GatewayError } from '../../base/errors.ts'
+import type { AudioForm } from '../../capabilities/speech.ts'
+import type { Mp3Encoders, Mp3Encoding } from '../../media/mp3.ts'
+import { wavHead, WavReader, type SampleFormat } from '../../media/wav.ts'
+
+const nothing = new Uint8Array()
+
+/** Turns a vendor's audio into the format that the client asked for, as it comes and across the pieces of a text. */
+export class AudioConverter {
+  readonly #format: string
+  readonly #encoders: Mp3Encoders
+  #samples: SampleFormat | undefined
+  #wav: WavReader | undefined
+  #encoding: Mp3Encoding | undefined
+  /** The bytes of a sample whose rest has not come yet. */
+  #odd: Uint8Array = nothing
+  #hasHead = false
+
+  constructor(format: string, encoders: Mp3Encoders) {
+    this.#format = format
+    this.#encoders = encoders
+  }
+
+  /** The rate and channels so far; undefined where the audio comes in the client's format already, or none has come. */
+  get samples(): SampleFormat | undefined {
+    return this.#samples
+  }
+
+  async push(sound: Uint8Array, form: AudioForm): Promise<Uint8Array> {
+    if (form.kind === 'ready') return sound
+    const whole = this.#wholeSamples(this.#bare(sound, form))
+    const samples = this.#samples
+    if (whole.length === 0 || samples === undefined) return nothing
+    switch (this.#format) {
+      case 'mp3':
+        this.#encoding ??= this.#encoders.open(samples)
+        return this.#encoding.encode(whole)
+      case 'wav':
+        return this.#withHead(whole, samples)
+      default:
+        return whole
+    }
+  }
+
+  /** The next audio belongs to another file, with a header of its own. */
+  endPiece(): void {
+    this.#wav = undefined
+    this.#odd = nothing
+  }
+
+  /** What the encoder still holds for a frame that is not full. */
+  async end(): Promise<Uint8Array> {
+    const encoding = this.#encoding
+    this.#encoding = undefined
+    return encoding === undefined ? nothing : encoding.end()
+  }
+
+  close(): void {
+    this.#encoding?.close()
+    this.#encoding = undefined
+  }
+
+  /** Puts a header before the first samples, which may come later than the bytes that told their format. */
+  #withHead(whole: Uint8Array, samples: SampleFormat): Uint8Array {
+    if (this.#hasHead) return whole
+    this.#hasHead = true
+    return Buffer.concat([wavHead(samples), whole])
+  }
+
+  #bare(sound: Uint8Array, form: Exclude<AudioForm, { kind: 'ready' }>): Uint8Array {
+    if (form.kind === 'pcm') {
+      this.#keepTo({ rate: form.rate, channels: 1 })
+      return sound
+    }
+    this.#wav ??= new WavReader()
+    const bare = this.#wav.push(sound)
+    if (this.#wav.samples !== undefined) this.#keepTo(this.#wav.samples)
+    return bare
+  }
+
+  /** Pieces of one text are joined without conversion: another rate in the middle would sound like another voice. */
+  #keepTo(samples: SampleFormat): void {
+    this.#samples ??= samples
+    if (this.#samples.rate === samples.rate && this.#samples.channels === samples.channels) return
+    throw new GatewayError('upstream-failed', "The model's vendor changed the audio format midway.")
+  }
+
+  /** Chunks may be cut anywhere, so an incomplete sample waits for its rest. */
+  #wholeSamples(bytes: Uint8Array): Uint8Array {
+    const all = this.#odd.length === 0 ? bytes : Buffer.concat([this.#odd, bytes])
+    const end = all.length - (all.length % (2 * (this.#samples?.channels ?? 1)))
+    this.#odd = all.subarray(end)
+    return all.subarray(0, end)
+  }
+}

@@ -1,0 +1,137 @@
+import { crashPoint } from '../base/crash-points.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { VideoNews } from '../capabilities/video.ts'
+import { json } from '../store/rows.ts'
+import { nextLook } from '../store/task-claims.ts'
+import type { TaskError } from '../store/task-schema.ts'
+import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
+import { paceAt } from './adopt.ts'
+import { type TaskRoute, taskRouteOf } from './calls.ts'
+import { resolveDoubt } from './doubt.ts'
+import { endTask } from './end.ts'
+import { failedTries, hasToBeKept, isMade, keepLinks, keepTriesMax } from './keep.ts'
+import { pollAfterEnd } from './late.ts'
+import { located } from './locate.ts'
+import { askVendor } from './news.ts'
+import { jittered, pollWait, retryWait } from './pace.ts'
+import type { TaskParts } from './parts.ts'
+import { decide, isOver, type PollOutcome, lostByVendor, noOutput, openStates, timedOut } from './state.ts'
+
+/** A finished video that has to be fetched, which takes longer than a poll may. */
+export type Unkept = {
+  /** Fetches the video and ends the task. */
+  readonly keep: () => Promise<PollOutcome>
+  /** Leaves the video to a later poll. */
+  readonly putOff: () => Promise<PollOutcome>
+}
+
+/** Polls a task that this node has claimed. Whatever goes wrong, an open task is polled again. */
+export async function pollTask(parts: TaskParts, task: Task): Promise<PollOutcome | Unkept> {
+  if (isOver(task.state)) return pollAfterEnd(parts, task)
+  if (task.upstreamId === null) return resolveDoubt(parts, task)
+  const taskRoute = taskRouteOf(parts, task)
+  const said = taskRoute === undefined ? undefined : await askVendor(parts, taskRoute, task, task.upstreamId)
+  const news = taskRoute === undefined || said === undefined ? undefined : await located(parts, taskRoute, task, said)
+  crashPoint('task-polled')
+  if (taskRoute === undefined || said === undefined) return goOn(parts, task, { failures: task.failures + 1 })
+  if (news === undefined) return schedulePoll(parts, task, made(said, failedTries(task) + 1))
+  return applyNews(parts, taskRoute, task, news)
+}
+
+async function applyNews(
+  parts: TaskParts,
+  taskRoute: TaskRoute,
+  task: Task,
+  news: VideoNews,
+): Promise<PollOutcome | Unkept> {
+  const { record, used } = news
+  const decision = decide(task, news)
+  const known: TaskChange = { record: json(record), failures: 0, lost: 0 }
+  switch (decision.kind) {
+    case 'stay':
+      return goOn(parts, task, { ...known, lost: decision.lost })
+    case 'run':
+      return goOn(parts, task, { ...known, state: 'running', updated_at: parts.store.now() })
+    case 'end':
+      if (decision.state === 'succeeded') {
+        if (!hasToBeKept(parts, news)) return succeed(parts, taskRoute, task, news)
+        return {
+          keep: () => succeed(parts, taskRoute, task, news),
+          putOff: () => schedulePoll(parts, task, made(news, failedTries(task))),
+        }
+      }
+      if (decision.state === 'failed') return end(parts, task, { record, used, failure: decision.failure })
+      await endTask(parts, task, { state: 'cancelled', record })
+      return 'over'
+  }
+}
+
+async function end(
+  parts: TaskParts,
+  task: Task,
+  said: { record: JsonObject; used: VideoNews['used']; failure: TaskError },
+): Promise<PollOutcome> {
+  // A task that the vendor has lost may turn up again and be charged, so it stays watched.
+  const watched = said.failure === lostByVendor && { lookAgainAt: parts.store.now() }
+  await endTask(parts, task, { state: 'failed', ...said, ...watched })
+  return 'over'
+}
+
+/** A video that only our credential opens, or that the operator wants kept, is fetched before the client is told. */
+async function succeed(parts: TaskParts, taskRoute: TaskRoute, task: Task, news: VideoNews): Promise<PollOutcome> {
+  const { record, used } = news
+  const kept = await keepLinks(parts, taskRoute, task, news)
+  if ('tries' in kept) return schedulePoll(parts, task, made(news, kept.tries))
+  if ('code' in kept) return end(parts, task, { record, used, failure: kept })
+  await endTask(parts, task, { state: 'succeeded', record, used, result: kept })
+  return 'over'
+}
+
+/** The video is made but not fetched yet: from now on `failures` counts the tries to fetch it. */
+function made({ record, used }: VideoNews, failures: number): TaskChange {
+  return { record: json(record), usage: json(used ?? {}), failures, lost: 0 }
+}
+
+/** The vendor has not ended the task. Once the deadline is past, this was the last poll and the task fails. */
+async function goOn(parts: TaskParts, task: Task, change: TaskChange): Promise<PollOutcome> {
+  if (isMade(task)) return pollForMadeVideo(parts, task, change)
+  const now = parts.store.now()
+  if (now < task.deadline) return schedulePoll(parts, task, change)
+  await endTask(parts, task, { state: 'failed', failure: timedOut, lookAgainAt: now })
+  return 'over'
+}
+
+/**
+ * The vendor has said that the video is made, but does not say so now. This is no try to fetch it and uses none up;
+ * only after the deadline does it count as one, so that the tries end. The vendor made the video and charges for it.
+ */
+async function pollForMadeVideo(parts: TaskParts, task: Task, change: TaskChange): Promise<PollOutcome> {
+  const isLate = parts.store.now() >= task.deadline
+  const failures = task.failures + (isLate ? 1 : 0)
+  if (!isLate || failures < keepTriesMax) return schedulePoll(parts, task, { ...change, failures })
+  await endTask(parts, task, { state: 'failed', failure: noOutput, used: task.usage ?? undefined })
+  return 'over'
+}
+
+/** Schedules the next poll, but only under our own claim: a node that has claimed the task since decides for itself. */
+async function schedulePoll(parts: TaskParts, task: Task, change: TaskChange): Promise<PollOutcome> {
+  const { store, random, node } = parts
+  const pace = paceAt(parts, task)
+  const failures = change.failures ?? 0
+  const lost = change.lost ?? 0
+  const wait =
+    failures > 0
+      ? retryWait(pace, failures - 1, random)
+      : lost > 0
+        ? jittered(pace.lostMs, random)
+        : pollWait(pace, task.polls + 1, random)
+  const now = store.now()
+  // A finished video is fetched after the deadline too.
+  const next = now < task.deadline ? Math.min(now + wait, task.deadline) : now + wait
+  await changeTask(
+    store.db,
+    { id: task.id, from: openStates, owner: node },
+    { ...change, polls: task.polls + 1, next_poll_at: nextLook(task, next), claim_owner: null, claim_until: null },
+  )
+  return 'open'
+}

@@ -1,0 +1,25 @@
+import { expect, test } from 'bun:test'
+import { standingClock } from '../../test/support/movable-clock.ts'
+import { GatewayError } from '../base/errors.ts'
+import { silentLog } from '../base/log.ts'
+import { compatible } from '../vendors/compatible/compatible.ts'
+import { makeChannels, type Channel } from './channels.ts'
+import { restCredential } from './rest-credential.ts'
+
+const vendor = compatible({ id: 'v', baseUrl: 'https://v' })
+const channel: Channel = { id: 'c', vendor, baseUrl: 'https://v', credentials: ['key'], weight: 1, priority: 0 }
+
+/** Which of two models the key may still be asked for, once it has failed for the first. */
+function leftAfter(kind: 'too-many' | 'upstream-failed', restCredentialSeconds?: number): string[] {
+  const channels = makeChannels([channel], standingClock(), () => 0)
+  const resting = { channel, credential: 'key', upstreamModel: 'asked' }
+  const verdict = { error: new GatewayError(kind, 'no'), ...(restCredentialSeconds && { restCredentialSeconds }) }
+  restCredential({ channels: () => channels, log: silentLog }, resting, verdict, 400)
+  return ['asked', 'other'].filter((upstreamModel) => !channels.isResting({ ...resting, upstreamModel }))
+}
+
+test('a key that is refused rests for all models, one that is over its rate for that of the request', () => {
+  expect(leftAfter('upstream-failed', 60)).toEqual([])
+  expect(leftAfter('too-many', 1)).toEqual(['other'])
+  expect(leftAfter('upstream-failed')).toEqual(['asked', 'other'])
+})
