@@ -28,7 +28,7 @@ eachEngine('a scrape', (open) => {
       isDraining: () => false,
     } as unknown as MetricParts)
     const scrape = async () => {
-      const shown = readExposition(await (await show({ visit: { said: {} } } as unknown as Call)).text())
+      const shown = readExposition(await (await show({ visit: { responseHeaders: {} } } as unknown as Call)).text())
       return {
         open: shown.all('turnpike_video_tasks_open'),
         inDoubt: shown.value('turnpike_video_tasks_in_doubt'),

@@ -84,15 +84,15 @@ function isByVideo({ perVideo }: PriceList): boolean {
 type VideoSpec = Pick<VideoUsed, 'resolution' | 'seconds'>
 
 /** A length that has no price is a mistake: its price is never worked out from that of another length. */
-function wholeVideoPrice(film: VideoSpec, prices: PriceList): bigint {
-  const price = prices.perVideo[videoPriceKey(film)]
-  if (price === undefined) throw new Error(`${film.seconds} seconds of ${film.resolution} have no price`)
+function wholeVideoPrice(video: VideoSpec, prices: PriceList): bigint {
+  const price = prices.perVideo[videoPriceKey(video)]
+  if (price === undefined) throw new Error(`${video.seconds} seconds of ${video.resolution} have no price`)
   return price
 }
 
 /** Whether a list has a price for a video of this length. Prices per second and per token cover every length. */
-export function sellsVideo(film: VideoSpec, prices: PriceList): boolean {
-  return !isByVideo(prices) || prices.perVideo[videoPriceKey(film)] !== undefined
+export function sellsVideo(video: VideoSpec, prices: PriceList): boolean {
+  return !isByVideo(prices) || prices.perVideo[videoPriceKey(video)] !== undefined
 }
 
 function videoPriceKey({ resolution, seconds }: VideoSpec): string {
@@ -102,15 +102,15 @@ function videoPriceKey({ resolution, seconds }: VideoSpec): string {
 type ImageSpec = { readonly size?: string | undefined; readonly quality?: string | undefined }
 
 /** Throws for an image without a price: it is not for sale, and should have been refused before. */
-function imageRate(picture: ImageSpec, prices: PriceList): bigint {
-  const rate = imageRateIn(prices, picture)
-  if (rate === undefined) throw new Error(`an image of ${picture.size} in ${picture.quality} has no price`)
+function imageRate(image: ImageSpec, prices: PriceList): bigint {
+  const rate = imageRateIn(prices, image)
+  if (rate === undefined) throw new Error(`an image of ${image.size} in ${image.quality} has no price`)
   return rate
 }
 
 /** Whether a list has a price for an image of this size and quality. */
-export function sellsImage(picture: ImageSpec, prices: PriceList): boolean {
-  return imageRateIn(prices, picture) !== undefined
+export function sellsImage(image: ImageSpec, prices: PriceList): boolean {
+  return imageRateIn(prices, image) !== undefined
 }
 
 /** The price by size and quality, else by size, else the one price for all. */

@@ -102,7 +102,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
   let layingAsideBytes = 0
   const behind = new RetryQueue({ log, clock: store, timers: systemTimers, pauseMs: behindPauseMs })
 
-  function insistOn(write: () => Promise<void>, request: string): void {
+  function retryLater(write: () => Promise<void>, request: string): void {
     void behind.add({ write, about: { request }, deadline: store.now() + keepAnswersMs })
   }
 
@@ -121,7 +121,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
         await write()
       } catch (thrown) {
         if (!isUnavailable(thrown)) throw thrown
-        insistOn(write, requestId)
+        retryLater(write, requestId)
       }
     }
 
@@ -163,7 +163,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       let mayHaveBegun = false
       const found = await beginAnswer(store, id, begun, () => (mayHaveBegun = true)).catch((thrown: unknown) => {
         // A client that is told to try again must not find a request marked as running that never runs.
-        if (mayHaveBegun && isUnavailable(thrown)) insistOn(() => cancelUncertainAnswer(store, id, begun), requestId)
+        if (mayHaveBegun && isUnavailable(thrown)) retryLater(() => cancelUncertainAnswer(store, id, begun), requestId)
         throw new GatewayError('overloaded', 'Idempotency keys cannot be checked at the moment.', {
           retryAfterSeconds: 1,
           cause: thrown,

@@ -18,7 +18,7 @@ export type Pass = {
 
 export type Limiter = {
   /** Throws `too-many` if the key has used up its requests of this minute, or if all its places are taken. */
-  enter(keyId: string, limits: KeyLimits | null, say: SetHeader): Promise<Pass>
+  enter(keyId: string, limits: KeyLimits | null, setHeader: SetHeader): Promise<Pass>
 }
 
 const windowSeconds = 60
@@ -49,7 +49,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
   }
 
   /** Gives how many milliseconds are left of the minute in which the tokens were counted. */
-  async function countTokens(keyId: string, perMinute: number, tokens: number, say: SetHeader): Promise<number> {
+  async function countTokens(keyId: string, perMinute: number, tokens: number, setHeader: SetHeader): Promise<number> {
     const estimated = `This request is estimated at ${tokens} tokens`
     if (tokens > perMinute) {
       const message = `${estimated}, and this key may use ${perMinute} a minute: it is too large for this key.`
@@ -57,16 +57,16 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
     }
     const counted = await counters.tokens.consume(keyId, tokens)
     if (counted.consumedPoints <= perMinute) {
-      report(say, 'tokens', perMinute, counted)
+      report(setHeader, 'tokens', perMinute, counted)
       return msLeft(counted)
     }
     const without = await counters.tokens.reward(keyId, tokens)
-    report(say, 'tokens', perMinute, without)
+    report(setHeader, 'tokens', perMinute, without)
     const message = `${estimated}; this key has ${leftOf(perMinute, without)} of its ${perMinute} tokens per minute left.`
     throw tooMany(message, counted)
   }
 
-  function passOf(keyId: string, limits: KeyLimits, say: SetHeader): Pass {
+  function passOf(keyId: string, limits: KeyLimits, setHeader: SetHeader): Pass {
     const { tokensPerMinute, concurrent } = limits
     let counted = 0
     let countedUntil = 0
@@ -74,7 +74,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
 
     async function spend(perMinute: number, estimated: number): Promise<void> {
       const tokens = Math.max(1, estimated)
-      countedUntil = clock.monotonic() + (await countTokens(keyId, perMinute, tokens, say))
+      countedUntil = clock.monotonic() + (await countTokens(keyId, perMinute, tokens, setHeader))
       counted = tokens
     }
 
@@ -93,22 +93,22 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
     }
   }
 
-  async function enter(keyId: string, limits: KeyLimits, say: SetHeader): Promise<Pass> {
+  async function enter(keyId: string, limits: KeyLimits, setHeader: SetHeader): Promise<Pass> {
     const { requestsPerMinute, tokensPerMinute, concurrent } = limits
-    if (tokensPerMinute !== undefined) report(say, 'tokens', tokensPerMinute, await counters.tokens.get(keyId))
+    if (tokensPerMinute !== undefined) report(setHeader, 'tokens', tokensPerMinute, await counters.tokens.get(keyId))
     if (requestsPerMinute !== undefined) {
       const counted = await counters.requests.consume(keyId)
-      report(say, 'requests', requestsPerMinute, counted)
+      report(setHeader, 'requests', requestsPerMinute, counted)
       if (counted.consumedPoints > requestsPerMinute) {
         throw tooMany(`This key may make ${requestsPerMinute} requests a minute.`, counted)
       }
     }
     if (concurrent !== undefined) takePlace(keyId, concurrent)
-    return passOf(keyId, limits, say)
+    return passOf(keyId, limits, setHeader)
   }
 
   return {
-    enter: (keyId, limits, say) => (limits === null ? letIn : enter(keyId, limits, say)),
+    enter: (keyId, limits, setHeader) => (limits === null ? letIn : enter(keyId, limits, setHeader)),
   }
 }
 
@@ -121,10 +121,15 @@ function msLeft({ msBeforeNext }: RateLimiterRes): number {
   return Math.min(msBeforeNext, windowSeconds * 1000)
 }
 
-function report(say: SetHeader, what: 'requests' | 'tokens', limit: number, counted: RateLimiterRes | null): void {
-  say(`x-ratelimit-limit-${what}`, String(limit))
-  say(`x-ratelimit-remaining-${what}`, String(leftOf(limit, counted)))
-  say(`x-ratelimit-reset-${what}`, duration(counted === null ? 0 : msLeft(counted)))
+function report(
+  setHeader: SetHeader,
+  what: 'requests' | 'tokens',
+  limit: number,
+  counted: RateLimiterRes | null,
+): void {
+  setHeader(`x-ratelimit-limit-${what}`, String(limit))
+  setHeader(`x-ratelimit-remaining-${what}`, String(leftOf(limit, counted)))
+  setHeader(`x-ratelimit-reset-${what}`, duration(counted === null ? 0 : msLeft(counted)))
 }
 
 function leftOf(limit: number, counted: RateLimiterRes | null): number {

@@ -76,7 +76,7 @@ export const prompts: readonly Prompt[] = [
     arguments: [
       { name: 'text', description: 'What it should fit.', required: true },
       { name: 'style', description: 'How it should look.' },
-      model('draws it'),
+      model('makes it'),
     ],
     modelsFor: 'images',
     write: (given) =>
@@ -93,7 +93,7 @@ export const prompts: readonly Prompt[] = [
     arguments: [
       { name: 'idea', description: 'What it shows.', required: true },
       { name: 'seconds', description: 'How long it is.' },
-      model('films it'),
+      model('makes it'),
     ],
     modelsFor: 'video',
     write: (given) =>

@@ -82,7 +82,7 @@ function shownGroup(group: string | number | null): string | number | null {
 }
 
 function readCursor(after: string, by: GroupBy | undefined): string | number {
-  if (by === undefined) throw badRequest("'after' needs 'group_by': a single sum has no further pages.", 'after')
+  if (by === undefined) throw badRequest("'after' needs 'group_by': a single total has no further pages.", 'after')
   if (by !== 'hour' && by !== 'day') return after
   if (!/^\d{1,11}$/.test(after)) throw badRequest("'after' must be the 'next' of the previous page.", 'after')
   return Number(after) * 1000

@@ -54,13 +54,13 @@ type Given = Omit<TaskParts, Own | 'tally'> & {
 
 export function openTasks({ patience = usualPatience, tally = new Tally(), ...given }: Given): Tasks {
   const stopping = new AbortController()
-  const insistence = makeDatabaseRetries({ log: given.log, clock: given.clock, patience })
+  const databaseRetries = makeDatabaseRetries({ log: given.log, clock: given.clock, patience })
   const parts: TaskParts = {
     ...given,
     keeping: limitConcurrencyByChannel(keepingMax),
     allowances: new Allowances(given.clock),
     storeRest: new StoreRest(given.clock),
-    withDatabaseRetries: insistence.withDatabaseRetries,
+    withDatabaseRetries: databaseRetries.withDatabaseRetries,
     stopping: stopping.signal,
     unknownStates: countUnknownStates(),
     tally,
@@ -165,7 +165,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
       hurry()
       await Promise.allSettled(creating.keys())
       await poller.close()
-      await insistence.close()
+      await databaseRetries.close()
     },
   }
 }

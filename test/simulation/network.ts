@@ -35,7 +35,8 @@ export class Network {
       postingsPerTurn: 5,
       open: (node, holdIds) => this.#call(life, 'open', () => model.open(node, holdIds)),
       turn: (identity, turn) => this.#call(life, `turn ${turn.number}`, () => model.turn(identity, turn)),
-      resolveLostTurn: (identity, unknown) => this.#call(life, 'standing', () => model.standing(identity, unknown)),
+      resolveLostTurn: (identity, unknown) =>
+        this.#call(life, 'resolveLostTurn', () => model.standing(identity, unknown)),
       ...(shared && {
         recall: (accountId: string) => this.#recall(accountId),
         onRecall: (listen: (accountId: string) => void) => void this.#listeners.push({ life, listen }),

@@ -27,7 +27,7 @@ async function run(call: BankCall): Promise<unknown> {
     const { endings, ...turn } = call.turn
     return started.turn(call.identity, { ...turn, postings: decodeEndings(endings) })
   }
-  if (call.method === 'standing') return started.resolveLostTurn(call.identity, call.unknown)
+  if (call.method === 'resolveLostTurn') return started.resolveLostTurn(call.identity, call.unknown)
   if (call.method === 'close') await close?.()
   return undefined
 }

@@ -6,7 +6,7 @@ type Asked =
   | { readonly method: 'start'; readonly file: string }
   | { readonly method: 'open'; readonly node: string; readonly holdIds: readonly string[] }
   | { readonly method: 'turn'; readonly identity: Identity; readonly turn: SentTurn }
-  | { readonly method: 'standing'; readonly identity: Identity; readonly unknown: number }
+  | { readonly method: 'resolveLostTurn'; readonly identity: Identity; readonly unknown: number }
   | { readonly method: 'close' }
 
 /** A turn as it is sent to the thread, with its postings as one text. */
@@ -72,7 +72,7 @@ export async function startWorkerBank(file: string, migrated: Promise<unknown>):
       const sent = { number, takes, returns, endings: encodeEndings(ended) }
       return ask<ReadonlyMap<string, Grant>>({ method: 'turn', identity, turn: sent })
     },
-    resolveLostTurn: (identity, unknown) => ask<Standing>({ method: 'standing', identity, unknown }),
+    resolveLostTurn: (identity, unknown) => ask<Standing>({ method: 'resolveLostTurn', identity, unknown }),
     async close() {
       if (failure === undefined) await ask({ method: 'close' })
       failure ??= new Error('the bank is closed')

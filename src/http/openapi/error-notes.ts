@@ -39,7 +39,7 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
   ],
   'unknown-model': [
     {
-      when: 'the model does not exist, or the key may not use it; the two look the same. The message suggests the id that was probably meant, and says so where the operator still has to set a price',
+      when: 'the model does not exist, or the key may not use it; the two look the same. If the id is another spelling of a model that the key may use, the message suggests that one; if the model has no price yet, it says that the operator has to set one',
       message: 'The model `gpt-0` does not exist or you do not have access to it.',
       param: 'model',
     },
@@ -65,7 +65,7 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
       code: 'idempotency_in_progress',
     },
     {
-      when: 'a request with the same `Idempotency-Key` has completed, but its answer cannot be repeated: it was a stream or audio, was too long to be kept, or its client left before the end',
+      when: 'a request with the same `Idempotency-Key` has completed, but its answer cannot be repeated: it was a stream or audio, it was long and could not be stored or is stored where this node cannot reach it, or its client left before the end',
       message: 'The request req_0123 with this Idempotency-Key has been completed.',
       code: 'already_completed',
     },

@@ -15,7 +15,7 @@ export const textMediaOperations = {
     summary: 'Create embeddings',
     description: [
       `Turns texts into vectors. A list may hold up to ${inputsMax.toLocaleString('en')} texts: it is split into batches ` +
-        'that the model accepts, and the vectors are returned in the order of the inputs. If one batch fails, nothing is ' +
+        'that the model accepts, and the vectors are returned in the order of the inputs. If one batch keeps failing, nothing is ' +
         'charged.',
       '`base64` (little-endian float32) works on every model. Token lists as input work where the vendor accepts them.',
       '`dimensions` that the model does not offer are a 400 that lists those it does. `text-embedding-004` is an alias of ' +

@@ -137,12 +137,12 @@ async function showImage(
   const wording = revised === undefined ? {} : { revised_prompt: revised }
   if (base64 === undefined) {
     const about = { ...(url !== undefined && { url }), ...wording }
-    return { blocks: url === undefined ? [] : [fileLink(url, 'picture', 'image/*')], about }
+    return { blocks: url === undefined ? [] : [fileLink(url, 'image', 'image/*')], about }
   }
   const head = readBase64Head(base64)
   const { mediaType, ...sides } = head === undefined || head === 'broken' ? { mediaType: 'image/png' } : head
   const kept = await context.keep(Buffer.from(base64, 'base64'), mediaType)
   const blocks: ContentBlock[] = [{ type: 'image', data: base64, mimeType: mediaType }]
-  if (kept !== undefined) blocks.push(fileLink(kept, `picture.${mediaType.slice('image/'.length)}`, mediaType))
+  if (kept !== undefined) blocks.push(fileLink(kept, `image.${mediaType.slice('image/'.length)}`, mediaType))
   return { blocks, about: { ...(kept !== undefined && { url: kept }), media_type: mediaType, ...sides, ...wording } }
 }

@@ -51,11 +51,11 @@ export function writeHead(ask: ChatAsk, { requestId }: ReplyName): JsonObject {
 }
 
 /** Texts around thinking that is not shown must not run into each other, here and when the client sends them back. */
-function writeContent(blocks: readonly AssistantBlock[], thoughts: ThinkingDisplay): JsonObject[] {
+function writeContent(blocks: readonly AssistantBlock[], display: ThinkingDisplay): JsonObject[] {
   const content: JsonObject[] = []
   let isParted = false
   for (const block of blocks) {
-    const [first, ...others] = writeBlock(block, thoughts)
+    const [first, ...others] = writeBlock(block, display)
     if (first === undefined) {
       isParted = content.at(-1)?.['type'] === 'text'
       continue
@@ -67,7 +67,7 @@ function writeContent(blocks: readonly AssistantBlock[], thoughts: ThinkingDispl
   return content
 }
 
-function writeBlock(block: AssistantBlock, thoughts: ThinkingDisplay): JsonObject[] {
+function writeBlock(block: AssistantBlock, display: ThinkingDisplay): JsonObject[] {
   switch (block.kind) {
     case 'text': {
       const citations = block.citations?.map(writeCitation) ?? []
@@ -78,18 +78,18 @@ function writeBlock(block: AssistantBlock, thoughts: ThinkingDisplay): JsonObjec
     case 'image':
       return [{ type: 'text', text: writeImageText(block.media) }]
     case 'thinking':
-      return writeThinking(block.text, block.signature, thoughts)
+      return writeThinking(block.text, block.signature, display)
     case 'thinking-redacted':
-      return thoughts === 'none' ? [] : [{ type: 'redacted_thinking', data: block.data }]
+      return display === 'none' ? [] : [{ type: 'redacted_thinking', data: block.data }]
     case 'tool-call':
       return [...writeCarrier(block), { ...writeCallHead(block), input: argumentsIn(block.argumentsText) }]
   }
 }
 
 /** Thinking that the client does not read is written only where it has a signature to send back. */
-function writeThinking(text: string, signature: string | undefined, thoughts: ThinkingDisplay): JsonObject[] {
-  if (thoughts === 'none' || (thoughts === 'omitted' && signature === undefined)) return []
-  return [{ type: 'thinking', thinking: thoughts === 'omitted' ? '' : text, signature: signature ?? '' }]
+function writeThinking(text: string, signature: string | undefined, display: ThinkingDisplay): JsonObject[] {
+  if (display === 'none' || (display === 'omitted' && signature === undefined)) return []
+  return [{ type: 'thinking', thinking: display === 'omitted' ? '' : text, signature: signature ?? '' }]
 }
 
 /** The call's vendor wants its signature back; `isCarrier` recognises this block when it is read. */

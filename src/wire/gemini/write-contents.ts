@@ -67,7 +67,12 @@ function writeText(text: string): JsonObject[] {
   return text === '' ? [] : [{ text }]
 }
 
-function addUserBlock(draft: Draft, block: UserBlock, made: ReadonlyMap<string, EarlierCall>, isThird: boolean): void {
+function addUserBlock(
+  draft: Draft,
+  block: UserBlock,
+  made: ReadonlyMap<string, EarlierCall>,
+  isThirdGeneration: boolean,
+): void {
   switch (block.kind) {
     case 'text':
       draft.parts.push(...writeText(block.text))
@@ -81,7 +86,7 @@ function addUserBlock(draft: Draft, block: UserBlock, made: ReadonlyMap<string, 
       draft.parts.push(...writeDocument(block))
       return
     case 'tool-result':
-      addResult(draft, block, made, isThird)
+      addResult(draft, block, made, isThirdGeneration)
   }
 }
 
@@ -98,7 +103,7 @@ function addResult(
   draft: Draft,
   block: ToolResultBlock,
   made: ReadonlyMap<string, EarlierCall>,
-  isThird: boolean,
+  isThirdGeneration: boolean,
 ): void {
   const call = made.get(block.callId)
   if (call === undefined) {
@@ -111,7 +116,7 @@ function addResult(
   const text = block.blocks.flatMap(writtenText).filter((said) => said !== '')
   const media = block.blocks.flatMap(writtenMedia)
   // The third generation takes images inside a function response; before it they follow the responses.
-  const isInside = (part: JsonObject) => isThird && part['inlineData'] !== undefined
+  const isInside = (part: JsonObject) => isThirdGeneration && part['inlineData'] !== undefined
   const inside = media.filter(isInside)
   draft.answers.push({
     order: call.order,
@@ -161,7 +166,7 @@ function addModelBlocks(
   draft: Draft,
   blocks: readonly AssistantBlock[],
   made: Map<string, EarlierCall>,
-  isThird: boolean,
+  isThirdGeneration: boolean,
 ): void {
   let carried: string | undefined
   // Of parallel calls the vendor signs only the first.
@@ -184,7 +189,7 @@ function addModelBlocks(
         const signature = googleSignature(block.signature) ?? carried
         carried = undefined
         made.set(block.id, { name: block.name, order: draft.parts.length })
-        draft.parts.push(writeCall(block, signature ?? (isThird && isFirst ? skippedSignature : undefined)))
+        draft.parts.push(writeCall(block, signature ?? (isThirdGeneration && isFirst ? skippedSignature : undefined)))
         isFirst = false
       }
     }
