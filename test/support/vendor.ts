@@ -73,6 +73,8 @@ function readRequest(bytes: Buffer): { head: string; body: Record<string, unknow
   return { head, body: (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>, bytes: end }
 }
 
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
 /** Writes the same bytes for ever, or up to `bytesMax`, as fast as they are read. Returns how many were written. */
 export async function flood(socket: Socket, bytes: Uint8Array, bytesMax = Infinity): Promise<number> {
   let sent = 0
@@ -80,8 +82,9 @@ export async function flood(socket: Socket, bytes: Uint8Array, bytesMax = Infini
   socket.on('drain', () => wake?.()).on('close', () => wake?.())
   while (!socket.destroyed && sent < bytesMax) {
     sent += bytes.length
-    const hasRoom = socket.write(bytes)
-    if (!hasRoom && !socket.destroyed) await new Promise<void>((resolve) => (wake = resolve))
+    // A write that finds room lets the event loop turn too: only there does this side learn that the other hung up.
+    if (socket.write(bytes)) await turn()
+    else if (!socket.destroyed) await new Promise<void>((resolve) => (wake = resolve))
   }
   return sent
 }
