@@ -49,7 +49,7 @@ function capped(booked: () => bigint = () => 0n, held: () => bigint = () => 0n) 
   return { clock, billing: capSpending(makeCountingBilling(), { clock, spentSince, heldByTasks }) }
 }
 
-test('a hold that would pass the cap is refused, and what is not charged can be spent again', async () => {
+test('a hold beyond the cap is refused, and what a settlement does not charge can be spent again', async () => {
   const { billing } = capped()
   const first = await billing.take(order(60n))
   if (first.kind !== 'hold') throw new Error('refused')
@@ -58,7 +58,7 @@ test('a hold that would pass the cap is refused, and what is not charged can be 
   expect(await billing.take(order(90n))).toMatchObject({ kind: 'hold' })
 })
 
-test('of many at once, only as many get through as the cap covers', async () => {
+test('concurrent holds are granted only as far as the cap covers them', async () => {
   const { billing } = capped()
   const taken = await Promise.all(Array.from({ length: 50 }, () => billing.take(order(30n))))
   expect(taken.filter(({ kind }) => kind === 'hold')).toHaveLength(3)
@@ -74,7 +74,7 @@ test('a hold that is open at midnight counts for the new day until it ends, and 
   expect(await billing.take(order(80n))).toMatchObject({ kind: 'hold' })
 })
 
-test('a settlement that fails has its place in the cap until it is released, whatever becomes of that', async () => {
+test('a hold whose settlement fails counts against the cap until its release, even a failed one', async () => {
   const broken = {
     take: (asked: Order) =>
       Promise.resolve({
@@ -99,7 +99,7 @@ test('a settlement that fails has its place in the cap until it is released, wha
   expect(await billing.take(order(90n))).toMatchObject({ kind: 'hold' })
 })
 
-test('what tasks hold counts too: from here at once, from elsewhere once the books are read again', async () => {
+test('task holds count against a cap: local ones at once, others once the books are read again', async () => {
   let held = 0n
   const { billing, clock } = capped(
     () => 0n,
@@ -156,7 +156,7 @@ function slowToTell() {
   return { billing, books, tell: () => told.resolve() }
 }
 
-test('a charge that the books show before its settlement has returned is not counted twice for good', async () => {
+test('a charge in the books before its settlement returns is counted twice only for a moment', async () => {
   const clock = clockAtNoon()
   const { billing: strict, books, tell } = slowToTell()
   const billing = capSpending(strict, {
@@ -175,7 +175,7 @@ test('a charge that the books show before its settlement has returned is not cou
   expect(await left(billing)).toBe(nano(60n))
 })
 
-test('what the books take back can be spent again', async () => {
+test('a charge that the books take back can be spent again', async () => {
   let booked = 0n
   const { billing, clock } = capped(() => booked)
   const first = held(await billing.take(order(40n)))
@@ -210,7 +210,7 @@ function slowBooks() {
   }
 }
 
-test('a reading that began before a task was recorded does not hide what it holds', async () => {
+test('a reading that began before a task was recorded does not hide what the task holds', async () => {
   const clock = clockAtNoon()
   const { books, stall, ...reads } = slowBooks()
   const billing = capSpending(makeCountingBilling(), { clock, ...reads })
@@ -245,7 +245,7 @@ test('a charge made while the books are read is not missed, and the next reading
   expect(await left(billing)).toBe(nano(50n))
 })
 
-test('a task that ends between the two questions of a reading is counted', async () => {
+test('a task that ends between the two queries of a reading is still counted', async () => {
   const clock = clockAtNoon()
   const books = { spent: 0n, tasks: 90n }
   const end = () => Object.assign(books, { spent: 90n, tasks: 0n })
@@ -267,7 +267,7 @@ test('a task that ends between the two questions of a reading is counted', async
   expect(await left(billing)).toBe(nano(10n))
 })
 
-test('many at once read the books once', async () => {
+test('concurrent holds share one reading of the books', async () => {
   const clock = clockAtNoon()
   const { books, ...reads } = slowBooks()
   const billing = capSpending(makeCountingBilling(), { clock, ...reads })
@@ -275,7 +275,7 @@ test('many at once read the books once', async () => {
   expect(books.asked).toBe(2)
 })
 
-test('while the books cannot be read, what this node knows has to do', async () => {
+test('with the books unreadable, a cap uses its last reading of the day, and fails without one', async () => {
   const clock = clockAtNoon()
   let isAway = false
   const read = (amount: bigint) => () => (isAway ? Promise.reject(new Error('away')) : Promise.resolve(nano(amount)))
@@ -293,7 +293,7 @@ test('while the books cannot be read, what this node knows has to do', async () 
   expect(await billing.take(order(1n)).catch(String)).toContain('cannot be checked')
 })
 
-test('leased: a charge counts until the books have it, however often they are read, and then once', async () => {
+test('leased: a charge counts at every reading before it is posted, and once afterwards', async () => {
   const clock = clockAtNoon()
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { id: of.accountId, amount: 1_000n })
@@ -333,7 +333,7 @@ test('leased: a charge counts until the books have it, however often they are re
 })
 
 test.each(['answersToLose', 'commitsToLose'] as const)(
-  'strict: a charge in doubt counts, however often the books are read, and once when they have it: %s',
+  'strict: a charge in doubt counts at every reading, and once when it is booked: %s',
   async (doubt) => {
     const { store, flaky, billing: strict, comeBack } = await flakyBooks({ id: of.accountId })
     const clock = clockAtNoon()
@@ -357,7 +357,7 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
   },
 )
 
-test('what the ledger refuses, or cannot take, counts against no cap', async () => {
+test('a hold that the ledger refuses or fails to take counts against no cap', async () => {
   const counted = makeCountingBilling()
   const refusals = [
     () => Promise.resolve({ kind: 'no-funds', available: nano(0n) } as const),
@@ -375,7 +375,7 @@ test('what the ledger refuses, or cannot take, counts against no cap', async () 
 
 const under = (accountId: string) => ({ ...order(101n), caps: [{ ...daily, of: { accountId } }] })
 
-test('of very many caps those are forgotten that nobody is spending from, and not what is not in the books', async () => {
+test('with more than 10,000 caps in use, open holds and unbooked charges are not forgotten', async () => {
   const clock = clockAtNoon()
   const endings = { made: 0, booked: 0 }
   let spent = 0n

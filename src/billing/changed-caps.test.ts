@@ -35,7 +35,7 @@ function capped(spentSince: SpentSince) {
   return capSpending(makeCountingBilling(), { clock, spentSince, heldByTasks: () => Promise.resolve(nano(0n)) })
 }
 
-test('what is open when the period of a cap is changed counts in the new one', async () => {
+test('a hold that is open when the period of its cap changes counts in the new period', async () => {
   const billing = capped(() => Promise.resolve(nano(0n)))
   const running = await billing.take(order(60n))
   if (running.kind !== 'hold') throw new Error('refused')
@@ -44,14 +44,14 @@ test('what is open when the period of a cap is changed counts in the new one', a
   expect(await billing.take(order(50n, monthly))).toMatchObject({ kind: 'no-funds', available: nano(45n) })
 })
 
-test('each period has its own sum, also where two are asked for at once', async () => {
+test('each period of a cap has its own sum, also for concurrent holds', async () => {
   const billing = capped(({ since }) => Promise.resolve(nano(since === 0 ? 95n : 5n)))
   const taken = await Promise.all([daily, total, daily, total].map((cap) => billing.take(order(101n, cap))))
   const lefts = taken.map((one) => (one.kind === 'no-funds' ? one.available : undefined))
   expect(lefts).toEqual([nano(95n), nano(5n), nano(95n), nano(5n)])
 })
 
-test('what is free is let through by a cap that is lower than what was spent', async () => {
+test('a free request is allowed when more than the cap has been spent', async () => {
   const billing = capped(() => Promise.resolve(nano(150n)))
   expect(await billing.take(order(1n))).toMatchObject({ kind: 'no-funds', available: nano(0n) })
   expect(await billing.take(order(0n))).toMatchObject({ kind: 'hold' })

@@ -40,7 +40,7 @@ async function open() {
   return { ...books, billing, take, counted, close: () => books.store.close() }
 }
 
-test('a hold is open until it ends, and counted once, whoever cleans up behind it', async () => {
+test('a hold is open until it ends, and is counted once even when it is released twice', async () => {
   const { store, billing, take, counted, close } = await open()
   const [sold, released] = [await take(), await take()]
   expect(billing.open).toBe(2)
@@ -58,7 +58,7 @@ test('a hold is open until it ends, and counted once, whoever cleans up behind i
   await close()
 })
 
-test('one that could not be settled is open, and not counted, until it is released, without its price', async () => {
+test('a hold whose settlement failed stays open and uncounted until its release, which charges nothing', async () => {
   const { flaky, billing, take, counted, close } = await open()
   const hold = await take()
   flaky.isAway = true
@@ -70,7 +70,7 @@ test('one that could not be settled is open, and not counted, until it is releas
   await close()
 })
 
-test('one of which nobody knows whether it was settled is counted as what it will be', async () => {
+test('a hold whose settlement is in doubt is counted as charged', async () => {
   const { flaky, billing, take, counted, comeBack, close } = await open()
   const hold = await take()
   Object.assign(flaky, { answersToLose: 1, staysAway: true })
@@ -80,7 +80,7 @@ test('one of which nobody knows whether it was settled is counted as what it wil
   await close()
 })
 
-test('what is refused is no hold', async () => {
+test('a refused order opens no hold', async () => {
   const { billing, counted, close } = await open()
   expect(await billing.take(orderOf(10_000n))).toMatchObject({ kind: 'no-funds' })
   expect({ open: billing.open, ...counted() }).toEqual({ open: 0, ended: 0, chargedNano: undefined })

@@ -16,12 +16,12 @@ const list: PriceList = {
   perVideoToken: { '720p/input': rate(7n) },
 }
 
-test('a price list that was put away with a task comes back as it was', () => {
+test('a price list stored with a task reads back unchanged', () => {
   const stored = JSON.parse(JSON.stringify(writePriceList(list))) as ReturnType<typeof writePriceList>
   expect(readPriceList(stored)).toEqual(list)
 })
 
-test('one of before whole films had prices has none for them', () => {
+test('a price list stored before prices per video existed reads back with none', () => {
   const { perVideo: _, ...older } = writePriceList(list)
   expect(readPriceList(older)).toEqual({ ...list, perVideo: {} })
 })

@@ -51,7 +51,7 @@ const rate = fc.bigInt({ min: 0n, max: 10n ** 10n }).map(pico)
 const count = fc.integer({ min: 0, max: 10_000_000 })
 const billed = ['input', 'cachedInput', 'cacheWrite', 'output', 'request'] as const satisfies readonly Unit[]
 
-test('output that was thought over has its own price where there is one, all of it', () => {
+test('output after reasoning is billed entirely at the thinking rate where the list has one', () => {
   const rates = { input: pico(1_000n), output: pico(2_000n), thinkingOutput: pico(5_000n) }
   const dear = list(rates, [{ aboveInputTokens: 100, rates: { output: pico(3_000n), thinkingOutput: pico(9_000n) } }])
   expect(priceOf({ input: 10, output: 8, reasoning: 0 }, dear)).toBe(nano(26n))
@@ -68,7 +68,7 @@ const sum = (of: Usage, among: readonly Unit[]) => among.reduce((all, unit) => a
 const priceOfOne = (unit: Unit, rates: Rates) => priceOf({ [unit]: 1 }, list(rates))
 
 describe('a price', () => {
-  test('is what it comes to on paper, rounded once and half up', () => {
+  test('a price equals the sum on paper, rounded once and half up', () => {
     const rates = fc.record({ input: rate, cachedInput: rate, cacheWrite: rate, output: rate, request: rate })
     const counts = fc.record({ input: count, cachedInput: count, cacheWrite: count, output: count, request: count })
     fc.assert(
@@ -79,7 +79,7 @@ describe('a price', () => {
     )
   })
 
-  test('of many answers adds up to the same on paper: nothing drifts', () => {
+  test('the prices of many answers add up to the sum on paper without drift', () => {
     const rates = { input: pico(150_000n), output: pico(600_001n), cachedInput: pico(75_499n) }
     let total = 0n
     let paper = '0'
@@ -95,16 +95,16 @@ describe('a price', () => {
     [499n, 0n],
     [500n, 1n],
     [501n, 1n],
-  ])('of %d pico-dollars is %d nano-dollars', (of, rounded) => {
+  ])('%d pico-dollars are rounded to %d nano-dollars', (of, rounded) => {
     expect(priceOf({ input: 1 }, list({ input: pico(of) }))).toBe(nano(rounded))
   })
 
-  test('of nothing is nothing, and of less than nothing too', () => {
+  test('usage of zero or less costs nothing', () => {
     expect(priceOf({}, list({ input: pico(5_000n) }))).toBe(nano(0n))
     expect(priceOf({ input: 0, output: -5 }, list({ input: pico(5_000n), output: pico(5_000n) }))).toBe(nano(0n))
   })
 
-  test('of more than anybody can mean is an amount that a ledger still holds, many times over', () => {
+  test('the price of an absurd usage fits into the ledger a thousand times over', () => {
     const dear = { ...list({ webSearch: pico(10n ** 10n) }), perImage: { default: pico(10n ** 13n) } }
     const absurd = Number.MAX_SAFE_INTEGER
     for (const used of [{ webSearch: absurd }, { images: { count: absurd } }]) {
@@ -113,14 +113,14 @@ describe('a price', () => {
     }
   })
 
-  test('of several calls is of as many requests, each in its own tier, rounded once', () => {
+  test('each of several calls has its own tier and request fee, and the sum is rounded once', () => {
     const rates = { input: pico(1_400n), request: pico(10_000n) }
     const tiered = list(rates, [{ aboveInputTokens: 1, rates: { input: pico(5_000n) } }])
     expect(priceOfParts([{ input: 1 }, { input: 1 }], tiered)).toBe(nano(23n))
     expect(priceOfParts([{ input: 1 }, { input: 2 }], tiered)).toBe(nano(31n))
   })
 
-  test('of a unit without a rate is that of the unit it is a kind of', () => {
+  test('a unit without a rate is priced as the unit it is a kind of', () => {
     const plain = { input: pico(2_000n), output: pico(3_000n) }
     for (const unit of ['cachedInput', 'cacheWrite', 'imageInput', 'audioInput'] as const) {
       expect(priceOfOne(unit, plain)).toBe(nano(2n))
@@ -143,18 +143,18 @@ describe('a tier', () => {
     [{ input: 101, output: 1 }, 208n],
     [{ input: 60, cachedInput: 41, output: 1 }, 60n * 2n + 21n + 6n],
     [{ input: 1_001, output: 1 }, 3_003n + 4n],
-  ])('is reached by all input together, and then holds for the whole: %j', (used, cost) => {
+  ])('all input together decides the tier, which applies to the whole request: %j', (used, cost) => {
     expect(priceOf(used, tiered)).toBe(nano(cost))
   })
 
-  test('is held for as soon as it can be reached', () => {
+  test('a hold uses the rates of a tier as soon as the input can reach it', () => {
     expect(holdFor({ input: 100, output: 10 }, tiered)).toBe(nano(140n))
     expect(holdFor({ input: 101, output: 10 }, tiered)).toBe(nano(262n))
   })
 })
 
 describe('a hold', () => {
-  test('is never less than what any usage within its bounds costs', () => {
+  test('a hold covers any usage within its bounds', () => {
     // The hold of a video is tested separately.
     const sold = rated.filter((unit) => unit !== 'videoToken')
     const rates = fc.record(each(sold, rate), { requiredKeys: ['input', 'output'] })
@@ -187,24 +187,24 @@ describe('a hold', () => {
   test.each([
     ['input', ['input', 'cachedInput', 'cacheWrite', 'cacheWriteHour', 'imageInput', 'audioInput']],
     ['output', ['output', 'thinkingOutput', 'imageOutput', 'audioOutput']],
-  ] as const)('is at the dearest that %s may turn out to be', (kind, among) => {
+  ] as const)('a hold assumes the dearest rate that %s may have', (kind, among) => {
     for (const dearest of among) {
       const rates = { input: pico(1_000n), output: pico(1_000n), [dearest]: pico(9_000n) }
       expect(holdFor({ [kind]: 10 }, list(rates))).toBe(nano(90n))
     }
   })
 
-  test('is at the dearest tier below, where more costs less: what was counted may be less too', () => {
+  test('a hold uses the dearer lower tier where a higher tier costs less', () => {
     const cheaper = list({ input: pico(5_000n) }, [{ aboveInputTokens: 100, rates: { input: pico(1_000n) } }])
     expect(holdFor({ input: 101 }, cheaper)).toBe(nano(505n))
   })
 
-  test('is for pictures beside what is read and written', () => {
+  test('a hold covers images in addition to tokens and the request', () => {
     const prices = { ...list({ input: pico(2_000n), request: pico(1_000n) }), perImage: { default: pico(30_000n) } }
     expect(holdFor({ input: 5, images: { count: 2 } }, prices)).toBe(nano(71n))
   })
 
-  test('the output it says is affordable is affordable, and one more is not', () => {
+  test('the affordable output fits the balance, and two tokens more do not', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: 0n, max: 10n ** 12n }),
@@ -223,7 +223,7 @@ describe('a hold', () => {
     )
   })
 
-  test('so it is beyond the border of a tier, and beside choices and searches', () => {
+  test('the affordable output takes tiers, several choices and web searches into account', () => {
     const rates = { input: pico(1_000n), output: pico(10_000n), request: pico(5_000n), webSearch: pico(1_000_000n) }
     const prices = list(rates, [{ aboveInputTokens: 100, rates: { input: pico(2_000n), output: pico(15_000n) } }])
     for (const bound of [{ input: 100 }, { input: 101 }, { input: 101, request: 3, webSearch: 2 }]) {
@@ -234,20 +234,20 @@ describe('a hold', () => {
   })
 })
 
-describe('a picture', () => {
+describe('an image', () => {
   const bySize = { ...list({}), perImage: { '1024x1024': pico(2_000n), '1024x1024/high': pico(9_000n) } }
 
   test.each([
     [{ size: '1024x1024', quality: 'high' }, 27n],
     [{ size: '1024x1024', quality: 'low' }, 6n],
     [{ size: '1024x1024' }, 6n],
-  ])('costs by its size and quality where these have a price, else by its size: %j', (picture, cost) => {
+  ])('an image costs by size and quality where these have a price, otherwise by size: %j', (picture, cost) => {
     expect(priceOf({ images: { count: 3, ...picture } }, bySize)).toBe(nano(cost))
     expect(holdFor({ images: { count: 3, ...picture } }, bySize)).toBe(nano(cost))
     expect(sellsImage(picture, bySize)).toBe(true)
   })
 
-  test('of a size without a price is not sold, and a mistake of ours where it was made', () => {
+  test('an image size without a price is not sold, and pricing it throws', () => {
     const odd = { size: '512x512', quality: 'high' }
     expect(sellsImage(odd, bySize)).toBe(false)
     expect(() => priceOf({ images: { count: 1, ...odd } }, bySize)).toThrow('has no price')
@@ -256,7 +256,7 @@ describe('a picture', () => {
   })
 })
 
-describe('a film', () => {
+describe('a video', () => {
   const second = {
     '720p': pico(1_000n),
     '1080p/sound': pico(5_000n),
@@ -282,7 +282,7 @@ describe('a film', () => {
     [{ seconds: 5, resolution: '4k' }, 45n],
     // Input videos change the price of a token, not that of a second.
     [{ seconds: 5, resolution: '720p', hasInputVideo: true }, 5n],
-  ])('costs its seconds by resolution and sound: %j', (video, cost) => {
+  ])('a video priced per second costs by resolution and audio: %j', (video, cost) => {
     expect(priceOf({ video }, bySecond)).toBe(nano(cost))
     // A vendor may count tokens although the list has no price for them.
     expect(priceOf({ video, videoToken: 1_000 }, bySecond)).toBe(nano(cost))
@@ -296,12 +296,12 @@ describe('a film', () => {
     [{ seconds: 5, resolution: '1080p', sound: true }, 80n],
     [{ seconds: 5, resolution: '1080p' }, 70n],
     [{ seconds: 5, resolution: '1080p', hasInputVideo: true }, 70n],
-  ])('costs its tokens by resolution, sound and what was brought, and not its seconds: %j', (video, cost) => {
+  ])('a video priced per token costs by resolution, audio and input video, not by seconds: %j', (video, cost) => {
     expect(priceOf({ video, videoToken: 10 }, byToken)).toBe(nano(cost))
     expect(holdFor({ video, videoToken: 10 }, byToken)).toBe(nano(cost))
   })
 
-  test('that is sold as a whole has the price of its length, and of no other', () => {
+  test('a video priced as a whole has the price of its length, and no other length is sold', () => {
     const byFilm = { ...list({}), perVideo: { '768p/6s': pico(28_000n), '768p/10s': pico(56_000n) } }
     for (const [seconds, cost] of [
       [6, 28n],
@@ -318,7 +318,7 @@ describe('a film', () => {
     expect(() => priceOf({ video: { seconds: 6, resolution: '1080p' } }, byFilm)).toThrow('no price')
   })
 
-  test('that cost no tokens costs nothing, and one without a price is a mistake of ours', () => {
+  test('a video without tokens costs nothing, and a video without any price throws', () => {
     expect(priceOf({ video: { seconds: 5, resolution: '720p' }, videoToken: 0 }, byToken)).toBe(nano(0n))
     expect(priceOf({ video: { seconds: 5, resolution: '720p' }, videoToken: -10 }, byToken)).toBe(nano(0n))
     expect(priceOf({ videoToken: 10 }, byToken)).toBe(nano(70n))
@@ -326,6 +326,6 @@ describe('a film', () => {
   })
 })
 
-test('the units of this test are real ones', () => {
+test('each unit used in these tests is billed at its own rate', () => {
   for (const unit of billed) expect(priceOf({ [unit]: 1 }, list({ [unit]: pico(1_000n) }))).toBe(nano(1n))
 })

@@ -49,7 +49,7 @@ async function held(more: Partial<Order> = {}, clock?: Clock) {
   return { ...books, hold: taken.hold, charged, balance, unbooked }
 }
 
-test('a settlement whose answer is lost is known by asking again, and is charged once', async () => {
+test("when the database's reply to a settlement is lost, the charge is made exactly once", async () => {
   const { flaky, hold, charged, balance, store } = await held()
   flaky.answersToLose = 2
   expect(await hold.settle(sale)).toBe(nano(40n))
@@ -59,9 +59,9 @@ test('a settlement whose answer is lost is known by asking again, and is charged
 
 // The system clock may be set forward by more than a request can last.
 test.each([
-  { name: 'is settled', amount: 40n },
-  { name: 'is released', amount: 0n },
-])('a hold is not overdue while it is worked on, whatever the clock says, and $name', async ({ amount }) => {
+  { name: 'can still be settled', amount: 40n },
+  { name: 'can still be released', amount: 0n },
+])('a hold in use is not overdue when the clock jumps ahead, and $name', async ({ amount }) => {
   const { billing, hold, charged, balance, store } = await held()
   const tidyUp = async (isAtWork: (holdId: string) => boolean) =>
     (await recoverHolds(store, { now: store.now() + hour + 1, isAtWork })).voided.length
@@ -74,7 +74,7 @@ test.each([
   expect(await tidyUp(() => false)).toBe(1)
 })
 
-test('a hold of a node whose clock is hours behind is not overdue for the others', async () => {
+test('a hold taken by a node whose clock is hours behind is not voided by other nodes', async () => {
   const { hold, charged, store } = await held({ startedAt: startedAt - 3 * hour, deadline: startedAt - 2 * hour })
   expect((await recoverHolds(store, { now: store.now() })).voided).toEqual([])
   await hold.settle(sale)
@@ -83,7 +83,7 @@ test('a hold of a node whose clock is hours behind is not overdue for the others
 })
 
 // Every hold should be ended by its request. Where one is not, I4 holds all the same.
-test('a hold that nobody ends is overdue once it has lasted as long as a request can', async () => {
+test('a hold that its request never ends is voided once the longest possible request has passed', async () => {
   const clock = standingClock(startedAt)
   const { billing, store, balance } = await held({}, clock)
   const tidyUp = () =>
@@ -95,7 +95,7 @@ test('a hold that nobody ends is overdue once it has lasted as long as a request
   expect((await balance())?.held).toBe(nano(0n))
 })
 
-test('one that never reached the database is made when that is back', async () => {
+test('a settlement during a database outage is made once the database is back', async () => {
   const { flaky, hold, pauses, charged } = await held()
   flaky.isAway = true
   const settled = hold.settle(sale)
@@ -106,7 +106,7 @@ test('one that never reached the database is made when that is back', async () =
 
 // The customer may have paid, and what is not delivered must cost nothing: so the answer is delivered.
 test.each(['answersToLose', 'commitsToLose'] as const)(
-  'where nobody can tell, it is sold, and charged once however it was: %s',
+  'a settlement that may or may not have committed counts as sold and is charged once: %s',
   async (doubt) => {
     const { flaky, hold, pauses, charged, balance, comeBack, unbooked, store } = await held()
     Object.assign(flaky, { [doubt]: 1, staysAway: true })
@@ -120,7 +120,7 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
 )
 
 // A machine that was suspended wakes up after all deadlines, with every connection broken.
-test('what was sold is charged however late the database comes back', async () => {
+test('a sale in doubt is charged however late the database comes back', async () => {
   const { billing, flaky, hold, behind, charged, balance, comeBack, unbooked, store } = await held({ deadline: 1 })
   const { id } = await store.db.selectFrom('hold').select('id').executeTakeFirstOrThrow()
   Object.assign(flaky, { commitsToLose: 1, staysAway: true })
@@ -134,7 +134,7 @@ test('what was sold is charged however late the database comes back', async () =
   expect(billing.isAtWork?.(id)).toBe(false)
 })
 
-test('one that the database was plainly away for was not made: nobody waits for its release, which comes to pass', async () => {
+test('a settlement that surely failed is not charged, and its release waits for the database', async () => {
   const { flaky, hold, charged, balance, comeBack, unbooked, store } = await held()
   flaky.isAway = true
   expect(await thrownBy(hold.settle(sale))).toMatchObject({ code: 'ECONNRESET' })
@@ -151,7 +151,7 @@ test('one that the database was plainly away for was not made: nobody waits for 
 })
 
 test.each(['answersToLose', 'commitsToLose'] as const)(
-  'a hold of which nobody knows whether it was taken is given back: %s',
+  'a hold that may or may not have been taken is released once the database is back: %s',
   async (doubt) => {
     const { billing, flaky, balance, comeBack, hold } = await held()
     await hold.release(sale)
@@ -165,7 +165,7 @@ test.each(['answersToLose', 'commitsToLose'] as const)(
   },
 )
 
-test('to settle a hold that has ended is a bug, to release it changes nothing', async () => {
+test('settling an ended hold is a bug, and releasing it changes nothing', async () => {
   const { hold, charged } = await held()
   await hold.settle(sale)
   await hold.release(sale)
