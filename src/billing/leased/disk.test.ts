@@ -37,7 +37,7 @@ function tinyFileSystem(size: string): string | undefined {
 const canMount = process.getuid?.() === 0 && tinyFileSystem('1m') !== undefined
 for (const mount of mounts) spawnSync('umount', [mount])
 
-test('segments keep their bytes, are written anywhere, and are nobody else’s to read', async () => {
+test('segments keep bytes written at any position, and only their owner can read them', async () => {
   const folder = join(newFolder(), 'journal')
   const disk = openDisk(folder)
   expect(disk.list()).toEqual([])
@@ -53,7 +53,7 @@ test('segments keep their bytes, are written anywhere, and are nobody else’s t
   expect(statSync(join(folder, 'segment-a')).mode & 0o777).toBe(0o600)
 })
 
-test('the reserve is room that is really there, kept over a restart, and given up at once', () => {
+test('the reserve occupies real space, is completed after a restart, and is given up at once', () => {
   const folder = newFolder()
   expect(openDisk(folder).reserve()).toBe(true)
   const reserve = join(folder, 'reserve')
@@ -82,7 +82,7 @@ async function journalOn(folder: string) {
 describe.skipIf(!canMount)('a file system that fills up', () => {
   const order = orderOf('req_a', 'acc_a', 1n)
 
-  test('too small for the reserve: it is not there, and nothing of it is left to fill the disk', async () => {
+  test('a disk too small for the reserve has none, and the journal can still be written', async () => {
     const folder = tinyFileSystem('8m') ?? ''
     const { disk, journal, hasReserve } = await journalOn(folder)
     expect(hasReserve).toBe(false)
@@ -93,7 +93,7 @@ describe.skipIf(!canMount)('a file system that fills up', () => {
     expect(recoverJournal(disk).records.length).toBe(2)
   })
 
-  test('the reserve takes what must still be written; with room again there is a reserve again', async () => {
+  test('the reserve takes what must still be written, and is restored once there is room', async () => {
     const folder = tinyFileSystem('72m') ?? ''
     const { disk, journal, hasReserve } = await journalOn(folder)
     expect(hasReserve).toBe(true)
@@ -119,7 +119,7 @@ describe.skipIf(!canMount)('a file system that fills up', () => {
     expect(recoverJournal(disk).records.length).toBe(records + 1)
   })
 
-  test('with nothing left at all says so, and what was there is still whole', async () => {
+  test('a write without any room throws DiskFull and leaves earlier bytes intact', async () => {
     const folder = tinyFileSystem('1m') ?? ''
     const disk = openDisk(folder)
     const file = disk.open('segment-a')

@@ -21,7 +21,7 @@ const payloads = Array.from({ length: 12 }, (_, at) =>
 )
 const read = (bytes: Uint8Array) => readFrames(bytes).frames.map(({ payload }) => payload)
 
-test('what was written is read', () => {
+test('written frames are read back unchanged', () => {
   const found = readFrames(segment(['{"a":"ü€😀"}', '', '{}'], { generation: 7, from: 40 }))
   expect(found.frames).toEqual([
     { seq: 40, payload: '{"a":"ü€😀"}' },
@@ -31,7 +31,7 @@ test('what was written is read', () => {
   expect(found).toMatchObject({ generation: 7, newest: { generation: 7, seq: 42 }, damage: undefined })
 })
 
-test('many records through one buffer, longer than it was made for', () => {
+test('a record longer than the buffer of the writer is written whole', () => {
   const long = 'é'.repeat(200_000)
   const writer = new FrameWriter()
   writer.add(1, 1, 0, 'first')
@@ -41,7 +41,7 @@ test('many records through one buffer, longer than it was made for', () => {
   expect(writer.pending).toBe(false)
 })
 
-test('a file cut off at any byte of its last three records keeps the whole ones, and is not damaged', () => {
+test('a file cut off within its last three records keeps the whole ones and is not damaged', () => {
   const whole = segment(payloads)
   const ends = payloads.map((_, at) => segment(payloads.slice(0, at + 1)).length)
   for (let length = ends[8] ?? 0; length <= whole.length; length++) {
@@ -57,11 +57,11 @@ const flipped = (bytes: Buffer, bit: number) => {
   return bytes
 }
 
-describe('one bit in a thousand places', () => {
+describe('a single flipped bit', () => {
   const random = new Random(2)
   const flips = Array.from({ length: 1_000 }, () => random.between(0, segment(payloads).length * 8 - 1))
 
-  test('never changes what a record says, and is seen wherever a record behind it vouches for the place', () => {
+  test('a flipped bit changes no record, and before the last record it is reported as damage', () => {
     const lastStart = segment(payloads.slice(0, -1)).length
     for (const bit of flips) {
       const found = readFrames(flipped(segment(payloads), bit))
@@ -71,7 +71,7 @@ describe('one bit in a thousand places', () => {
     }
   })
 
-  test('in what was never synced is the tail of a crash', () => {
+  test('a flipped bit in unsynced records counts as the torn end of a crash, not as damage', () => {
     for (const bit of flips) {
       const found = readFrames(flipped(segment(payloads, { synced: false }), bit))
       expect(payloads.slice(0, found.frames.length)).toEqual(found.frames.map(({ payload }) => payload))
@@ -83,19 +83,19 @@ describe('one bit in a thousand places', () => {
 describe('a recycled file', () => {
   const old = segment(payloads, { generation: 4 })
 
-  test('ends where its newest generation ends', () => {
+  test('a recycled file ends where its newest generation ends', () => {
     const fresh = segment(payloads.slice(0, 3), { generation: 6, from: 100 })
     const found = readFrames(Buffer.concat([fresh, old.subarray(fresh.length)]))
     expect(found.frames.map(({ seq }) => seq)).toEqual([100, 101, 102])
     expect(found).toMatchObject({ generation: 6, newest: { generation: 6, seq: 102 }, damage: undefined })
   })
 
-  test('even where an older record begins exactly there', () => {
+  test('an older record right behind the newest generation is not read', () => {
     const fresh = segment(payloads.slice(0, 3), { generation: 6, from: 100 })
     expect(readFrames(Buffer.concat([fresh, segment(payloads, { generation: 4 })])).frames.length).toBe(3)
   })
 
-  test('whose new start is torn speaks of the older generation alone', () => {
+  test('a torn new start gives no frames and is damage of the older generation', () => {
     const start = segment(payloads.slice(3, 6), { generation: 6, from: 100 })
     // Up to this byte the old and the new start are the same.
     const firstDifference = 9
@@ -106,7 +106,7 @@ describe('a recycled file', () => {
     }
   })
 
-  test('whose new start never got to the drive, though what follows it did', () => {
+  test('a missing new start is damage only once a later record proves that it was synced', () => {
     const start = segment(payloads, { generation: 6, from: 100, synced: false })
     const torn = Buffer.concat([old.subarray(0, 200), start.subarray(200)])
     expect(readFrames(torn)).toMatchObject({ generation: 4, damage: undefined, newest: { generation: 6 } })
@@ -117,7 +117,7 @@ describe('a recycled file', () => {
   })
 })
 
-test('an empty file, and one with nothing of ours in it', () => {
+test('an empty file and a file with foreign content have no frames and no damage', () => {
   for (const bytes of [new Uint8Array(), new Uint8Array(5_000), Buffer.from('1JPT'.repeat(200))]) {
     expect(readFrames(bytes)).toMatchObject({ generation: 0, frames: [], damage: undefined })
   }

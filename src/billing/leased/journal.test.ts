@@ -31,7 +31,7 @@ const recovered = (disk: MemoryDisk) => recoverJournal(memoryDisk(disk.files)).r
 const isNotOpen = ({ type }: JournalRecord) => type !== 'OPEN'
 
 describe('rotation', () => {
-  test('thousands of records with holds open all the time: nothing unfinished is lost, and the files stay small', async () => {
+  test('no unfinished record is lost over thousands of records, and the files stay small', async () => {
     const disk = memoryDisk()
     const { journal, world } = open(disk, { segmentBytes: 4_000 })
     const ids = ['a', 'b', 'c', 'd', 'e']
@@ -58,7 +58,7 @@ describe('rotation', () => {
     for (const bytes of disk.files.values()) expect(bytes.length).toBeLessThan(20_000)
   })
 
-  test('a kill at any byte of a new start leaves what the segment before it says', async () => {
+  test('a kill at any byte of writing a new segment loses no record', async () => {
     const disk = memoryDisk()
     const { journal } = open(disk)
     await journal.begin([hold('a')])
@@ -79,7 +79,7 @@ describe('rotation', () => {
     }
   })
 
-  test('the file that would be written over is kept until the start of the new one is durable', async () => {
+  test('a rotation waits until the start of the current segment is durable', async () => {
     const disk = memoryDisk()
     const { journal, world } = open(disk, { segmentBytes: 10 })
     await journal.begin([])
@@ -91,7 +91,7 @@ describe('rotation', () => {
     expect(journal.wantsRotation).toBe(true)
   })
 
-  test('opens no file: by then the process may have as many open as it is allowed', async () => {
+  test('a rotation works when the process cannot open another file', async () => {
     const disk = memoryDisk()
     const { journal } = open(disk)
     await journal.begin([hold('a')])
@@ -105,7 +105,7 @@ describe('rotation', () => {
     await journal.close()
   })
 
-  test('what the last process left is made durable before the other file is written over', async () => {
+  test('the segment left by the last process is synced before the other file is overwritten', async () => {
     const disk = memoryDisk()
     const first = open(disk)
     await first.journal.begin([hold('a')])
@@ -130,7 +130,7 @@ async function twoSynced(): Promise<MemoryDisk> {
 }
 
 describe('damage', () => {
-  test('in the middle stops the node, and says where', async () => {
+  test('damage in the middle of a segment fails the recovery as a corrupt journal', async () => {
     const disk = await twoSynced()
     const bytes = disk.files.get('segment-a') ?? new Uint8Array()
     for (const at of [0, 40, bytes.length >> 1]) {
@@ -140,7 +140,7 @@ describe('damage', () => {
     }
   })
 
-  test('in a segment that a newer one has replaced is none', async () => {
+  test('damage in a segment that a newer one has replaced is ignored', async () => {
     const disk = await twoSynced()
     const { journal } = open(disk)
     await journal.begin([hold('b')])
@@ -151,7 +151,7 @@ describe('damage', () => {
 })
 
 describe('durability', () => {
-  test('with `always`, who waits is told when its own bytes are durable, however much others write', async () => {
+  test('with `always`, a waiter is released once its own bytes are durable, however much others write', async () => {
     const disk = memoryDisk()
     const { journal } = open(disk, { sync: 'always' })
     await journal.begin([])
@@ -166,7 +166,7 @@ describe('durability', () => {
     expect(disk.synced.length).toBeLessThan(4)
   })
 
-  test('with `always`, what nobody waits for is durable as soon as with `interval`', async () => {
+  test('with `always`, bytes without a waiter become durable as soon as with `interval`', async () => {
     const disk = memoryDisk()
     const { journal, world } = open(disk, { sync: 'always' })
     await journal.begin([])
@@ -174,7 +174,7 @@ describe('durability', () => {
     expect(disk.synced).toEqual(['segment-a'])
   })
 
-  test('a failed sync is final: told once, waited for in vain, and never tried again', async () => {
+  test('a failed sync is final: later calls fail, and it is reported once and never tried again', async () => {
     const disk = memoryDisk()
     const { journal, fatal } = open(disk, { sync: 'always' })
     await journal.begin([])
@@ -190,7 +190,7 @@ describe('durability', () => {
     expect(fatal.length).toBe(1)
   })
 
-  test('closing waits for what was written while a sync was under way, and nothing is written after it', async () => {
+  test('closing waits for bytes written during a sync, and nothing can be written afterwards', async () => {
     const disk = memoryDisk()
     const { journal, world } = open(disk, { sync: 'always' })
     await journal.begin([])
@@ -211,7 +211,7 @@ describe('durability', () => {
 })
 
 describe('a full disk', () => {
-  test('gives up its reserve for what must be written, and says so', async () => {
+  test('a write that needs the reserve succeeds and returns `full`', async () => {
     const disk = memoryDisk()
     disk.roomBytes = 12_000
     expect(disk.reserve()).toBe(true)
@@ -223,7 +223,7 @@ describe('a full disk', () => {
     expect(recovered(disk)).toEqual([hold('a')])
   })
 
-  test('also says so when it was a new segment that needed it', async () => {
+  test('a rotation that needs the reserve also returns `full`', async () => {
     const disk = memoryDisk()
     disk.roomBytes = 12_000
     disk.reserve()
@@ -233,7 +233,7 @@ describe('a full disk', () => {
     expect(journal.rotate([hold('a')])).toBe('full')
   })
 
-  test('without a reserve loses nothing that was said: it is written once there is room', async () => {
+  test('without a reserve, appended records are written once there is room', async () => {
     const disk = memoryDisk()
     const { journal } = open(disk)
     await journal.begin([])
@@ -248,7 +248,7 @@ describe('a full disk', () => {
     expect(recovered(disk)).toEqual([hold('a'), send('a')])
   })
 
-  test('in the middle of a rotation the older segment still holds, and the new one is finished later', async () => {
+  test('a rotation that runs out of room keeps the older segment and is completed later', async () => {
     const disk = memoryDisk()
     const { journal } = open(disk)
     await journal.begin([hold('a')])

@@ -10,7 +10,7 @@ function waiter(amount: bigint) {
 }
 
 describe('a lease', () => {
-  test('gives what is left, and not a nano more', () => {
+  test('a lease grants what is left of it, and not a nano more', () => {
     const lease = new Lease(0)
     lease.granted(10n)
     expect([lease.take(6n, 1), lease.take(5n, 1), lease.take(4n, 1), lease.take(1n, 1)]).toEqual([
@@ -22,7 +22,7 @@ describe('a lease', () => {
     expect(lease).toMatchObject({ left: 0n, open: 10n, unflushed: 0n })
   })
 
-  test('has what a hold did not use again at once, and what it did until that is posted', () => {
+  test('the unused part of a hold is free at once, and the charged part is owed until it is posted', () => {
     const lease = new Lease(0)
     lease.granted(10n)
     lease.take(6n, 1)
@@ -32,7 +32,7 @@ describe('a lease', () => {
     expect(lease).toMatchObject({ left: 6n, unflushed: 0n, total: 6n })
   })
 
-  test('lets nobody pass those who wait, and serves them in order but for those who ask too much', () => {
+  test('waiters go first and are served in order, except those asking for more than is left', () => {
     const lease = new Lease(0)
     const [first, second, third] = [waiter(8n), waiter(3n), waiter(2n)]
     lease.waiters.push(first, second, third)
@@ -49,20 +49,20 @@ describe('a lease', () => {
     ['an end of what was not taken', (lease: Lease) => lease.end(6n, 0n)],
     ['a posting of what was not charged', (lease: Lease) => lease.flushed(1n)],
     ['a bank that has leased less than is in use', (lease: Lease) => lease.correct(4n)],
-  ])('that lies stops: %s', (_, lie) => {
+  ])('a step that makes the sums of a lease wrong throws: %s', (_, lie) => {
     const lease = new Lease(0)
     lease.granted(10n)
     lease.take(5n, 1)
     expect(() => lie(lease)).toThrow('a lease does not add up')
   })
 
-  test('cannot owe more than there is of it: that is told to whoever has to put it right', () => {
+  test('owing more than was leased throws', () => {
     const lease = new Lease(0)
     lease.granted(10n)
     expect(() => lease.owe(11n)).toThrow('charges on money that is not leased to this node')
   })
 
-  test('is exactly what is left, held and owed, whatever happens', () => {
+  test('the total of a lease equals what the bank has leased, after any sequence of steps', () => {
     const step = fc.tuple(fc.constantFrom('grant', 'take', 'end', 'flush', 'correct'), fc.bigInt(0n, 50n))
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {

@@ -59,7 +59,7 @@ function held(seen: { value?: TakeOutcome }): Hold {
 
 const overloaded = expect.objectContaining({ kind: 'overloaded' })
 
-test('a hold, and its end, without the bank in between', () => {
+test('a hold is taken and settled on the lease alone, and its charge is posted soon after', () => {
   const { model, machines, start, pass } = town()
   start()
   const taken = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
@@ -84,7 +84,7 @@ test('a hold, and its end, without the bank in between', () => {
   ])
 })
 
-test('a hold is written with its first attempt, and each further attempt by itself', () => {
+test('a hold is journaled with its first attempt, and each further attempt by itself', () => {
   const { machines, start, pass } = town()
   const [machine] = machines
   if (machine === undefined) throw new Error('no machine')
@@ -104,7 +104,7 @@ test('a hold is written with its first attempt, and each further attempt by itse
   ])
 })
 
-test('a new segment has every attempt of what is under way', () => {
+test('a new journal segment has every attempt of a request under way', () => {
   const { machines, start, pass } = town({ segmentBytes: 2_000 })
   const [machine] = machines
   if (machine === undefined) throw new Error('no machine')
@@ -126,7 +126,7 @@ test('a new segment has every attempt of what is under way', () => {
   expect(owed?.attempts.map(({ id }) => id)).toEqual(['att_1', 'att_2', 'att_3'])
 })
 
-test('of what the last process left, that had reached a vendor which was sent', () => {
+test('after a restart, reachedVendors names the requests that had been sent', () => {
   const { machines, start, pass } = town()
   const [machine] = machines
   start()
@@ -140,7 +140,7 @@ test('of what the last process left, that had reached a vendor which was sent', 
   expect(up(machine).reachedVendors).toEqual(['req_sent'])
 })
 
-test('a node that was fenced off is not ready, and spends no more of what it had leased', () => {
+test('a fenced-off node is not ready and refuses new holds', () => {
   const { world, model, machines, start, pass } = town()
   const [machine] = machines
   start()
@@ -158,7 +158,7 @@ test('a node that was fenced off is not ready, and spends no more of what it had
   expect(late.error).toEqual(overloaded)
 })
 
-test('a node that holds something is heard of, however long nothing ends', () => {
+test('a node with an open hold keeps taking turns while nothing ends', () => {
   const { model, machines, start, pass } = town()
   start()
   const taken = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
@@ -169,7 +169,7 @@ test('a node that holds something is heard of, however long nothing ends', () =>
   expect(model.nodes.get('node_0')?.turn).toBeWithin(turn + 2, turn + 5)
 })
 
-test('an attempt that cannot be written has not left: the next one is the first', () => {
+test('an attempt that cannot be written to the journal does not count as sent', () => {
   const { machines, start, pass } = town()
   const [machine] = machines
   if (machine === undefined) throw new Error('no machine')
@@ -184,7 +184,7 @@ test('an attempt that cannot be written has not left: the next one is the first'
   expect(owed?.attempts.map(({ id }) => id)).toEqual(['att_2'])
 })
 
-test('a second ending changes nothing', () => {
+test('a second ending of a hold changes nothing', () => {
   const { model, machines, start, pass } = town()
   start()
   const taken = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
@@ -204,8 +204,8 @@ test('a second ending changes nothing', () => {
   expect(model.accounts.get('acc_a')).toMatchObject({ posted: 993n, held: 0n })
 })
 
-describe('a disk that is full', () => {
-  test('at the start admits nothing, and everything once there is room', () => {
+describe('a full disk', () => {
+  test('a node that starts on a full disk admits nothing until there is room', () => {
     const { machines, start, pass } = town()
     const [machine] = machines
     if (machine === undefined) throw new Error('no machine')
@@ -223,7 +223,7 @@ describe('a disk that is full', () => {
     held(taken)
   })
 
-  test('while requests are under way lets every one of them settle, and nothing new begin', () => {
+  test('running requests settle while the disk is full, and no new ones begin', () => {
     // The reserve is meant to have room for both segments. Here it does not, so the segment is too large to rotate.
     const { model, machines, start, pass } = town({ segmentBytes: 1_000_000 })
     const [machine] = machines
@@ -252,8 +252,8 @@ describe('a disk that is full', () => {
   })
 })
 
-describe('a bank that is away', () => {
-  test('does not keep a node from closing; the next start posts what is owed', () => {
+describe('a bank that cannot be reached', () => {
+  test('a node closes without the bank, and its next start posts what is owed', () => {
     const { world, model, network, machines, start, pass } = town()
     const [machine] = machines
     start()
@@ -272,7 +272,7 @@ describe('a bank that is away', () => {
     expect(model.accounts.get('acc_a')).toMatchObject({ posted: 993n, held: 0n })
   })
 
-  test('is noticed by those who wait for a recall: they are told, not left', () => {
+  test('requests that wait for a recall fail with an error instead of hanging', () => {
     const { network, machines, start, pass } = town({ nodes: 2, balance: 10n })
     start()
     const whole = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
@@ -289,7 +289,7 @@ describe('a bank that is away', () => {
     expect(waiting.error).toEqual(overloaded)
   })
 
-  test('serves from the lease meanwhile', () => {
+  test('requests are served from the lease, and those beyond it fail as overloaded', () => {
     const { network, machines, start, pass } = town()
     start()
     const first = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
@@ -304,8 +304,8 @@ describe('a bank that is away', () => {
   })
 })
 
-describe('of a balance that another node has leased', () => {
-  test('what it does not use comes back before anybody is refused', () => {
+describe('a balance that another node has leased', () => {
+  test('the unused part of the lease is recalled before a request is refused', () => {
     const { machines, start, pass } = town({ nodes: 2, balance: 10n })
     start()
     const whole = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 10n)))
@@ -316,7 +316,7 @@ describe('of a balance that another node has leased', () => {
     held(asked)
   })
 
-  test('a recall that comes while a turn is under way is not forgotten', () => {
+  test('a recall that arrives during a turn is not forgotten', () => {
     const { network, machines, start, pass } = town({ nodes: 2, balance: 1_000n })
     network.latencyMsMax = 40
     start()
@@ -334,7 +334,7 @@ describe('of a balance that another node has leased', () => {
     held(asked)
   })
 
-  test('what is in use stays, and the refusal says what there is', () => {
+  test('the part of the lease in use stays, and the refusal says what is available', () => {
     const { machines, start, pass } = town({ nodes: 2, balance: 10n })
     start()
     const some = watch(up(machines[0]).take(orderOf('req_1', 'acc_a', 7n)))
@@ -347,7 +347,7 @@ describe('of a balance that another node has leased', () => {
   })
 })
 
-test('who comes while a turn is under way is not refused by its answer: the balance may have been paid in since', () => {
+test('a request that arrives during a turn is not refused by it, as money may have come in since', () => {
   const { model, network, machines, start, pass } = town({ balance: 0n })
   start()
   network.latencyMsMax = 100
@@ -362,7 +362,7 @@ test('who comes while a turn is under way is not refused by its answer: the bala
   held(late)
 })
 
-test('a turn that was only slow does not take place after the bank was asked about it', () => {
+test('a slow turn does not take effect after the bank was asked about it', () => {
   const { model, network, machines, start, pass } = town()
   start()
   network.isLate = 1
@@ -378,7 +378,7 @@ test('a turn that was only slow does not take place after the bank was asked abo
   expect(model.accounts.get('acc_a')).toMatchObject({ posted: 1_000n, held: 0n })
 })
 
-test('a lease that is off stops the node', () => {
+test('a lease that does not add up stops the node', () => {
   const { world, machines, start, pass } = town()
   start()
   const order = { ...orderOf('req_1', 'acc_a', 10n) }

@@ -17,19 +17,19 @@ function leasesWith({ granted, charged }: { granted: bigint; charged: bigint }) 
 
 const takeOf = (need: bigint, extra: bigint) => ({ accountId: 'acc_a', need: nano(need), extra: nano(extra) })
 
-test('a lease that will not last for two more turns is filled up in passing, to eight', () => {
+test('a lease that will not last for two more turns is topped up to eight turns', () => {
   const { leases } = leasesWith({ granted: 299n, charged: 100n })
   expect(leases.ask(nobody)).toEqual({ takes: [takeOf(0n, 800n - 199n)], returns: [] })
   // The pace is that of the last turn alone, and nothing was charged since.
   expect(leases.ask(nobody)).toEqual({ takes: [], returns: [] })
 })
 
-test('one that will is left alone', () => {
+test('a lease that lasts for two more turns is left alone', () => {
   const { leases } = leasesWith({ granted: 300n, charged: 100n })
   expect(leases.ask(nobody)).toEqual({ takes: [], returns: [] })
 })
 
-test('one that is to be given back is not filled up, whether anything is left of it or not', () => {
+test('a lease that is being returned is not topped up, whether or not anything is left of it', () => {
   for (const granted of [100n, 110n]) {
     const { leases } = leasesWith({ granted, charged: 100n })
     const returns = granted === 100n ? [] : [{ accountId: 'acc_a', amount: nano(10n) }]
@@ -37,7 +37,7 @@ test('one that is to be given back is not filled up, whether anything is left of
   }
 })
 
-test('who waits gets what is missing, and the larger of twenty holds and eight turns ahead', () => {
+test('a waiting hold asks for what is missing plus the larger of twenty holds and eight turns', () => {
   for (const { charged, extra } of [
     { charged: 10n, extra: 100n },
     { charged: 100n, extra: 800n },
@@ -50,7 +50,7 @@ test('who waits gets what is missing, and the larger of twenty holds and eight t
   }
 })
 
-test('one of which somebody takes is not idle, whatever its age', () => {
+test('a lease counts as idle by the time since its last hold, not by its age', () => {
   const clock = standingClock()
   const leases = new Leases(clock)
   leases.of('acc_a').granted(10n)

@@ -58,14 +58,14 @@ function fullDisk() {
 test.each([
   { name: 'its first segment cannot be written', fail: { write: new Error('the disk is broken') } },
   { name: 'the bank does not open', fail: { open: new Error('the bank is shut') } },
-])('an opening that fails, as $name, leaves no file open and no timer set', async ({ fail }) => {
+])('an opening that fails because $name leaves no file open and no timer set', async ({ fail }) => {
   const { open, left } = watched(fullDisk(), fail)
   const thrown = await open().catch((error: unknown) => error)
   expect(thrown).toBe(fail.write ?? fail.open)
   expect(left()).toEqual(nothing)
 })
 
-test('billing that closes leaves no file open, and asks a full disk no more', async () => {
+test('closing billing closes its files and stops checking the full disk', async () => {
   const { open, left } = watched(fullDisk())
   const billing = await open()
   expect(left().files).toBe(2)
@@ -74,7 +74,7 @@ test('billing that closes leaves no file open, and asks a full disk no more', as
   expect(left()).toEqual(nothing)
 })
 
-test('a full disk that cannot even be asked is asked again', async () => {
+test('a check of the full disk that fails is repeated', async () => {
   const disk = fullDisk()
   const { open, left, fire } = watched(disk)
   const billing = await open()

@@ -56,7 +56,7 @@ async function listening(count: number): Promise<void> {
 
 describe('two nodes on one PostgreSQL', () => {
   // A recall is waited for half a second at most, far less than a node takes to give back a lease by itself.
-  test('what one has leased and does not use, the other gets, and not a refusal', async () => {
+  test('the unused lease of one node is recalled for a request on the other', async () => {
     const accountId = await fundedAccount(store, { id: 'acc_recall', amount: 1_000n })
     const [a, b] = [await startNode('node_a'), await startNode('node_b')]
     await listening(2)
@@ -68,7 +68,7 @@ describe('two nodes on one PostgreSQL', () => {
     if (other.kind === 'hold') await other.hold.release(endingOf([], 0n))
   }, 120_000)
 
-  test('what is in use is refused for good, while it is in use', async () => {
+  test('a lease in use is not recalled, and a request on the other node is refused', async () => {
     const accountId = await fundedAccount(store, { id: 'acc_used', amount: 1_000n })
     const [a, b] = [await startNode('node_a'), await startNode('node_b')]
     await listening(2)
@@ -81,7 +81,7 @@ describe('two nodes on one PostgreSQL', () => {
 })
 
 describe('notices', () => {
-  test('reach everybody who listens on the channel, and again after the connection was lost', async () => {
+  test('a notice reaches its listener, also after the connection was lost', async () => {
     const heard: string[] = []
     const sender = openNotices(url, 'test_notices', () => {})
     const listener = openNotices(url, 'test_notices', (text) => heard.push(text))
@@ -103,7 +103,7 @@ describe('notices', () => {
     await Promise.all([sender.close(), listener.close()])
   }, 120_000)
 
-  test('to a server that is not there are lost without a word, and closing does not wait for it', async () => {
+  test('a notice to an unreachable server is dropped silently, and closing does not wait for it', async () => {
     const notices = openNotices('postgres://nobody@127.0.0.1:1/nothing', 'test_notices', () => {})
     await notices.send('into the dark')
     await notices.close()

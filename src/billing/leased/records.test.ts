@@ -12,7 +12,7 @@ const free = postingOf('ü"\\\n€😀', 0n, { basis: 'policy_zero', usage: null
 const doubtful = postingOf('c', 5n, { excessTo: 'suspense' })
 const postings = [large, free, doubtful]
 
-test('what waits to be posted is what the journal says, to the last nano', () => {
+test('the journal record of an ending decodes to the exact posting', () => {
   const ended = postings.map(endedBy)
   expect(ended.map(({ record }) => decodeRecord(record))).toEqual([
     { type: 'SETTLE', id: 'hold_a', posting: large },
@@ -22,7 +22,7 @@ test('what waits to be posted is what the journal says, to the last nano', () =>
   expect(ended).toMatchObject(postings.map(({ holdId, accountId, charge }) => ({ holdId, accountId, charge })))
 })
 
-test('a bank reads the same postings out of it, in this thread and in its own', () => {
+test('a bank reads the same postings from encoded endings, in this thread and in its own', () => {
   const ended = postings.map(endedBy)
   expect(decodeEndings(encodeEndings(ended))).toEqual(postings)
   expect(new WrittenTurn({ number: 7, takes: [], returns: [] }, ended)).toMatchObject({ number: 7, postings })

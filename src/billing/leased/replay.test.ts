@@ -46,45 +46,88 @@ const other = (record: JournalRecord) => ({ ...record, id: 'hold_b' }) as Journa
 /** Replays the records from their text in the journal, as after a crash. */
 const owed = (...records: JournalRecord[]) => replay(records.map((record) => decodeRecord(encodeRecord(record))))
 
-describe('the last word on a hold decides', () => {
+describe('a replayed hold', () => {
   test.each<{ name: string; records: JournalRecord[]; charge?: bigint; basis?: string }>([
-    { name: 'nothing left: it never was', records: [hold] },
-    { name: 'a mark without anything sent', records: [hold, mark(30n)] },
-    { name: 'sent, nothing delivered', records: [sentHold], charge: 0n, basis: 'policy_zero' },
-    { name: 'the same as two records', records: [hold, send('att_1')], charge: 0n, basis: 'policy_zero' },
-    { name: 'sent with its hold, up to the mark', records: [sentHold, mark(30n)], charge: 30n, basis: 'estimated' },
+    { name: 'a hold without an attempt owes nothing', records: [hold] },
+    { name: 'a mark without an attempt owes nothing', records: [hold, mark(30n)] },
     {
-      name: 'sent, delivered up to the mark',
+      name: 'an attempt that delivered nothing is posted at zero',
+      records: [sentHold],
+      charge: 0n,
+      basis: 'policy_zero',
+    },
+    {
+      name: 'an attempt recorded apart from its hold is also posted at zero',
+      records: [hold, send('att_1')],
+      charge: 0n,
+      basis: 'policy_zero',
+    },
+    {
+      name: 'an attempt recorded with its hold is charged up to its mark',
+      records: [sentHold, mark(30n)],
+      charge: 30n,
+      basis: 'estimated',
+    },
+    {
+      name: 'an attempt recorded apart from its hold is charged up to its mark',
       records: [hold, send('att_1'), mark(30n)],
       charge: 30n,
       basis: 'estimated',
     },
-    { name: 'the last mark', records: [hold, send('att_1'), mark(30n), mark(45n)], charge: 45n, basis: 'estimated' },
-    { name: 'a mark beyond the hold', records: [hold, send('att_1'), mark(130n)], charge: 100n, basis: 'estimated' },
-    { name: 'settled', records: [hold, send('att_1'), mark(30n), settle], charge: 40n, basis: 'vendor' },
-    { name: 'released', records: [hold, send('att_1'), mark(30n), release], charge: 0n, basis: 'policy_zero' },
-    { name: 'a mark after its end', records: [hold, send('att_1'), settle, mark(30n)], charge: 40n, basis: 'vendor' },
-    { name: 'posted', records: [hold, send('att_1'), settle, flushed] },
-    { name: 'posted, then copied by nobody', records: [settle, { type: 'OPEN' }, flushed] },
     {
-      name: 'only the end, as a new segment has it',
+      name: 'the last of several marks is charged',
+      records: [hold, send('att_1'), mark(30n), mark(45n)],
+      charge: 45n,
+      basis: 'estimated',
+    },
+    {
+      name: 'a mark above the hold is charged only up to the hold',
+      records: [hold, send('att_1'), mark(130n)],
+      charge: 100n,
+      basis: 'estimated',
+    },
+    {
+      name: 'a settlement is charged in place of the mark',
+      records: [hold, send('att_1'), mark(30n), settle],
+      charge: 40n,
+      basis: 'vendor',
+    },
+    {
+      name: 'a released hold is posted at zero despite its mark',
+      records: [hold, send('att_1'), mark(30n), release],
+      charge: 0n,
+      basis: 'policy_zero',
+    },
+    {
+      name: 'a mark after the settlement is ignored',
+      records: [hold, send('att_1'), settle, mark(30n)],
+      charge: 40n,
+      basis: 'vendor',
+    },
+    { name: 'a posted hold owes nothing more', records: [hold, send('att_1'), settle, flushed] },
+    {
+      name: 'a settlement at the start of a segment owes nothing more once it is posted',
+      records: [settle, { type: 'OPEN' }, flushed],
+    },
+    {
+      name: 'a settlement at the start of a segment is charged without its hold',
       records: [settle, { type: 'OPEN' }],
       charge: 40n,
       basis: 'vendor',
     },
-    { name: 'something of a hold that nobody took', records: [send('att_1'), mark(3n)] },
+    { name: 'an attempt and a mark without their hold owe nothing', records: [send('att_1'), mark(3n)] },
   ])('$name', ({ records, charge, basis }) => {
     const found = owed(...records).map((one) => ({ charge: one.charge as bigint, basis: one.basis as string }))
     expect(found).toEqual(charge === undefined || basis === undefined ? [] : [{ charge, basis }])
   })
 })
 
-test('an ending is posted as it was written, to the last field', () => {
+test('settlements and releases are posted exactly as they were recorded', () => {
   expect(owed(hold, send('att_1'), settle)).toEqual([settled])
   expect(owed(hold, send('att_1'), release)).toEqual([voided])
 })
 
-test('what a crash interrupted is recorded with every attempt, so that the vendor’s bill finds them', () => {
+test('a request interrupted by a crash is posted with each of its attempts', () => {
   const [posted] = owed(sentHold, send('att_2'), mark(31n, { att_2: 15n }))
   expect(posted?.attempts).toEqual([
     { ...sentOf('att_1'), status: 0, vendorCost: nano(0n), delivered: false },
@@ -100,7 +143,7 @@ test('what a crash interrupted is recorded with every attempt, so that the vendo
   })
 })
 
-test('calls side by side cost and delivered each what the last mark says of it', () => {
+test('parallel attempts cost and delivered what the last mark says of each', () => {
   const sent = [sentHold, send('att_2'), send('att_3')]
   const told = (...marks: JournalRecord[]) =>
     owed(...sent, ...marks)[0]?.attempts.map(({ id, vendorCost, delivered }) => [id, BigInt(vendorCost), delivered])
@@ -122,7 +165,7 @@ test('calls side by side cost and delivered each what the last mark says of it',
   ])
 })
 
-test('a mark from before marks knew their calls has one sum for all, and each may have delivered', () => {
+test('a mark in the older form has one cost for all attempts, which all count as delivered', () => {
   const older = `{"type":"MARK","id":"hold_a","progress":{"usage":{"output":6},"price":"60","vendorCost":"30"}}`
   const records = [sentHold, send('att_2')].map(encodeRecord)
   const [posted] = replay([...records, older].map(decodeRecord))
@@ -133,7 +176,7 @@ test('a mark from before marks knew their calls has one sum for all, and each ma
   ])
 })
 
-test('holds do not mix', () => {
+test('records of different holds do not mix', () => {
   const found = owed(hold, other(hold), send('att_1'), other(send('att_9')), other(mark(9n)), settle, flushed)
   expect(found.map(({ holdId, charge }) => [holdId, charge as bigint])).toEqual([['hold_b', 9n]])
 })

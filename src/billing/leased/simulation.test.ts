@@ -9,7 +9,7 @@ const timeoutMs = 600_000
 /** `SIMULATION_SEED=123 npm test …` runs that one seed; `npm run simulate -- --seed 123` also prints what happens. */
 const askedFor = process.env['SIMULATION_SEED']
 
-describe('whatever is killed, cut off, filled up or replaced, every customer pays what is right', () => {
+describe('every customer is charged correctly through random kills, outages and full disks', () => {
   const first = askedFor === undefined ? 1 : Number(askedFor)
   const random = Math.floor(Math.random() * 2 ** 31)
   test(
@@ -24,7 +24,7 @@ describe('whatever is killed, cut off, filled up or replaced, every customer pay
   )
 })
 
-test('a seed is the same run every time', () => {
+test('a seed gives the same run every time', () => {
   for (const seed of [7, 77, 777]) expect(simulate(seed)).toEqual(simulate(seed))
 })
 

@@ -95,7 +95,7 @@ async function sell(billing: LeasedBilling, accountId: string, at: number): Prom
   await held.settle({ ...ending, basis: 'vendor', usage: { output: 1 }, price: nano(price) })
 }
 
-test('what is to be posted before somebody looks is posted, however many turns it takes', async () => {
+test('post() posts everything that waits, over as many turns as it takes', async () => {
   const { store, accountId, open } = await makeBooks()
   const bank = makeStoreBank(store)
   const held = Promise.withResolvers<void>()
@@ -118,7 +118,7 @@ test('what is to be posted before somebody looks is posted, however many turns i
   await billing.close()
 })
 
-test('a node is heard of for as long as it holds something, though nothing ends for minutes', async () => {
+test('a node keeps taking turns while it has an open hold, though nothing ends for minutes', async () => {
   const { store, accountId, open } = await makeBooks()
   const bank = makeStoreBank(store)
   const [clock, timers] = [standingClock(), handTimers()]
@@ -150,7 +150,7 @@ test('a node is heard of for as long as it holds something, though nothing ends 
   await billing.close()
 })
 
-test('why the ledger cannot be reached is in the log', async () => {
+test('the log says why the ledger cannot be reached', async () => {
   const { store, accountId, open } = await makeBooks()
   const bank = makeStoreBank(store)
   let refusals = 0
@@ -173,7 +173,7 @@ test('why the ledger cannot be reached is in the log', async () => {
   await billing.close()
 })
 
-test('what ends while a turn is under way waits for more, and not for the end of that turn', async () => {
+test('endings that arrive during a turn wait for the timer and are not posted when the turn ends', async () => {
   const { store, accountId, open } = await makeBooks()
   const bank = makeStoreBank(store)
   const timers = handTimers()
@@ -213,7 +213,7 @@ test('what ends while a turn is under way waits for more, and not for the end of
   expect(await accountById(store.db, accountId)).toMatchObject({ posted: balance - price * 3n, held: 0n })
 })
 
-test('nothing is posted before a power cut can no longer take its record away', async () => {
+test('nothing is posted before its journal record is durable', async () => {
   const { store, accountId, open } = await makeBooks()
   const bank = makeStoreBank(store)
   const sync = Promise.withResolvers<void>()
@@ -244,7 +244,7 @@ test('nothing is posted before a power cut can no longer take its record away', 
   await billing.close()
 })
 
-test('nor is the ending that fills a turn', async () => {
+test('an ending that fills a turn is not posted before its journal record is durable', async () => {
   const { store, accountId, open } = await makeBooks()
   const bank = makeStoreBank(store)
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-teller-'))
@@ -290,7 +290,7 @@ test('nor is the ending that fills a turn', async () => {
   expect(early).toEqual([])
 })
 
-test('a node that was reclaimed and comes back with its journal is refused', async () => {
+test('a reclaimed node that comes back with its journal is refused', async () => {
   const { store, accountId, open } = await makeBooks()
   await sell(await open(), accountId, 1)
   await reclaimNode(store, { node: 'node_a', silentSince: Infinity, actor: 'test' })

@@ -74,7 +74,7 @@ test('turns, standings and openings pass between the threads with their amounts,
   expect(await checkLedger(store)).toEqual([])
 })
 
-test('errors keep what they mean', async () => {
+test('errors keep their kind and message across the threads', async () => {
   const { bank } = await openBoth()
   const { epoch } = await bank.open('node_a', [])
   await bank.open('node_a', [])
@@ -88,14 +88,14 @@ test('errors keep what they mean', async () => {
   expect(refused).toHaveProperty('message', expect.stringContaining('account_held_positive'))
 })
 
-test('a file that is no database is said at once', async () => {
+test('a file that is not a database fails the start', async () => {
   folder = mkdtempSync(join(tmpdir(), 'turnpike-bank-'))
   const file = join(folder, 'turnpike.db')
   writeFileSync(file, 'not a database, whatever its name says'.repeat(100))
   expect(await thrownBy(startWorkerBank(file, Promise.resolve()))).toBeInstanceOf(Error)
 })
 
-test('it leaves the migrations to the one that opens the file first, and does not open it before', async () => {
+test('the worker runs no migrations, and opens the file only once they have succeeded', async () => {
   const { file } = await openBoth()
   const undo = new Database(file)
   undo.run('alter table attempt drop column delivered')
@@ -110,7 +110,7 @@ test('it leaves the migrations to the one that opens the file first, and does no
   expect(existsSync(absent)).toBe(false)
 })
 
-test('a file that somebody else writes to for too long is named as the cause', async () => {
+test('a database that is locked for too long is named as the cause', async () => {
   const { bank, file } = await openBoth()
   const other = new Database(file)
   other.run('begin immediate')
@@ -121,7 +121,7 @@ test('a file that somebody else writes to for too long is named as the cause', a
   expect(thrown).toHaveProperty('message', expect.stringContaining('database is locked'))
 }, 120_000)
 
-test('a thread that failed fails whoever waits for it and whoever comes later, and can be closed', async () => {
+test('a message that cannot be sent to the thread fails alone, and the thread goes on', async () => {
   const { bank } = await openBoth()
   const impossible = { node: 'node_a', epoch: 1, later: () => {} }
   expect(await thrownBy(bank.turn(impossible, turnOf(1)))).toBeInstanceOf(Error)
@@ -129,7 +129,7 @@ test('a thread that failed fails whoever waits for it and whoever comes later, a
   expect(await bank.open('node_a', [])).toMatchObject({ epoch: 1 })
 })
 
-test('requests on a real file, in a real journal, through a real thread, over a kill', async () => {
+test('requests on a real file, journal and thread are charged correctly after a kill', async () => {
   const { store, bank, file } = await openBoth()
   // The first process is fenced off whenever it takes its next turn, and reports that as fatal.
   const told: string[] = []

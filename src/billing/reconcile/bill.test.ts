@@ -3,7 +3,7 @@ import { nano } from '../../base/money.ts'
 import { byRef, readBill, readExport } from './bill.ts'
 
 describe("the simulators' bill", () => {
-  test('is read line by line', () => {
+  test('each line is read with its reference, model, units and cost', () => {
     const text = JSON.stringify({
       data: [
         {
@@ -33,7 +33,7 @@ describe("the simulators' bill", () => {
 })
 
 describe("a vendor's export", () => {
-  test('names its columns, in any order, beside others', () => {
+  test('columns are found by name in any order, and unknown ones are ignored', () => {
     const text =
       '\uFEFFtime,cost,note,ref,input,output\r\n2027-01-31T10:00:00Z,0.5,"a ""b"", c",att_1,3,4\r\n,1,,att_2,,\r\n'
     expect(readExport(text)).toEqual([
@@ -49,13 +49,13 @@ describe("a vendor's export", () => {
     ])
   })
 
-  test('a cost may be written as programs write theirs', () => {
+  test('a cost may be in exponent notation or have many decimals', () => {
     const costs = ['4.68e-05', '1E-9', '0.000046799999999999996', '1e1', '2.5e+00']
     const read = readExport(`ref,cost\n${costs.map((cost, at) => `${at},${cost}`).join('\n')}`)
     expect(read.map(({ cost }) => String(cost))).toEqual(['46800', '1', '46800', '10000000000', '2500000000'])
   })
 
-  test('a currency may be named, and is dollars', () => {
+  test('a currency column may say USD or be empty', () => {
     const text = 'ref,cost,currency\na,1,USD\nb,2,usd\nc,3,'
     expect(readExport(text).map(({ cost }) => cost)).toEqual([
       nano(10n ** 9n),
@@ -86,20 +86,21 @@ function line(ref: string | null, cost: bigint) {
   return { ref, cost: nano(cost) }
 }
 
-test('a call that is billed twice is owed twice, and told', () => {
+test('a call that is billed twice is owed twice and reported as repeated', () => {
   const { lines, nameless, repeated } = byRef([line('a', 1n), line('b', 2n), line('a', 3n), line(null, 4n)])
   expect(lines.get('a')?.cost).toBe(nano(4n))
   expect(nameless).toEqual([line(null, 4n)])
   expect([...repeated]).toEqual([['a', 2]])
 })
 
-test('a line that costs nothing is not billed twice: a film that its vendor never got is sent again under its name', () => {
+// A video order that never reached its vendor is sent again under the same reference.
+test('a line that costs nothing does not count as a repeated charge', () => {
   const { lines, repeated } = byRef([line('a', 0n), line('b', 0n), line('a', 5n), line('a', 0n), line('b', 0n)])
   expect(lines.get('a')?.cost).toBe(nano(5n))
   expect([...repeated]).toEqual([])
 })
 
-test('lines for one call count together, and each tells what the others do not', () => {
+test('several lines of one call are merged, with their costs and units added up', () => {
   const { lines, repeated } = byRef([
     { ...line('a', 1n), units: { input: 3, cachedInput: 2 }, model: 'm', at: 7 },
     { ...line('a', 2n), units: { output: 4, input: 1 } },

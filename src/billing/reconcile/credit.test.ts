@@ -58,7 +58,7 @@ eachEngine('what customers get back', (open) => {
     return store
   }
 
-  test('several lines for one call are judged by the sum of what they count', async () => {
+  test('several lines of one call are judged by the sum of their units', async () => {
     const exact = readExport('ref,cost,input,output\natt_a,0.00000001,10,\natt_a,0.00000001,,5\n')
     expect(await givenBack(exact)).toBe(0n)
     const less = readExport('ref,cost,input,output\natt_a,0.000000006,6,\natt_a,0.000000008,,4\n')
@@ -68,7 +68,7 @@ eachEngine('what customers get back', (open) => {
     expect(await givenBack(halfCounted)).toBe(0n)
   })
 
-  test('a bill that has no column for all that it charges is no measure', async () => {
+  test('a bill whose units do not explain its cost gives the customer nothing back', async () => {
     // 8 tokens written to the cache cost 10 nanos, and so do 5 of output: the bill shows only the output.
     const common = 'ref,cost,model,input,cachedInput,output,time\natt_a,0.00000002,m,,,5,2027-01-15T08:00:00Z\n'
     expect(await givenBack(readExport(common), withCache)).toBe(0n)
@@ -81,7 +81,7 @@ eachEngine('what customers get back', (open) => {
     expect(await givenBack([line('a', 17n, { units: { input: 7 } })])).toBe(0n)
   })
 
-  test('what a line was rounded by is not missing, what it is wrong by is', async () => {
+  test('a difference by rounding is tolerated, and a larger one gives the customer nothing back', async () => {
     const half: PriceLists = {
       prices: listOf('v1', { input: pico(1_000n) }),
       costs: listOf('v0', { input: pico(500n) }),
@@ -93,14 +93,14 @@ eachEngine('what customers get back', (open) => {
     expect(await givenBack([line('a', 2n, { units: { input: 3 } })], half)).toBe(37n)
   })
 
-  test('tokens of a film are judged where all films have one price, and break nothing where not', async () => {
+  test('video tokens are refunded only where all videos have one price', async () => {
     const film = [line('a', 10n, { units: { videoToken: 5 } })]
     expect(await givenBack(film, tokens('default', 4_000n))).toBe(20n)
     expect(await givenBack(film, tokens('720p', 4_000n))).toBe(0n)
     expect(await givenBack(film)).toBe(0n)
   })
 
-  test('an attempt of which nobody says whether it delivered did where it cost something', async () => {
+  test('an attempt without a record of its delivery counts as delivered if it cost something', async () => {
     const refused = attemptOf('first', 0n, { status: 503, delivered: false })
     const store = await ofOlder(await charged({ attempts: [refused, attemptOf('a', 20n)] }))
     const { findings } = await look(store, [line('first', 3n), line('a', 14n, { units: { input: 6, output: 4 } })])
@@ -118,7 +118,7 @@ eachEngine('what customers get back', (open) => {
     ])
   })
 
-  test('nothing where one more may have delivered, and nobody says so', async () => {
+  test('nothing is refunded where an attempt without a record of its delivery may have delivered', async () => {
     // Two choices with the whole cost on the last one, as an older version recorded a crash.
     const crashed = [attemptOf('a', 0n, { status: 0 }), attemptOf('b', 20n, { status: 0 })]
     const store = await ofOlder(await charged({ request: requestOf('a', { status: 500 }), attempts: crashed }))

@@ -70,7 +70,7 @@ eachEngine('reconciling', (open) => {
     expect(verdictOn(await look(store, [line('a', 10n), line('b', 0n)]))).toBe(0)
   })
 
-  test('each kind of difference is told apart', async () => {
+  test('each kind of difference is reported as its own kind', async () => {
     const store = await opened()
     await fundedAccount(store)
     await sold(store, 'exact', 20n)
@@ -94,7 +94,7 @@ eachEngine('reconciling', (open) => {
     expect(verdictOn(await look(store, [line('exact', 4n), line('exact', 6n)]))).toBe(1)
   })
 
-  test("a call that goes by another name than ours was made without the gateway, and is nobody here's loss", async () => {
+  test('a billed call with a reference that is not ours is reported but not booked', async () => {
     const store = await opened()
     await fundedAccount(store)
     await sold(store, 'a', 20n)
@@ -108,7 +108,7 @@ eachEngine('reconciling', (open) => {
     expect(await balances(store)).toEqual(before)
   })
 
-  test('a bill is held to what it speaks of: the calls of its vendors, from its beginning on', async () => {
+  test('a bill is compared only with calls to its vendors, from its beginning on', async () => {
     const store = await opened()
     await fundedAccount(store)
     await sold(store, 'a', 20n)
@@ -127,8 +127,8 @@ eachEngine('reconciling', (open) => {
     expect([await page(''), await page('att_a'), await page('att_older')]).toEqual([['att_a'], ['att_older'], []])
   })
 
-  describe('repairs are new postings', () => {
-    test('what the vendor charges beyond an estimate is our loss, never the customer’s', async () => {
+  describe('repairs', () => {
+    test("a vendor charge beyond an estimate is booked as our loss, not the customer's", async () => {
       const store = await opened()
       await fundedAccount(store)
       await sold(store, 'a', 20n, { basis: 'estimated' })
@@ -143,7 +143,7 @@ eachEngine('reconciling', (open) => {
       expect(attempt).toEqual({ vendor_cost: nano(17n), recorded_cost: nano(10n) })
     })
 
-    test('an estimate above what the vendor counted is made good', async () => {
+    test("an estimate above the vendor's count is refunded to the customer", async () => {
       const store = await opened()
       await fundedAccount(store)
       await sold(store, 'a', 40n, { basis: 'estimated' })
@@ -163,8 +163,8 @@ eachEngine('reconciling', (open) => {
     test.each<{ name: string; units?: Counts; basis?: 'vendor' | 'estimated'; priceLists?: () => undefined }>([
       { name: 'the vendor counts nothing' },
       { name: 'the price list is no longer known', units: { output: 1 }, priceLists: () => undefined },
-      { name: 'it is exact', units: { output: 1 }, basis: 'vendor' },
-    ])('it is not where $name', async ({ units, basis = 'estimated', ...more }) => {
+      { name: 'the charge was exact', units: { output: 1 }, basis: 'vendor' },
+    ])('the customer is refunded nothing where $name', async ({ units, basis = 'estimated', ...more }) => {
       const store = await opened()
       await fundedAccount(store)
       await sold(store, 'a', 20n, { basis })
@@ -174,7 +174,7 @@ eachEngine('reconciling', (open) => {
       expect((await look(store, bill, more)).findings).toEqual([])
     })
 
-    test('nor after three days', async () => {
+    test('the customer is refunded nothing after three days', async () => {
       const store = await open({ clock: { now: () => now + 73 * 3_600_000 } })
       await fundedAccount(store)
       await sold(store, 'a', 20n, { basis: 'estimated' })
@@ -182,7 +182,7 @@ eachEngine('reconciling', (open) => {
       expect((await accountById(store.db, accountId))?.posted).toBe(nano(980n))
     })
 
-    test('a failed attempt that was charged is our loss, and its request stays as it was', async () => {
+    test('a failed attempt on the bill is booked as our loss, and its request stays as it was', async () => {
       const store = await opened()
       await fundedAccount(store)
       const failed = attemptOf('first', 0n, { status: 500, delivered: false })
@@ -192,8 +192,8 @@ eachEngine('reconciling', (open) => {
       expect(await mend(store, bill)).toMatchObject({ 'cust:acc_a': 980n, 'platform:loss': -4n, 'payable:openai': 14n })
     })
 
-    describe('a request of several calls is judged as one', () => {
-      test('a bill that says the same changes nothing', async () => {
+    describe('a request of several calls', () => {
+      test('a bill that agrees with the records changes nothing', async () => {
         const store = await opened()
         await fundedAccount(store)
         await soldThree(store)
@@ -203,7 +203,7 @@ eachEngine('reconciling', (open) => {
         expect(await posted(store)).toBe(940n)
       })
 
-      test('it is made good once, with all its corrections', async () => {
+      test('the request is refunded once, with all its corrections', async () => {
         const store = await opened()
         await fundedAccount(store)
         await soldThree(store)
@@ -219,7 +219,7 @@ eachEngine('reconciling', (open) => {
         expect((await store.db.selectFrom('request').select('cost').executeTakeFirst())?.cost).toBe(nano(40n))
       })
 
-      test('what one call was estimated too high pays for another that was too low', async () => {
+      test('a call that was estimated too high offsets another that was too low', async () => {
         const store = await opened()
         await fundedAccount(store)
         await soldThree(store)
@@ -227,7 +227,7 @@ eachEngine('reconciling', (open) => {
         expect(await posted(store)).toBe(940n)
       })
 
-      test('not before each of its calls is on the bill, and counted', async () => {
+      test('the request is refunded only once each of its calls is on the bill with its units', async () => {
         const store = await opened()
         await fundedAccount(store)
         await soldThree(store)
@@ -239,7 +239,7 @@ eachEngine('reconciling', (open) => {
         expect(await posted(store)).toBe(988n)
       })
 
-      test('by those that delivered, whatever the others cost', async () => {
+      test('only the calls that delivered decide the refund', async () => {
         const store = await opened()
         await fundedAccount(store)
         // One attempt cost something and delivered nothing; another delivered at no cost, as far as we know.
@@ -252,7 +252,7 @@ eachEngine('reconciling', (open) => {
         expect(await posted(store)).toBe(960n)
       })
 
-      test('all of it is booked, or nothing', async () => {
+      test('the repairs of a request are booked all together or not at all', async () => {
         const store = await opened()
         await fundedAccount(store)
         await soldThree(store)
@@ -278,7 +278,7 @@ eachEngine('reconciling', (open) => {
           .execute()
       })
 
-      test('after a crash each of its calls is held against its own line', async () => {
+      test('after a crash, each call is compared with its own line of the bill', async () => {
         const store = await opened()
         await fundedAccount(store)
         const { epoch, turn } = await openNode(store, 'node_a', [])
@@ -299,7 +299,7 @@ eachEngine('reconciling', (open) => {
       })
     })
 
-    test('a try that failed under a good status speaks of no wrong price', async () => {
+    test('a failed attempt with a successful status is not reported as a wrong price', async () => {
       const store = await opened()
       await fundedAccount(store)
       const failed = attemptOf('first', 0n, { delivered: false })
@@ -310,7 +310,7 @@ eachEngine('reconciling', (open) => {
       expect(await mend(store, bill)).toMatchObject({ 'cust:acc_a': 980n, 'platform:loss': -4n })
     })
 
-    test('what cannot be booked is told, and keeps nothing else from it', async () => {
+    test('a repair that cannot be booked is reported and does not prevent the others', async () => {
       const store = await opened()
       await fundedAccount(store)
       await sold(store, 'a', 40n, { basis: 'estimated' })
@@ -327,7 +327,7 @@ eachEngine('reconciling', (open) => {
       expect((await look(store, bill)).breaches).toEqual([])
     })
 
-    test('a call that nobody recorded becomes an attempt without a request', async () => {
+    test('a billed call missing from the records becomes an attempt without a request', async () => {
       const store = await opened()
       await fundedAccount(store)
       await sold(store, 'a', 20n)
@@ -341,7 +341,7 @@ eachEngine('reconciling', (open) => {
       expect(found).toEqual([{ request_id: '', vendor: 'openai' }])
     })
 
-    test('but not while it may still come', async () => {
+    test('a billed call is not booked while its node may still post it', async () => {
       const store = await opened()
       await fundedAccount(store)
       const { epoch } = await openNode(store, 'node_b', [])
