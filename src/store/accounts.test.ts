@@ -10,7 +10,7 @@ import { settleHold } from './ledger.ts'
 const manual = { accountId, source: 'cash:manual', actor: 'test' } as const
 
 eachEngine('accounts', (open) => {
-  test('a name is taken once in each mode', async () => {
+  test('an account name is unique within each mode', async () => {
     const store = await open()
     const first = { id: 'acc_1', name: 'demo', mode: 'sandbox', actor: 'test' } as const
     expect(await createAccount(store, first)).toMatchObject({ outcome: 'created' })
@@ -25,7 +25,7 @@ eachEngine('accounts', (open) => {
     expect(await ids('nobody', 'real')).toBeUndefined()
   })
 
-  test('of several that are given one name at once, one has it', async () => {
+  test('a name given to several accounts at once goes to exactly one of them', async () => {
     const store = await open()
     const ids = ['a', 'b', 'c', 'd']
     for (const id of ids) await fundedAccount(store, { id })
@@ -51,7 +51,7 @@ eachEngine('accounts', (open) => {
     expect(await credit(store, { ...manual, accountId: 'acc_x', amount: nano(1n) })).toEqual({ outcome: 'absent' })
   })
 
-  test('withdrawals at once cannot overdraw', async () => {
+  test('concurrent withdrawals cannot overdraw an account', async () => {
     const store = await open()
     await fundedAccount(store, { amount: 100n })
     const tries = Array.from({ length: 10 }, () => credit(store, { ...manual, amount: nano(-30n) }))
@@ -86,7 +86,7 @@ eachEngine('accounts', (open) => {
     expect(await changeAccount(store, change)).toMatchObject({ outcome: 'changed', account: { unlimited: false } })
   })
 
-  test('only what is given changes, every change is recorded, and every change moves the revision', async () => {
+  test('only the given fields change, and each change is audited and moves the revision', async () => {
     let now = 1
     const store = await open({ clock: { now: () => now++ } })
     expect(await readRevision(store.db)).toBe(0)
@@ -112,7 +112,7 @@ eachEngine('accounts', (open) => {
     expect(next.map((record) => record.action)).toEqual(['account.change', 'account.create'])
   })
 
-  test('are listed page by page', async () => {
+  test('accounts are listed page by page', async () => {
     const store = await open()
     for (const id of ['c', 'a', 'b']) await fundedAccount(store, { id })
     const first = await listAccounts(store.db, { limit: 2 })

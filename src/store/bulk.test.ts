@@ -28,7 +28,7 @@ function rowsOf(numbers: readonly number[]) {
 const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
 
 eachEngine('rows in bulk', (open) => {
-  test('arrive as they were given, the odd ones too', async () => {
+  test('bulk rows are stored exactly as given, including unusual values', async () => {
     const store = await open({ books: 'unchecked' })
     const rows = [
       request,
@@ -47,7 +47,7 @@ eachEngine('rows in bulk', (open) => {
     expect(found.toSorted(byId) as unknown).toEqual(expected.toSorted(byId))
   })
 
-  test('only those that are not there yet, each once; what is there stays', async () => {
+  test('only new rows are inserted, each once, and existing rows stay unchanged', async () => {
     const store = await open()
     const insert = (...ids: string[]) =>
       store.transaction((tx) =>
@@ -69,7 +69,7 @@ eachEngine('rows in bulk', (open) => {
     ])
   })
 
-  test('in any number, each with its own values, however many of them are there already', async () => {
+  test('each of many rows is inserted with its own values, however many exist already', async () => {
     const store = await open({ books: 'unchecked' })
     const known = [0, 1, 99, 100, 123, 249]
     expect(await store.transaction((tx) => insertNew(tx, 'request', rowsOf(known)))).toBe(known.length)
@@ -81,7 +81,7 @@ eachEngine('rows in bulk', (open) => {
     expect(found).toEqual(all.map((at) => ({ id: `req_${at}`, cost: nano(BigInt(at)), hold_id: `hold_${at}` })))
   })
 
-  test('with the rest of their transaction, or not at all', async () => {
+  test('rows of a transaction that fails are not inserted', async () => {
     const store = await open()
     const failing = store.transaction(async (tx) => {
       await insertNew(tx, 'request', [request])

@@ -62,7 +62,7 @@ eachEngine('chains', (open, _place, engine) => {
     return store
   }
 
-  test('turns, settlements and credits each stand in one', async () => {
+  test('turns are chained by node, and settlements and credits by account', async () => {
     const store = await written()
     const ends = await store.db.selectFrom('chain').select(['id', 'seq']).orderBy('id').execute()
     expect(ends).toEqual([
@@ -73,7 +73,7 @@ eachEngine('chains', (open, _place, engine) => {
     expect(await checkLedger(store)).toEqual([])
   })
 
-  test('a posting that was there before is left out, with its place', async () => {
+  test('a repeated posting is left out and takes no place in the chain', async () => {
     const store = await open()
     await fundedAccount(store)
     await postTurns(store, [postingOf('a')], [postingOf('b'), postingOf('a'), postingOf('c')])
@@ -92,7 +92,7 @@ eachEngine('chains', (open, _place, engine) => {
     expect(posted).toBe(nano(985n))
   })
 
-  describe('an edit shows', () => {
+  describe('an edit of the books', () => {
     test.each([
       ['a changed word', `update txn set note = 'x' where id = 'b'`, 'b', 'not what was written'],
       [
@@ -138,7 +138,7 @@ eachEngine('chains', (open, _place, engine) => {
         'y',
         'without an end',
       ],
-    ])('%s', async (_name, edit, subject, why) => {
+    ])('the ledger check reports the edit: %s', async (_name, edit, subject, why) => {
       const store = await written('unchecked')
       await tamper(store, edit)
       const found = (await checkLedger(store)).filter(({ rule }) => rule === 'I8')

@@ -73,7 +73,7 @@ async function changedBy(store: Store, change: () => Promise<unknown>): Promise<
 }
 
 eachEngine('a correction', (open) => {
-  test('made again keeps what was recorded at first, and none takes anything from a customer', async () => {
+  test('a second correction keeps the recorded cost, and no correction charges the customer', async () => {
     const store = await open()
     await fundedAccount(store)
     await sold(store, 'a')
@@ -84,7 +84,7 @@ eachEngine('a correction', (open) => {
     expect(await correct(store, 'a', 25n, -1n).catch(String)).toContain('would be charged for afterwards')
   })
 
-  test('changes nothing of what is like it in all but one thing', async () => {
+  test('a correction changes only the records and sums of its own request', async () => {
     const store = await open()
     await fundedAccount(store)
     await sold(store, 'a')
@@ -102,7 +102,7 @@ eachEngine('a correction', (open) => {
     })
   })
 
-  test('of a failed call is added where its request stands, though that was another vendor’s', async () => {
+  test("the correction of a failed call is added to the sums of its request's vendor", async () => {
     const store = await open()
     await fundedAccount(store)
     await soldApart(store, 'deepseek')

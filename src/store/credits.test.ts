@@ -22,7 +22,7 @@ async function charge(store: Store): Promise<void> {
 }
 
 eachEngine('credits of an account', (open) => {
-  test('are found without passing over what was charged', async () => {
+  test('credits are found by their own index, without reading charges', async () => {
     const store = await open({ books: 'unchecked' })
     await fundedAccount(store)
     await charge(store)

@@ -42,7 +42,7 @@ function askedAfter(happens: () => void): Queries {
   return asked as Queries
 }
 
-test.each([5, -5, 0])('a machine that is %i minutes ahead has the time of its database', async (minutes) => {
+test.each([5, -5, 0])('a node whose clock is %i minutes ahead uses the time of its database', async (minutes) => {
   const clock = movableClock()
   clock.setBack(-minutes * minute)
   const time = await followDatabaseTime(store.db, clock, handTimers())
@@ -53,7 +53,7 @@ test.each([5, -5, 0])('a machine that is %i minutes ahead has the time of its da
   time.close()
 })
 
-test('clocks that agree are not moved, however long an answer takes', async () => {
+test('a slow answer does not move a clock that agrees with the database', async () => {
   const clock = movableClock()
   const time = await followDatabaseTime(
     askedAfter(() => clock.advance(minute)),
@@ -65,7 +65,7 @@ test('clocks that agree are not moved, however long an answer takes', async () =
   time.close()
 })
 
-test('it is asked again, whether or not it answered, until it is closed', async () => {
+test('the database time is read again after an answer or a failure, until it is closed', async () => {
   const timers = handTimers()
   const clock = movableClock()
   let isAway = false
@@ -88,7 +88,7 @@ test('it is asked again, whether or not it answered, until it is closed', async 
   expect(timers.waiting).toEqual([])
 })
 
-test('nothing is read from a server that has taken over before its clock is known', async () => {
+test('after a failover nothing is read before the clock of the new server is known', async () => {
   const postgres = await sharedPostgres()
   const own = await postgres.freshDatabase()
   const opened = await openStore({ url: own })

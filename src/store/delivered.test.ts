@@ -34,7 +34,7 @@ eachEngine('attempts of a version that did not say whether they were delivered',
   }
 
   // F-10
-  test('are not written anew for it, and go on being written by that version', async () => {
+  test('older attempts are not rewritten by the migration, and the older version can go on writing', async () => {
     const at = await place()
     const before = await settled(await open({ at }))
     await makeOlder(before)
@@ -53,7 +53,7 @@ eachEngine('attempts of a version that did not say whether they were delivered',
     expect(read.filter(({ delivered }) => delivered).map(({ id }) => id)).toEqual(['att_paid'])
   })
 
-  test('a database in which each had to say something is as good', async () => {
+  test('a database whose delivered column is not nullable works as well', async () => {
     const at = await place()
     const before = await open({ at })
     await sql`alter table attempt drop column delivered`.execute(before.db)

@@ -20,7 +20,7 @@ eachEngine('keys', (open) => {
     expect(await keyByDigest(store.db, 'd2')).toBeUndefined()
   })
 
-  test('needs an account, and a digest of its own', async () => {
+  test('a key needs an existing account and a digest of its own', async () => {
     const store = await open()
     expect(insertKey(store, key)).rejects.toThrow()
     await fundedAccount(store)
@@ -29,7 +29,7 @@ eachEngine('keys', (open) => {
     expect(await keyById(store.db, 'key_b')).toBeUndefined()
   })
 
-  test('changes what is given, until it is revoked for good', async () => {
+  test('a change affects only the given fields, and a revoked key cannot be changed', async () => {
     const store = await open()
     await fundedAccount(store)
     await insertKey(store, { ...key, limits: { concurrent: 2 }, expiresAt: 7 })
@@ -48,7 +48,7 @@ eachEngine('keys', (open) => {
     expect(await readRevision(store.db)).toBe(before + 3)
   })
 
-  test('are listed for one account, or for all', async () => {
+  test('keys are listed for one account, for all accounts, or by mode', async () => {
     const store = await open()
     await fundedAccount(store)
     await fundedAccount(store, { id: 'acc_b' })
@@ -71,7 +71,7 @@ eachEngine('keys', (open) => {
     }
   })
 
-  test('an admin key is known by its digest', async () => {
+  test('an admin key is found by its digest', async () => {
     const store = await open()
     expect(await anyAdminKey(store.db)).toBe(false)
     await addAdminKey(store, 'x')
@@ -83,7 +83,7 @@ eachEngine('keys', (open) => {
     ])
   })
 
-  test('of several that claim a setting at once, one decides', async () => {
+  test('concurrent claims of a setting agree on one value', async () => {
     const store = await open()
     const claims = await Promise.all(['a', 'b', 'c'].map((value) => claimSetting(store.db, 'first', value)))
     expect(new Set(claims).size).toBe(1)

@@ -9,7 +9,7 @@ import { openNode, takeTurn } from './turns.ts'
 const other = 'acc_b'
 
 eachEngine('a node that is reclaimed', (open) => {
-  test('gives back what it had leased, and another keeps what is its own', async () => {
+  test('a reclaimed node loses its leases and is fenced off, and another node keeps its own', async () => {
     const store = await open()
     await fundedAccount(store)
     await fundedAccount(store, { id: other })

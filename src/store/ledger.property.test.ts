@@ -77,7 +77,7 @@ async function perform(store: Store, told: Told, run: number, at: number, { kind
 }
 
 eachEngine('random interleavings of 1,000 steps', (open) => {
-  test('never lose or double a nano', async () => {
+  test('concurrent random steps neither lose nor duplicate any money', async () => {
     const store = await open({ clock: { now: () => 1 } })
     await fundedAccount(store, { amount: start })
     const told: Told = { posted: start, tried: new Set(), taken: new Map(), ended: new Map() }

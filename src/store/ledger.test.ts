@@ -34,7 +34,7 @@ async function deliveries(store: Store): Promise<Record<string, boolean | null>>
 }
 
 eachEngine('a hold', (open) => {
-  test('sets money aside, and says what is left when there is not enough', async () => {
+  test('a hold sets money aside, and a refusal says what is left', async () => {
     const store = await open()
     // Another account's money must not count.
     await fundedAccount(store, { id: 'acc_0' })
@@ -45,7 +45,7 @@ eachEngine('a hold', (open) => {
     expect(await funds(store)).toEqual(amounts(100n, 100n))
   })
 
-  test('is refused on an account that is not there or not enabled', async () => {
+  test('a hold on a missing or disabled account is refused', async () => {
     const store = await open()
     expect(await takeHold(store, holdOf('a', 0n))).toEqual({ outcome: 'no-account' })
     await fundedAccount(store)
@@ -53,7 +53,7 @@ eachEngine('a hold', (open) => {
     expect(await takeHold(store, holdOf('a', 1n))).toEqual({ outcome: 'no-account' })
   })
 
-  test('with the same id a second time fails whole', async () => {
+  test('a hold with a used id or a negative amount fails and sets nothing aside', async () => {
     const store = await open()
     await fundedAccount(store)
     await takeHold(store, holdOf('a', 10n))
@@ -62,7 +62,7 @@ eachEngine('a hold', (open) => {
     expect(takeHold(store, holdOf('b', -1n))).rejects.toThrow('negative')
   })
 
-  test('that was forsaken is not taken, and cannot be any more', async () => {
+  test('a cancelled uncertain hold is released, and cannot be taken later', async () => {
     const store = await open()
     await fundedAccount(store)
     await takeHold(store, holdOf('taken', 10n))
@@ -73,7 +73,7 @@ eachEngine('a hold', (open) => {
     expect(await checkLedger(store)).toEqual([])
   })
 
-  test('of 100 at once on a balance for 30, exactly 30 get through', async () => {
+  test('exactly 30 of 100 concurrent holds succeed on a balance for 30', async () => {
     const store = await open()
     await fundedAccount(store, { amount: 30n * 7n })
     const taken = await Promise.all(Array.from({ length: 100 }, (_, at) => takeHold(store, holdOf(`h${at}`, 7n))))
@@ -81,7 +81,7 @@ eachEngine('a hold', (open) => {
     expect(await funds(store)).toEqual(amounts(210n, 210n))
   }, 120_000)
 
-  test('of an unlimited account is metered and never refused', async () => {
+  test('a hold on an unlimited account is metered and never refused', async () => {
     const store = await open()
     await fundedAccount(store, { amount: 0n, unlimited: true })
     expect(await takeHold(store, holdOf('a', 50n))).toEqual({ outcome: 'held' })
@@ -89,7 +89,7 @@ eachEngine('a hold', (open) => {
     expect(await funds(store)).toEqual(amounts(-40n, 0n))
   })
 
-  test('taken inside a transaction that fails was never taken', async () => {
+  test('a hold taken in a transaction that fails is not held', async () => {
     const store = await open()
     await fundedAccount(store)
     const failing = store.transaction(async (tx) => {
@@ -102,7 +102,7 @@ eachEngine('a hold', (open) => {
 })
 
 eachEngine('settling', (open) => {
-  test('charges the price, gives the rest back, and books both sides', async () => {
+  test('settling charges the price, gives the rest back, and books both sides', async () => {
     const store = await open()
     await fundedAccount(store)
     await takeHold(store, holdOf('a', 100n))
@@ -126,7 +126,7 @@ eachEngine('settling', (open) => {
     expect(await deliveries(store)).toEqual({ att_1: false, att_2: true })
   })
 
-  test('attempts at one vendor share one row', async () => {
+  test('the costs of attempts at one vendor are added up', async () => {
     const store = await open()
     await fundedAccount(store)
     await takeHold(store, holdOf('a', 100n))
@@ -137,9 +137,16 @@ eachEngine('settling', (open) => {
   })
 
   test.each([
-    { name: 'is our loss', basis: 'vendor', to: undefined, revenue: 110n, 'platform:loss': -10n, suspense: 0n },
     {
-      name: 'can wait in suspense',
+      name: 'is booked as our loss',
+      basis: 'vendor',
+      to: undefined,
+      revenue: 110n,
+      'platform:loss': -10n,
+      suspense: 0n,
+    },
+    {
+      name: 'can be booked as suspense',
       basis: 'vendor',
       to: 'suspense',
       revenue: 110n,
@@ -147,14 +154,14 @@ eachEngine('settling', (open) => {
       suspense: -10n,
     },
     {
-      name: 'of an estimate is nothing',
+      name: 'is dropped for an estimate',
       basis: 'estimated',
       to: undefined,
       revenue: 100n,
       'platform:loss': 0n,
       suspense: 0n,
     },
-  ] as const)('what exceeds the hold $name', async ({ basis, to, revenue, ...expected }) => {
+  ] as const)('the excess over the hold $name', async ({ basis, to, revenue, ...expected }) => {
     const store = await open()
     await fundedAccount(store, { amount: 100n })
     await takeHold(store, holdOf('a', 100n))
@@ -167,7 +174,7 @@ eachEngine('settling', (open) => {
     expect(booked['suspense'] ?? 0n).toBe(expected.suspense)
   })
 
-  test('a price below nothing is a mistake of ours, and books nothing', async () => {
+  test('a negative price is refused and books nothing', async () => {
     const store = await open()
     await fundedAccount(store)
     await takeHold(store, holdOf('a', 100n))
@@ -175,7 +182,7 @@ eachEngine('settling', (open) => {
     expect(await funds(store)).toEqual(amounts(1_000n, 100n))
   })
 
-  test('nothing used is nothing paid, by the vendor’s word', async () => {
+  test('a settlement at zero charges nothing and ends the hold', async () => {
     const store = await open()
     await fundedAccount(store)
     await takeHold(store, holdOf('a', 100n))
@@ -183,7 +190,7 @@ eachEngine('settling', (open) => {
     expect(await funds(store)).toEqual(amounts(1_000n, 0n))
   })
 
-  test('happens once, whoever else tries to end the hold, one after another or at once', async () => {
+  test('a hold ends exactly once under concurrent and repeated settlements and releases', async () => {
     const store = await open()
     await fundedAccount(store)
     // Another hold stays open all the while, and another account is left alone.
@@ -215,7 +222,7 @@ eachEngine('settling', (open) => {
     expect(await funds(store)).toEqual(amounts(1_000n, 100n))
   })
 
-  test('inside a transaction that fails leaves the hold open and nothing booked', async () => {
+  test('settling in a transaction that fails leaves the hold open and books nothing', async () => {
     const store = await open()
     await fundedAccount(store)
     await takeHold(store, holdOf('a', 100n))
@@ -228,7 +235,7 @@ eachEngine('settling', (open) => {
     expect(await requestById(store.db, { scope: 'every-account', id: 'req_a' })).toBeUndefined()
   })
 
-  test('completes the record of a task that was accepted before', async () => {
+  test('settling completes the record of a task that was accepted before', async () => {
     const store = await open()
     await fundedAccount(store)
     for (const id of ['a', 'b']) await takeHold(store, holdOf(id, 100n, { kind: 'task' }))
@@ -241,7 +248,7 @@ eachEngine('settling', (open) => {
 })
 
 eachEngine('voiding', (open) => {
-  test('gives all of it back; what vendors charged is our loss', async () => {
+  test('voiding gives the whole hold back, and vendor charges become our loss', async () => {
     const store = await open()
     await fundedAccount(store)
     await takeHold(store, holdOf('a', 100n))
@@ -259,7 +266,7 @@ eachEngine('voiding', (open) => {
     expect(await deliveries(store)).toEqual({ att_1: false, att_2: false })
   })
 
-  test('recovery frees what is overdue, at a start all that requests held, and never a task', async () => {
+  test('recovery voids overdue holds, at a start all holds of requests, and never those of tasks', async () => {
     const clock = { now: () => 1_000 }
     const store = await open({ clock })
     await fundedAccount(store)
@@ -276,7 +283,7 @@ eachEngine('voiding', (open) => {
     await voidHold(store, { hold: { id: 'task', accountId } })
   })
 
-  test('one that cannot be ended keeps no other from being freed', async () => {
+  test('a hold that cannot be voided does not keep others from being voided', async () => {
     const store = await open({ books: 'unchecked', clock: { now: () => 1_000 } })
     await fundedAccount(store)
     await fundedAccount(store, { id: 'acc_odd' })
@@ -303,7 +310,7 @@ eachEngine('the books', (open) => {
     ).rejects.toThrow('off by 5')
   })
 
-  test('a hold has ended as its postings say, and one that ended in its time is in order ever after', async () => {
+  test('the check reports holds whose state contradicts their postings', async () => {
     let now = 2_000
     const store = await open({ books: 'unchecked', clock: { now: () => now } })
     const { db } = store

@@ -53,7 +53,7 @@ async function write(): Promise<void> {
 
 // F-10
 test(
-  'a table that is being written to is waited for, and nobody waits behind that',
+  'a migration waits for a table in use without blocking other writers',
   async () => {
     await writer.query('begin')
     await writer.query('lock table request in row exclusive mode')
@@ -81,7 +81,7 @@ test.each([
   ['request_created', 'on request (created_at)'],
   ['txn_credit', "on txn (chain, seq) where kind = 'credit'"],
 ])(
-  'an index that an operator has built beforehand, so that nobody waits for it, is taken as it is: %s',
+  'an index that an operator built in advance is kept as it is: %s',
   async (name, what) => {
     const url = await olderDatabase()
     const operator = new Client({ connectionString: url })

@@ -14,7 +14,7 @@ import { readSetting, writeSetting } from './settings.ts'
 import { openSqlite } from './sqlite.ts'
 
 eachEngine('opening', (open, place, engine) => {
-  test('migrates from nothing, and again without harm', async () => {
+  test('opening migrates an empty database, and opening it again keeps its data', async () => {
     const at = await place('empty')
     const first = await open({ at })
     await writeSetting(first.db, 'kept', 'yes')
@@ -22,7 +22,7 @@ eachEngine('opening', (open, place, engine) => {
     expect(await readSetting(second.db, 'kept')).toBe('yes')
   })
 
-  test('several nodes may start at once', async () => {
+  test('several nodes that open an empty database at once run each migration once', async () => {
     const at = await place('empty')
     const stores = await Promise.all(Array.from({ length: 5 }, () => open({ at })))
     const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(stores[0]?.db ?? fail())
@@ -31,7 +31,7 @@ eachEngine('opening', (open, place, engine) => {
     expect(names).toEqual([...new Set(names)])
   })
 
-  test('a database that a newer version migrated further is taken as it is', async () => {
+  test('a database that a newer version migrated further is opened as it is', async () => {
     const at = await place('empty')
     const store = await open({ at })
     await sql`insert into kysely_migration (name, timestamp) values ('9999-later', '2099-01-01')`.execute(store.db)
@@ -39,7 +39,7 @@ eachEngine('opening', (open, place, engine) => {
     await older.ping()
   })
 
-  test('a query beside an open transaction neither sees it nor falls into it', async () => {
+  test('a query beside an open transaction neither sees its writes nor joins it', async () => {
     const store = await open()
     const entered = Promise.withResolvers<void>()
     const resume = Promise.withResolvers<void>()
@@ -61,7 +61,7 @@ eachEngine('opening', (open, place, engine) => {
     expect(await readSetting(store.db, 'inside')).toBeUndefined()
   })
 
-  test('a snapshot cannot write where the engine can tell', async () => {
+  test('a snapshot refuses to write on PostgreSQL', async () => {
     const store = await open()
     const write = store.snapshot((tx) => writeSetting(tx, 'a', 'b'))
     if (engine === 'postgres') expect(write).rejects.toThrow('read-only')
@@ -87,7 +87,7 @@ eachEngine('opening', (open, place, engine) => {
     expect(await db.selectFrom('entry').select('amount').executeTakeFirst()).toEqual({ amount: 5n as never })
   })
 
-  test('the journal knows its own words alone, and each entry its txn', async () => {
+  test('the journal refuses unknown kinds and bases, and entries without a txn', async () => {
     const { db } = await open({ books: 'unchecked' })
     for (const [kind, basis] of [
       ['gift', 'manual'],
@@ -102,7 +102,7 @@ eachEngine('opening', (open, place, engine) => {
   })
 })
 
-test('a full disk is told as one, from within a transaction too, and nothing of that is kept', async () => {
+test('a full disk fails a transaction as SQLITE_FULL, and nothing of it is kept', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-full-'))
   const db = new Kysely({ dialect: openSqlite(join(folder, 'turnpike.db')) })
   try {
@@ -130,7 +130,7 @@ describe('beside a running gateway', () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-beside-'))
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('another process writes to the same SQLite file, and neither is told that it is busy', async () => {
+  test('another process writes to the same SQLite file without either being told that it is busy', async () => {
     const file = join(folder, 'turnpike.db')
     const store = await openStore({ file })
     const rounds = 200
@@ -149,7 +149,7 @@ describe('beside a running gateway', () => {
     await store.close()
   })
 
-  test('a migration waits for whoever writes to the file, however long that takes', async () => {
+  test('a migration waits for another writer of the file, however long that takes', async () => {
     const file = join(folder, 'older.db')
     await (await openStore({ file })).close()
     const other = new Database(file)
@@ -171,7 +171,7 @@ describe('beside a running gateway', () => {
 describe('a PostgreSQL that does not answer', () => {
   const lateMs = 10_000
 
-  test('is told apart from a wrong query', async () => {
+  test('an unreachable server counts as unavailable, and a wrong query does not', async () => {
     const unreachable = await openStore({ url: 'postgres://turnpike@127.0.0.1:1/none' }).catch(
       (error: unknown) => error,
     )
@@ -184,7 +184,7 @@ describe('a PostgreSQL that does not answer', () => {
     await store.close()
   })
 
-  test('is waited for by a start, unless its address names a file that is not there', async () => {
+  test('an unreachable server counts as away, and a missing certificate file does not', async () => {
     const nobody = 'postgres://turnpike@127.0.0.1:1/none'
     for (const url of [nobody, 'postgres:///none?host=/nowhere']) {
       expect(isAway(await thrownBy(openStore({ url })))).toBe(true)
@@ -195,7 +195,7 @@ describe('a PostgreSQL that does not answer', () => {
   })
 
   // A standby, or a server with a full disk, only reads until that changes; a session may keep the state it began with.
-  test('or only reads is away until it writes again', async () => {
+  test('a read-only server counts as unavailable until it accepts writes again', async () => {
     const server = await sharedPostgres()
     const url = await server.freshDatabase()
     const admin = new Client({ connectionString: server.url() })
@@ -213,7 +213,7 @@ describe('a PostgreSQL that does not answer', () => {
   })
 
   // Each wait ends after a second or two; otherwise it would last until the server wakes, which it does not by itself.
-  test('ends every wait, and works again when it does', async () => {
+  test('queries to a frozen server fail instead of waiting, and succeed once it runs again', async () => {
     const server = await sharedPostgres()
     const store = await openStore({ url: await server.freshDatabase() })
     await store.ping()
@@ -251,7 +251,7 @@ function fail(): never {
   throw new Error('nothing was opened')
 }
 
-test('a database whose encoding lacks most characters is not begun with', async () => {
+test('a database with LATIN1 encoding is refused', async () => {
   const server = await sharedPostgres()
   const url = await server.emptyDatabase()
   const admin = new Client({ connectionString: url })

@@ -28,7 +28,7 @@ const stateOf = async (store: Store, id: string) => {
 }
 
 eachEngine('events that have waited too long', (open) => {
-  test('are given up, of one’s own mode', async () => {
+  test('overdue events are given up in the given mode only', async () => {
     const store = await open()
     const [own, others] = [await waiting(store), await waiting(store, 'real')]
     expect(await giveUp(store)).toBe(1)
@@ -36,7 +36,7 @@ eachEngine('events that have waited too long', (open) => {
     expect(await stateOf(store, others)).toMatchObject({ state: 'pending' })
   })
 
-  test('are not while one is on its way, whose arrival counts', async () => {
+  test('an overdue event that is being sent is not given up, and its delivery counts', async () => {
     const store = await open()
     const id = await waiting(store)
     const now = store.now()
@@ -48,7 +48,7 @@ eachEngine('events that have waited too long', (open) => {
     expect(await stateOf(store, id)).toEqual({ state: 'delivered', attempts: 1 })
   })
 
-  test('are once whoever had it on its way is gone', async () => {
+  test('an overdue event is given up once the claim of its sender has run out', async () => {
     const store = await open()
     const id = await waiting(store)
     const now = store.now()
@@ -58,7 +58,7 @@ eachEngine('events that have waited too long', (open) => {
 })
 
 eachEngine('events that were on their way', (open) => {
-  test('when their node died are due again as soon as it starts, and those of others are not', async () => {
+  test('at a restart, events claimed by that node are due again, and those of other nodes are not', async () => {
     const store = await open()
     const [own, others] = [await waiting(store), await waiting(store)]
     const now = store.now()
@@ -69,7 +69,7 @@ eachEngine('events that were on their way', (open) => {
     expect(due.map(({ id }) => id)).toEqual([own])
   })
 
-  test('that nobody puts off for so long are due at a start, and the others in their time', async () => {
+  test('an event put off beyond the maximum is due at a start, and others keep their time', async () => {
     const store = await open()
     const [far, near, sent] = [await waiting(store), await waiting(store), await waiting(store)]
     const now = store.now()
@@ -102,7 +102,7 @@ eachEngine('of two events', (open) => {
     return { store, one, other, free }
   }
 
-  test('what becomes of one changes nothing of the other', async () => {
+  test('an ended attempt changes only its own event, and a delivered event stays delivered', async () => {
     const { store, one, other, free } = await underWay()
     await endAttempt(store, one, failed, { state: 'pending', nextAt: store.now() + hour })
     expect(await stateOf(store, other.id)).toEqual({ state: 'pending', attempts: 0 })
@@ -114,7 +114,7 @@ eachEngine('of two events', (open) => {
     expect(await stateOf(store, one.id)).toEqual({ state: 'delivered', attempts: 2 })
   })
 
-  test('a claim is given up by whoever has it, and is the one that was meant', async () => {
+  test('a claim is released only by its owner, and only the claim that was meant', async () => {
     const { store, one, other, free } = await underWay()
     await releaseClaim(store.db, { id: one.id, claim: { ...one.claim, owner: 'node_b' } })
     await releaseClaim(store.db, { id: one.id, claim: { ...one.claim, until: one.claim.until - 1 } })
@@ -123,14 +123,14 @@ eachEngine('of two events', (open) => {
     expect(await free()).toEqual([other.id])
   })
 
-  test('a failure counts under its own claim', async () => {
+  test("a failed attempt under another node's claim does not count", async () => {
     const { store, one } = await underWay()
     const late = { ...one, claim: { ...one.claim, owner: 'node_b' } }
     await endAttempt(store, late, failed, { state: 'given-up' })
     expect(await stateOf(store, one.id)).toEqual({ state: 'pending', attempts: 0 })
   })
 
-  test('one is given up only where it is both old and long due', async () => {
+  test('an event is given up only when it is both old and long due', async () => {
     const store = await open()
     const now = store.now()
     const [old, young] = [await waiting(store), await waiting(store)]
@@ -143,7 +143,7 @@ eachEngine('of two events', (open) => {
 })
 
 eachEngine('events that wait', (open) => {
-  test('wait in the mode of their account alone', async () => {
+  test('events wait in the mode of their account only', async () => {
     const store = await open()
     await waiting(store, 'sandbox')
     expect([await hasWaitingEvents(store.db, 'sandbox'), await hasWaitingEvents(store.db, 'real')]).toEqual([
@@ -154,7 +154,7 @@ eachEngine('events that wait', (open) => {
 })
 
 eachEngine('events that wait', (open) => {
-  test('are counted, of one’s own mode, with the one that has been due the longest and is nobody’s', async () => {
+  test('waiting events of a mode are counted, with the earliest due time among unclaimed ones', async () => {
     const store = await open()
     const now = store.now()
     const counted = () => countWaitingEvents(store.db, { mode: 'sandbox', now })

@@ -34,7 +34,7 @@ function begin() {
   return { clock, timers, insisting, away, asked, add, pass, said }
 }
 
-test('one that cannot be written is tried again after the others, one try a pause, until it is', async () => {
+test('a failing write is tried again after the others, once per pause, until it succeeds', async () => {
   const { insisting, timers, away, asked, add, pass, said } = begin()
   away.add('stuck')
   const over = ['stuck', 'first', 'second'].map((what) => add(what))
@@ -55,7 +55,7 @@ test('one that cannot be written is tried again after the others, one try a paus
   await insisting.close()
 })
 
-test('after its deadline it is others who see to it, and somebody may do so by hand', async () => {
+test('a write that still fails after its deadline is logged and given up', async () => {
   const { clock, away, add, pass, said } = begin()
   away.add('late')
   const over = add('late')
@@ -67,7 +67,7 @@ test('after its deadline it is others who see to it, and somebody may do so by h
   expect(said('late')).toContain('it cannot be recorded')
 })
 
-test('what the database refuses is not tried again', async () => {
+test('a write that the database refuses is not tried again', async () => {
   const { insisting, timers, add, said } = begin()
   const refused = insisting.add({ about: { what: 'wrong' }, write: () => Promise.reject(new Error('no such row')) })
   const over = add('right')
@@ -77,7 +77,7 @@ test('what the database refuses is not tried again', async () => {
   expect(said('right')).toContain('recorded after all')
 })
 
-test('a stop tries once more what it can, and says what is left; afterwards nothing is begun', async () => {
+test('closing tries the remaining writes, logs those it loses, and accepts no new ones', async () => {
   const { insisting, timers, away, asked, add, said } = begin()
   away.add('lost').add('lost too')
   const over = ['kept', 'lost', 'lost too'].map((what) => add(what))
@@ -91,7 +91,7 @@ test('a stop tries once more what it can, and says what is left; afterwards noth
   expect(asked).not.toContain('later')
 })
 
-test('there is an end to how much is kept', async () => {
+test('a full queue accepts no more writes', async () => {
   const { insisting, add, said } = begin()
   for (let at = 0; at < 10_000; at++) void add(`one ${at}`)
   await add('one too many')

@@ -69,7 +69,7 @@ function show(row: object): string {
 }
 
 describe('the same writes on both engines', () => {
-  test('read back equal, value by value and type by type', async () => {
+  test('both engines give back equal values of equal types', async () => {
     const server = await sharedPostgres()
     const clock = { now: () => now }
     const sqlite = await openStore({ file: ':memory:', clock })
@@ -84,7 +84,7 @@ describe('the same writes on both engines', () => {
 })
 
 eachEngine('mapping', (open) => {
-  test('a number that no column is known by is refused, not guessed', async () => {
+  test('a number in an unknown column is refused', async () => {
     const { db } = await open()
     expect(sql`select 1 as mystery`.execute(db)).rejects.toThrow('mystery')
   })
@@ -95,7 +95,7 @@ eachEngine('mapping', (open) => {
   })
 })
 
-test('a column name has one kind wherever it stands', () => {
+test('a column name cannot be money in one table and a number in another', () => {
   expect(() => kindsByName({ a: { size: 'money' }, b: { size: 'number' } })).toThrow('b.size')
   expect(() => kindsByName({ a: { size: 'text' }, b: { size: 'number' } })).not.toThrow()
 })

@@ -10,7 +10,7 @@ describe('one gateway on a folder', () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-lock-'))
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  test('refuses a second, here or in another process, until the first is gone; kill -9 leaves no lock', async () => {
+  test('a second gateway on the folder is refused until the first has ended, even by kill -9', async () => {
     const first = claimSingleNode(folder)
     expect(() => claimSingleNode(folder)).toThrow(FolderInUse)
     expect(() => claimSingleNode(folder)).toThrow('several on one PostgreSQL (DATABASE_URL) have one each')
@@ -28,7 +28,7 @@ describe('one gateway on a folder', () => {
     claimSingleNode(folder).release()
   })
 
-  test('holds it though nobody keeps what it was given', () => {
+  test('the lock is kept even if its handle is garbage-collected', () => {
     claimSingleNode(folder)
     Bun.gc(true)
     expect(() => claimSingleNode(folder)).toThrow(FolderInUse)

@@ -17,7 +17,7 @@ eachEngine('of two tasks', (open) => {
     return store
   }
 
-  test('each is of its channel: what one is claimed for, and what is known there', async () => {
+  test('claims and known upstream ids are limited to one channel', async () => {
     const store = await funded()
     const now = store.now()
     const [own, other] = [await recorded(store), await recorded(store, { channel: 'second' })]
@@ -31,7 +31,7 @@ eachEngine('of two tasks', (open) => {
     expect([...(await knownUpstreamIds(store.db, { channel: 'first', sentSince: now }))]).toEqual([`up-${own.id}`])
   })
 
-  test('a claim is renewed by whoever has it', async () => {
+  test('a claim is renewed only by its owner', async () => {
     const store = await funded()
     const [own, done, lost] = [await recorded(store), await recorded(store), await recorded(store)]
     const until = store.now() + 60_000
@@ -46,7 +46,7 @@ eachEngine('of two tasks', (open) => {
     })
   })
 
-  test('a hint is of one', async () => {
+  test('a hint affects only its own task', async () => {
     const store = await funded()
     const [own, other] = [await recorded(store), await recorded(store)]
     const later = store.now() + 60_000
@@ -55,7 +55,7 @@ eachEngine('of two tasks', (open) => {
     expect((await taskById(store.db, { scope: 'every-account', id: other.id }))?.nextPollAt).toBe(later)
   })
 
-  test('the money of each is of its account and key, as long as it is held', async () => {
+  test('money held by tasks is counted per account and key while it is held', async () => {
     const store = await funded()
     const own = await recorded(store)
     const [, others] = [await recorded(store, { keyId: 'key_b' }), await recorded(store, { accountId: 'acc_b' })]
@@ -68,7 +68,7 @@ eachEngine('of two tasks', (open) => {
     expect(await holdsOfTasks(store.db, [own, others])).toEqual(new Map([[others.holdId, nano(10n)]]))
   })
 
-  test('a list has those that were asked for', async () => {
+  test('a list of tasks is filtered by account, doubt and time', async () => {
     const store = await funded()
     const at = store.now()
     const own = await recorded(store, { createdAt: at })
@@ -85,7 +85,7 @@ eachEngine('of two tasks', (open) => {
     expect(await listed({ from: at + 1, to: at + 2 })).toEqual([others.id])
   })
 
-  test('how long a film takes is told by those of its model that were made', async () => {
+  test('the typical time of a video is taken from the succeeded tasks of its model', async () => {
     const store = await funded()
     const at = store.now()
     expect(await typicalTaskMs(store.db, 'film')).toBe(120_000)

@@ -41,7 +41,7 @@ eachEngine('the store of tasks', (openStore) => {
     return store
   }
 
-  test('a task and its money are there together, or neither is', async () => {
+  test('a task and its hold are recorded together or not at all', async () => {
     const store = await funded()
     const task = await recorded(store)
     expect(await store.db.selectFrom('hold').select(['kind', 'state']).execute()).toEqual([
@@ -56,7 +56,7 @@ eachEngine('the store of tasks', (openStore) => {
     expect(await heldByTasks(store.db, { accountId })).toBe(nano(10n))
   })
 
-  test('what joins the commit is there exactly if the task is', async () => {
+  test('a failure of a write in the same commit leaves neither task nor hold', async () => {
     const store = await funded()
     const task = newTask()
     const hold = holdOf(newId('hold'), 10n, { kind: 'task' })
@@ -68,7 +68,7 @@ eachEngine('the store of tasks', (openStore) => {
     expect(await heldByTasks(store.db, { accountId })).toBe(nano(0n))
   })
 
-  test('who asks whether a task was recorded waits for whoever is about to commit it', async () => {
+  test('a lookup of a task waits for a recording that is about to commit', async () => {
     const store = await funded()
     const task = newTask()
     const commit = Promise.withResolvers<void>()
@@ -89,7 +89,7 @@ eachEngine('the store of tasks', (openStore) => {
     expect(await taskOnceRecorded(store, newTask())).toBeUndefined()
   })
 
-  test('of any number who change a task at once, those succeed whose turn it is', async () => {
+  test('exactly one of several concurrent endings of a task succeeds', async () => {
     const store = await funded({ books: 'unchecked' })
     const { id } = await recorded(store)
     const ends = (['succeeded', 'failed', 'cancelled'] as const).flatMap((state) => [state, state, state])
@@ -101,7 +101,7 @@ eachEngine('the store of tasks', (openStore) => {
     expect((await taskById(store.db, { scope: 'every-account', id }))?.state).toBe(end as StoredTaskState)
   })
 
-  test('who has lost a claim is not heard', async () => {
+  test('a change by a node that has lost its claim is ignored', async () => {
     const store = await funded()
     const { id } = await recorded(store)
     const from = ['creating'] as const
@@ -111,7 +111,7 @@ eachEngine('the store of tasks', (openStore) => {
     expect(await changeTask(store.db, { id, from, owner: 'node_a', sends: 1 }, { sends: 2 })).toBeUndefined()
   })
 
-  test('a task goes elsewhere once, and what was tried before stays on record', async () => {
+  test('only the owner of an open task can reroute it, and the failed attempt stays on record', async () => {
     const store = await funded()
     const task = await recorded(store)
     const next = { attemptId: newAttemptId(), vendor: 'other', channel: 'second', upstreamModel: 'film-2' }
@@ -128,7 +128,7 @@ eachEngine('the store of tasks', (openStore) => {
     expect(await store.db.selectFrom('attempt').select('id').execute()).toEqual([{ id: task.attemptId }])
   })
 
-  test('one task of a vendor is never two of ours', async () => {
+  test('a task of a vendor is never assigned to two of our tasks in one channel', async () => {
     const store = await funded()
     const [one, other] = [await recorded(store), await recorded(store)]
     const adopt = (id: string) => changeTask(store.db, { id, from: open }, { state: 'submitted', upstream_id: 'up' })
@@ -139,7 +139,7 @@ eachEngine('the store of tasks', (openStore) => {
   })
 
   describe('finding', () => {
-    test('by either id, and only one’s own', async () => {
+    test('a task is found by either id, and only for its own account', async () => {
       const store = await funded()
       await fundedAccount(store, { id: 'acc_b' })
       const task = await recorded(store)
@@ -150,7 +150,7 @@ eachEngine('the store of tasks', (openStore) => {
       }
     })
 
-    test('page by page, newest first, with nothing left out or twice', async () => {
+    test('tasks are listed newest first, page by page, without gaps or duplicates', async () => {
       const store = await funded()
       const at = Date.now()
       // Three tasks share each millisecond, so that their ids decide the order.
@@ -175,7 +175,7 @@ eachEngine('the store of tasks', (openStore) => {
   })
 
   describe('claims', () => {
-    test('each due task is one node’s, however many nodes ask at once', async () => {
+    test('each due task is claimed by one node, however many nodes ask at once', async () => {
       const store = await funded()
       const ids: string[] = []
       for (let i = 0; i < 10; i++) {
@@ -192,7 +192,7 @@ eachEngine('the store of tasks', (openStore) => {
       expect(await claim(store, 'e')).toEqual([])
     })
 
-    test('run out, and are given up at the next start of their node', async () => {
+    test('a claim expires, and is released at the next start of its node', async () => {
       const store = await funded()
       const { id } = await recorded(store)
       await put(store, id, { ...free, next_poll_at: store.now() })
@@ -205,7 +205,7 @@ eachEngine('the store of tasks', (openStore) => {
       expect(await claim(store, 'c', 1)).toHaveLength(1)
     })
 
-    test('are of tasks of one’s own mode alone', async () => {
+    test('tasks of another mode are neither due nor watched', async () => {
       const store = await funded()
       const { id } = await recorded(store)
       await put(store, id, { ...free, next_poll_at: store.now() })
@@ -216,7 +216,7 @@ eachEngine('the store of tasks', (openStore) => {
       ])
     })
 
-    test('a hint makes a task due, also while somebody looks at it', async () => {
+    test('a hint makes a task due, also while a node is polling it', async () => {
       const store = await funded()
       const { id } = await recorded(store)
       const later = store.now() + 60_000
@@ -235,7 +235,7 @@ eachEngine('the store of tasks', (openStore) => {
     })
   })
 
-  test('tasks of a time are known by when they were sent, which may be long after they were made', async () => {
+  test('upstream ids are selected by when their task was sent, not by when it was made', async () => {
     const store = await funded()
     const now = store.now()
     const [early, resent] = [await recorded(store), await recorded(store)]
@@ -247,7 +247,7 @@ eachEngine('the store of tasks', (openStore) => {
     expect([...known]).toEqual([`up-${resent.id}`])
   })
 
-  test('a reference belongs to a task until it is over', async () => {
+  test('a reference belongs to a task until the task ends', async () => {
     const store = await funded({ books: 'unchecked' })
     const task = await recorded(store)
     expect(await openTaskRefs(store.db, [task.attemptId, 'att_other'])).toEqual(new Set([task.attemptId]))
@@ -256,7 +256,7 @@ eachEngine('the store of tasks', (openStore) => {
   })
 
   describe('I7', () => {
-    test('holds for tasks under way and for every end', async () => {
+    test('I7 holds for running tasks and for every kind of ending', async () => {
       const store = await funded()
       for (const state of ['submitted', 'succeeded', 'failed', 'cancelled', 'refused'] as const) {
         const task = await recorded(store, { webhookUrl: 'https://customer.example/' })
@@ -284,7 +284,7 @@ eachEngine('the store of tasks', (openStore) => {
       expect(await why(store)).toEqual([])
     })
 
-    test('tells an end without its money, money without its end, and events that are missing', async () => {
+    test('I7 reports an ending without its money, money without its ending, and missing events', async () => {
       const store = await funded({ books: 'unchecked' })
       const ended = await recorded(store)
       await put(store, ended.id, { state: 'succeeded' })
@@ -298,7 +298,7 @@ eachEngine('the store of tasks', (openStore) => {
       expect(await why(store)).toContain('I7 failed, with 0 events')
     })
 
-    test('and money for a task that is not there', async () => {
+    test('I7 reports an open hold for a task that does not exist', async () => {
       const store = await funded({ books: 'unchecked' })
       const hold = holdOf(newId('hold'), 5n, { kind: 'task' })
       await store.transaction(async (tx) => {

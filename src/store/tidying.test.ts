@@ -38,7 +38,7 @@ eachEngine('what is overdue', (open) => {
     return { flaky, store, timers, logged, stop, round }
   }
 
-  test('is ended every minute, and never beside itself', async () => {
+  test('overdue holds and old answers are removed every minute, one round at a time', async () => {
     const { store, timers, logged, stop, round } = await begin()
     expect(timers.waiting).toEqual([60_000, 60_000])
     timers.fire()
@@ -51,7 +51,7 @@ eachEngine('what is overdue', (open) => {
     expect(timers.waiting).toEqual([])
   })
 
-  test('is not what somebody works on', async () => {
+  test('an overdue hold that is in use is left open', async () => {
     const atWork = new Set(['hold_1'])
     const { store, stop, round } = await begin((holdId) => atWork.has(holdId))
     await round()
@@ -62,7 +62,7 @@ eachEngine('what is overdue', (open) => {
     stop()
   })
 
-  test('is complained about where it cannot be ended, and tried again', async () => {
+  test('a round that fails is logged and tried again', async () => {
     const { flaky, store, logged, stop, round } = await begin()
     flaky.isAway = true
     await round()
@@ -75,7 +75,7 @@ eachEngine('what is overdue', (open) => {
     stop()
   })
 
-  test('is complained about by its name where its own books are wrong', async () => {
+  test('a hold that cannot be voided is logged by its id and tried again', async () => {
     const { store, logged, stop, round } = await begin()
     await sql`update account set held = 0`.execute(store.db)
     await round()
@@ -88,7 +88,7 @@ eachEngine('what is overdue', (open) => {
     stop()
   })
 
-  test('of one kind does not wait for what is wrong with the other', async () => {
+  test('a failure to void holds does not keep old answers from being removed', async () => {
     const { flaky, store, logged, stop, round } = await begin()
     flaky.answersToLose = 1 // the answer about the hold
     await round()
@@ -97,7 +97,7 @@ eachEngine('what is overdue', (open) => {
     stop()
   })
 
-  test('is the next start’s where a stop closes the database', async () => {
+  test('after a stop, a round under way logs nothing and sets no timer', async () => {
     const { flaky, store, timers, logged, stop } = await begin()
     flaky.isAway = true
     timers.fire()

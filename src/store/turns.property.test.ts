@@ -81,7 +81,7 @@ async function agree(store: Store, model: ModelBank): Promise<void> {
 }
 
 eachEngine('a thousand random turns of three nodes', (open, _, engine) => {
-  test('are answered as the rules say, and end in the balances they say', async () => {
+  test('random turns get the answers of the model bank and end in its balances', async () => {
     const seed = Number(process.env['SIMULATION_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
     const random = new Random(seed)
     const store = await open()

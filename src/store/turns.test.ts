@@ -18,7 +18,7 @@ async function leasing(store: Store, amount: bigint, node = 'node_a') {
 const account = async (store: Store) => (await standingOf(store)).accounts[0]
 
 eachEngine('a turn', (open) => {
-  test('books, gives back and leases in one commit', async () => {
+  test('a turn posts charges and returns part of the lease in one commit', async () => {
     const store = await open()
     await fundedAccount(store)
     const { identity, turn } = await leasing(store, 100n)
@@ -63,7 +63,7 @@ eachEngine('a turn', (open) => {
     ])
   })
 
-  test('of an older process is refused whole, and so is whatever it asks', async () => {
+  test('a turn of an older process is refused whole, as is its question about a lost turn', async () => {
     const store = await open()
     await fundedAccount(store)
     const old = await leasing(store, 100n)
@@ -80,7 +80,7 @@ eachEngine('a turn', (open) => {
     expect(await account(store)).toMatchObject({ held: nano(0n) })
   })
 
-  test('of a number that was used is refused', async () => {
+  test('a turn whose number is not the next one is refused', async () => {
     const store = await open()
     await fundedAccount(store)
     const { identity } = await leasing(store, 100n)
@@ -90,7 +90,7 @@ eachEngine('a turn', (open) => {
     expect(await account(store)).toMatchObject({ held: nano(100n) })
   })
 
-  test('books a hold once, in the same turn as new ones, in a later one, and after a restart', async () => {
+  test('a hold is posted once, also when it is sent again in a later turn or after a restart', async () => {
     const store = await open()
     await fundedAccount(store)
     const { identity, turn } = await leasing(store, 100n)
@@ -108,7 +108,7 @@ eachEngine('a turn', (open) => {
     ])
   })
 
-  test('books a hold once, also where somebody has deleted the record of its request', async () => {
+  test('a hold is posted once, even after the record of its request was deleted', async () => {
     const store = await open()
     await fundedAccount(store)
     const { identity, turn } = await leasing(store, 100n)
@@ -119,7 +119,7 @@ eachEngine('a turn', (open) => {
     expect(await account(store)).toEqual({ id: accountId, posted: nano(965n), held: nano(65n) })
   })
 
-  test('counts a request once, also one that books nothing', async () => {
+  test('a request is counted once in the sums, even if it costs nothing', async () => {
     const store = await open()
     await fundedAccount(store)
     const { identity, turn } = await leasing(store, 100n)
@@ -136,7 +136,7 @@ eachEngine('a turn', (open) => {
     }
   })
 
-  test('that spends what its node has not leased is refused whole', async () => {
+  test('a turn that spends more than its node has leased is refused whole', async () => {
     const store = await open()
     await fundedAccount(store)
     await fundedAccount(store, { id: 'acc_b' })
@@ -156,7 +156,7 @@ eachEngine('a turn', (open) => {
     expect(await store.db.selectFrom('request').selectAll().execute()).toEqual([])
   })
 
-  test('leases nothing of an account that is disabled or not there, and more than there is of an unlimited one', async () => {
+  test('a disabled or missing account leases nothing, and an unlimited one more than its balance', async () => {
     const store = await open()
     await fundedAccount(store)
     await fundedAccount(store, { id: 'acc_free', amount: 0n, unlimited: true })
@@ -172,7 +172,7 @@ eachEngine('a turn', (open) => {
     )
   })
 
-  test('whose answer was lost: either it took place, or it never will', async () => {
+  test('a turn whose answer was lost either took place or never will', async () => {
     const store = await open()
     await fundedAccount(store)
     const { identity, turn } = await leasing(store, 100n)
@@ -196,7 +196,7 @@ eachEngine('a turn', (open) => {
     expect(await account(store)).toMatchObject({ held: nano(0n) })
   })
 
-  test('five hundred postings at once', async () => {
+  test('a turn books five hundred postings at once', async () => {
     const store = await open()
     await fundedAccount(store, { amount: 1_000_000n })
     const { identity, turn } = await leasing(store, 500_000n)
@@ -208,7 +208,7 @@ eachEngine('a turn', (open) => {
 
 eachEngine('turns of several nodes', (open, _, engine) => {
   test.skipIf(engine === 'sqlite')(
-    'that want the same accounts for different things do not wait for each other in a circle',
+    'concurrent turns of two nodes on the same accounts do not deadlock',
     async () => {
       const store = await open()
       for (const id of ['acc_a', 'acc_b']) await fundedAccount(store, { id, amount: 1_000_000n })
@@ -237,7 +237,7 @@ eachEngine('turns of several nodes', (open, _, engine) => {
     120_000,
   )
 
-  test('stand each for itself, also where the answer to one was lost', async () => {
+  test('a lost turn of one node does not affect the turns of other nodes', async () => {
     const store = await open()
     await fundedAccount(store)
     const alike = await leasing(store, 10n, 'node_0')
@@ -260,7 +260,7 @@ eachEngine('turns of several nodes', (open, _, engine) => {
     ])
   })
 
-  test('never lease a balance twice', async () => {
+  test('concurrent turns never lease the same balance twice', async () => {
     const store = await open()
     await fundedAccount(store, { amount: 1_000n })
     const granted: bigint[] = await Promise.all(
@@ -287,7 +287,10 @@ describe('how much is leased', () => {
     { need: 10n, extra: 200n, balance: 0n, kind: 'short', amount: 0n },
     { need: 10n, extra: 200n, balance: -5n, kind: 'short', amount: 0n },
     { need: 0n, extra: 200n, balance: 0n, kind: 'granted', amount: 0n },
-  ])('$need and $extra more of $balance: $amount', ({ need, extra, balance, kind, amount }) => {
-    expect(grantFor(takeOf(need, extra), nano(balance))).toEqual({ kind, amount: nano(amount) } as never)
-  })
+  ])(
+    'a need of $need with $extra extra on a balance of $balance leases $amount',
+    ({ need, extra, balance, kind, amount }) => {
+      expect(grantFor(takeOf(need, extra), nano(balance))).toEqual({ kind, amount: nano(amount) } as never)
+    },
+  )
 })

@@ -69,7 +69,7 @@ eachEngine('usage', (open) => {
     expect((await requestById(store.db, { scope, id: 'req_a' }))?.attempts).toHaveLength(1)
   })
 
-  test('filters by key, model and time', async () => {
+  test('requests are filtered by key, model and time', async () => {
     const store = await open()
     await history(store)
     const ids = async (filter: object) =>
@@ -79,7 +79,7 @@ eachEngine('usage', (open) => {
     expect(await ids({ from: monday + 2, to: monday + day })).toEqual(['req_b'])
   })
 
-  test('sums by day and by model', async () => {
+  test('usage is summed by day, by model and by every other grouping', async () => {
     const store = await open()
     await history(store)
     expect(await sumUsage(store, { scope }, 'day')).toMatchObject([
@@ -105,7 +105,7 @@ eachEngine('usage', (open) => {
     ])
   })
 
-  test('of what is added at once, each hour has its own and the day has all of it', async () => {
+  test('usage that is added at once is summed per hour and per day', async () => {
     const store = await open()
     await fundedAccount(store)
     const made = { input: 5, images: { count: 2 }, video: { seconds: 6, resolution: '720p' } }
@@ -116,7 +116,7 @@ eachEngine('usage', (open) => {
     expect(await store.db.selectFrom('usage_day').selectAll().execute()).toMatchObject([sumOf(3)])
   })
 
-  test('sums come page by page, whatever they are grouped by', async () => {
+  test('sums fetched page by page equal the whole list for every grouping', async () => {
     const store = await open()
     await history(store)
     for (const by of groupings) {
@@ -137,7 +137,7 @@ eachEngine('usage', (open) => {
     expect(await listRequests(store.db, { scope: 'every-account', mode: 'real' }, { limit: 9 })).toEqual([])
   })
 
-  test('of any period is what its requests cost, wherever in a day it begins and ends', async () => {
+  test('the sum of a period equals the cost of its requests, wherever in a day it begins or ends', async () => {
     const store = await open()
     await fundedAccount(store)
     const hours = [0, 5, 24, 30, 47, 48]
@@ -169,7 +169,7 @@ eachEngine('usage', (open) => {
     expect(rest.map(({ group }) => group)).toEqual([monday + day, monday + 30 * hourMs])
   })
 
-  test('of one mode is of its accounts alone', async () => {
+  test('usage of one mode includes only accounts of that mode', async () => {
     const store = await open()
     const at = store.now()
     for (const mode of ['sandbox', 'real'] as const) {
@@ -193,7 +193,7 @@ eachEngine('usage', (open) => {
 
   // An account may have a key, with a cap, for each of its own customers: looking up one key must not go through all of
   // them and their usage.
-  test('what a key spent is looked up by the key, however many others its account has', async () => {
+  test('the spending of a key is looked up by the key, without reading other keys of its account', async () => {
     const store = await open()
     await history(store)
     if (store.engine !== 'sqlite') return
@@ -222,7 +222,7 @@ eachEngine('usage', (open) => {
     }
   })
 
-  test('tells what was spent', async () => {
+  test('spending is summed since a given time, per account and per key', async () => {
     const store = await open()
     await history(store)
     expect(await spentSince(store.db, { accountId, since: monday })).toBe(nano(60n))
