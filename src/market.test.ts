@@ -28,7 +28,7 @@ function openMarket(text = '', write: (line: string) => void = () => {}) {
   })
 }
 
-test('what a server on this machine adds is in the log', () => {
+test('the models of a local server are offered and logged', () => {
   const logged: string[] = []
   const market = openMarket('', (line) => logged.push(line))
   market.addLocal([found])
@@ -39,7 +39,7 @@ test('what a server on this machine adds is in the log', () => {
 })
 
 // Two channels with one id would share the requests, and half of them would still go to the local server.
-test('a channel of the file takes the place of the server that was found under its name, and gives it back', () => {
+test('a configured channel replaces the local server of the same id until it is removed', () => {
   const elsewhere = 'channels: [{ id: ollama, vendor: ollama, baseUrl: "http://gpu.example:11434/v1" }]'
   const market = openMarket()
   const addresses = () => market.current.channels.all.map(({ baseUrl }) => baseUrl)

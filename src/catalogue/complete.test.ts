@@ -15,7 +15,7 @@ function lacks(
   return missingPrices(capability, prices, limits)
 }
 
-describe('a model is sold only where every answer of it has a price', () => {
+describe('the prices that a model needs to be sold', () => {
   test.each<[Capability, WrittenPrices, string | undefined]>([
     ['chat', { inputPerMillion: '1', outputPerMillion: '1' }, undefined],
     ['chat', { inputPerMillion: '1' }, 'inputPerMillion and outputPerMillion'],
@@ -31,11 +31,11 @@ describe('a model is sold only where every answer of it has a price', () => {
     ['images', { inputPerMillion: '1', outputPerMillion: '1' }, 'perImage'],
     ['edits', { perImage: '1' }, undefined],
     ['edits', {}, 'perImage'],
-  ])('%s by %j', (capability, written, missing) => {
+  ])('a missing price is found for %s priced by %j', (capability, written, missing) => {
     expect(lacks(capability, written)).toBe(missing)
   })
 
-  test('pictures, by their sizes and qualities', () => {
+  test('images need a price for each size and quality', () => {
     const sizes = imageLimits({ sizes: ['1024x1024', '512x512', 'auto'] }, false)
     const images = { ...sizes, qualities: ['low', 'high'] }
     const perImage = { '1024x1024': '1', '512x512/low': '1' }
@@ -47,12 +47,15 @@ describe('a model is sold only where every answer of it has a price', () => {
     )
   })
 
-  test.each(['always', 'never', 'optional'] as const)('films that sound %s, by one amount or by a pair', (sound) => {
-    const video = videoLimits({ resolutions: ['720p', '1080p'], sound })
-    const pair = { sound: '2', silent: '1' }
-    expect(lacks('video', { perSecond: pair }, { video })).toBeUndefined()
-    expect(lacks('video', { perSecond: { '720p': pair, '1080p': '3' } }, { video })).toBeUndefined()
-    expect(lacks('video', { perSecond: { '720p': pair } }, { video })).toBe('perSecond for 1080p')
-    expect(lacks('video', { perSecond: { '1080p': '3' } }, { video })).toBe('perSecond for 720p')
-  })
+  test.each(['always', 'never', 'optional'] as const)(
+    'videos with sound %s need a price for each resolution, as one amount or a pair',
+    (sound) => {
+      const video = videoLimits({ resolutions: ['720p', '1080p'], sound })
+      const pair = { sound: '2', silent: '1' }
+      expect(lacks('video', { perSecond: pair }, { video })).toBeUndefined()
+      expect(lacks('video', { perSecond: { '720p': pair, '1080p': '3' } }, { video })).toBeUndefined()
+      expect(lacks('video', { perSecond: { '720p': pair } }, { video })).toBe('perSecond for 1080p')
+      expect(lacks('video', { perSecond: { '1080p': '3' } }, { video })).toBe('perSecond for 720p')
+    },
+  )
 })

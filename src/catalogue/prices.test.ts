@@ -23,7 +23,7 @@ function fault(run: () => unknown): unknown {
 }
 
 describe('exchange and markup', () => {
-  test('the customer pays the markup, the vendor does not get it', () => {
+  test('the markup raises the price and not the cost', () => {
     const { prices, costs } = compile({ inputPerMillion: '3', perImage: '0.04', markup: '1.1' })
     expect([costs.rates.input, prices.rates.input]).toEqual([pico(3_000_000n), pico(3_300_000n)])
     expect([costs.perImage['default'], prices.perImage['default']]).toEqual([
@@ -32,7 +32,7 @@ describe('exchange and markup', () => {
     ])
   })
 
-  test('a price for output that was thought over makes another list, and its absence the same as ever', () => {
+  test('a price for thinking output is marked up and changes the version of the list', () => {
     const plain = { inputPerMillion: '0.05', outputPerMillion: '0.2' }
     const { prices } = compile({ ...plain, thinkingOutputPerMillion: '0.5', markup: '2' })
     expect(prices.rates).toMatchObject({ output: 400_000n, thinkingOutput: 1_000_000n })
@@ -48,7 +48,7 @@ describe('exchange and markup', () => {
     expect(compile({ inputPerMillion: '0.0000005', markup: '3' }).prices.rates.input).toBe(pico(2n))
   })
 
-  test('a later layer lays its amounts and its markup over the earlier, each in its own currency', () => {
+  test('a later layer overrides amounts and markup, with each amount in the currency of its layer', () => {
     const { prices, costs } = compile(
       { inputPerMillion: '10', outputPerMillion: '20', currency: 'CNY', markup: '2' },
       { outputPerMillion: '3', markup: '1.5' },
@@ -57,7 +57,7 @@ describe('exchange and markup', () => {
     expect(prices.rates).toMatchObject({ input: 2_100_000n, output: 4_500_000n })
   })
 
-  test('a markup below 1 sells below cost, and costs stay', () => {
+  test('a markup below 1 sells below cost and leaves the cost unchanged', () => {
     const { prices, costs } = compile({ inputPerMillion: '3', outputPerMillion: '15', markup: '0.2' })
     expect(prices.rates.output).toBe(pico(3_000_000n))
     expect(costs.rates.output).toBe(pico(15_000_000n))
@@ -94,11 +94,11 @@ describe('faults', () => {
     [{ markup: '-1' }, 'markup'],
     [{ markup: 'Infinity' }, 'markup'],
     [{ inputPerMillion: '1', currency: 'EUR' }, 'currency'],
-  ])('%p', (written, key) => {
+  ])('a fault is reported with its field: %p', (written, key) => {
     expect(fault(() => compile(written))).toEqual(['models', 0, 'prices', key])
   })
 
-  test('deep ones have the whole path', () => {
+  test('a nested fault is reported with its whole path', () => {
     const tiers = [{ aboveInputTokens: 10, inputPerMillion: 'x' }]
     expect(fault(() => compile({ tiers }))).toEqual(['models', 0, 'prices', 'tiers', 0, 'inputPerMillion'])
     const fallen = [{ aboveInputTokens: 10 }, { aboveInputTokens: 10 }]
@@ -107,11 +107,11 @@ describe('faults', () => {
     expect(fault(() => compile({ perSecond }))).toEqual(['models', 0, 'prices', 'perSecond', '720p', 'silent'])
   })
 
-  test.each(['0', '-0.14', 'x', ''])('an exchange rate of %p', (rate) => {
+  test.each(['0', '-0.14', 'x', ''])('an exchange rate of %p is refused', (rate) => {
     expect(fault(() => readExchange({ CNY: rate }))).toEqual(['exchange', 'CNY'])
   })
 
-  test('the dollar has no rate, and a currency is three letters', () => {
+  test('a rate for the dollar and a currency that is not three letters are refused', () => {
     expect(fault(() => readExchange({ USD: '1' }))).toEqual(['exchange', 'USD'])
     expect(fault(() => readExchange({ yuan: '1' }))).toEqual(['exchange', 'yuan'])
   })
@@ -119,8 +119,8 @@ describe('faults', () => {
 
 const tokens = (...written: WrittenPrices[]) => compile(...written).costs.perVideoToken
 
-describe('tokens of video', () => {
-  test('have one price, prices by resolution, by sound, and with films that are brought', () => {
+describe('video tokens', () => {
+  test('video tokens can be priced as one, by resolution, by audio, and with input video', () => {
     expect(tokens({ perMillionVideoTokens: '15', currency: 'CNY' })).toEqual({ default: pico(2_100_000n) })
     expect(tokens({ perMillionVideoTokens: { sound: '2', silent: '1' } })).toEqual({
       'default/sound': pico(2_000_000n),
@@ -139,7 +139,7 @@ describe('tokens of video', () => {
     })
   })
 
-  test('an operator’s one price is the price for all of it', () => {
+  test('a single price of the operator replaces the prices that it covers', () => {
     const base = { perMillionVideoTokens: { '720p': '3' }, perMillionVideoTokensWithInput: '2' }
     expect(tokens(base, { perMillionVideoTokens: '9' })).toEqual({ default: pico(9_000_000n) })
     expect(tokens(base, { perMillionVideoTokensWithInput: '1' })).toEqual({
@@ -148,15 +148,15 @@ describe('tokens of video', () => {
     })
   })
 
-  test('are part of what a list is called by', () => {
+  test('prices of video tokens are part of the version of a list', () => {
     const named = (price: string) => compile({ perMillionVideoTokens: price }).prices.version
     expect(named('1')).not.toBe(named('2'))
     expect(named('1')).not.toBe(compile({ perSecond: '0.000001' }).prices.version)
   })
 })
 
-describe('films that are sold as a whole', () => {
-  test('have a price for a resolution and a length, with exchange and markup', () => {
+describe('videos that are sold as a whole', () => {
+  test('a price per video has a resolution and a length, with exchange rate and markup', () => {
     const { costs, prices } = compile({ perVideo: { '768p/6s': '0.28' } }, { markup: '2' })
     expect(costs.perVideo).toEqual({ '768p/6s': pico(280_000_000_000n) })
     expect(prices.perVideo).toEqual({ '768p/6s': pico(560_000_000_000n) })
@@ -165,14 +165,14 @@ describe('films that are sold as a whole', () => {
     })
   })
 
-  test('are not sold by the second too, and are part of what a list is called by', () => {
+  test('prices per video exclude prices per second, and are part of the version of a list', () => {
     const both = { perSecond: '1', perVideo: { '768p/6s': '6' } }
     expect(fault(() => compile(both))).toEqual(['models', 0, 'prices', 'perVideo'])
     const names = ['1', '2'].map((price) => compile({ perVideo: { '768p/6s': price } }).prices.version)
     expect(new Set(names).size).toBe(2)
   })
 
-  test.each(['768p', '768p/6', 'default', '768p/6s/sound', '/6s'])('are not called %p', (film) => {
+  test.each(['768p', '768p/6', 'default', '768p/6s/sound', '/6s'])('a price per video for %p is refused', (film) => {
     const written = [{ id: 'wan2.6-t2v', prices: { perVideo: { [film]: '1' } } }]
     expect(fault(() => readOverrides(written))).toEqual(['models', 0, 'prices', 'perVideo', film])
   })

@@ -47,7 +47,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
   }
   const completed = { details: { code: 'already_completed' } }
 
-  test('an answer that was kept in a commit outlives a failure after it', async () => {
+  test('an answer kept in a commit survives later failures of its request', async () => {
     const { store, ask, attempt } = await begin()
     await store.transaction((tx) => attempt.keepIn(tx, 202, '{"id":"vid_1"}'))
     await attempt.keepFact(500)
@@ -55,7 +55,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     expect(await ask()).toMatchObject({ kind: 'replay', status: 202, body: Buffer.from('{"id":"vid_1"}') })
   })
 
-  test('a failure is told again, without what only the log is told', async () => {
+  test('a failure is replayed without its internal details', async () => {
     const { store, ask, attempt } = await begin()
     const details = { code: 'upstream_failed', shouldRetry: false } as const
     const inside = { status: 500, body: 'sk-of-ours' }
@@ -68,7 +68,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     expect(await store.db.selectFrom('idempotency').select('status').execute()).toEqual([{ status: null }])
   })
 
-  test('is of one account, of one path and of one key: each has its own', async () => {
+  test('answers are kept apart by account, path and key', async () => {
     const { store, ask, attempt } = await begin()
     await fundedAccount(store, { id: 'acc_b' })
     await attempt.keep(200, Buffer.from('first'))
@@ -94,7 +94,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     }
   })
 
-  test('is remembered for a day, and then begins anew', async () => {
+  test('an answer is remembered for a day, after which its key begins anew', async () => {
     const { store, ask, attempt } = await begin()
     await attempt.keep(200, Buffer.from('{}'))
     const day = 24 * 3_600_000
@@ -105,14 +105,14 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     expect(await ask()).toMatchObject({ kind: 'begun' })
   })
 
-  test('a fact is kept where there is no more than that', async () => {
+  test('a request kept without its answer is reported as already completed', async () => {
     const { ask, attempt } = await begin()
     await attempt.keepFact(500)
     expect(await thrownBy(ask())).toMatchObject(completed)
   })
 
   test.each(['free', 'freeIn'] as const)(
-    'what did not happen is free, also where it was taken for done (%s)',
+    'a freed key can be used again, even after its answer was kept (%s)',
     async (how) => {
       const { store, ask, attempt } = await begin()
       await store.transaction((tx) => attempt.keepIn(tx, 202, '{}'))
@@ -123,31 +123,34 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
   )
 
   // On SQLite no other request gets in between.
-  test.skipIf(engine === 'sqlite')('what is freed while somebody asks for it is begun', async () => {
-    const { store, ask, attempt } = await begin()
-    const inserts = new Set<unknown>()
-    const between: KyselyPlugin = {
-      transformQuery({ node, queryId }) {
-        if (node.kind === 'InsertQueryNode') inserts.add(queryId)
-        return node
-      },
-      async transformResult({ queryId, result }) {
-        if (inserts.delete(queryId)) await attempt.free()
-        return result
-      },
-    }
-    const usual = { ...store }
-    store.transaction = (work) => usual.transaction((tx) => work(tx.withPlugin(between)))
-    expect(await ask()).toMatchObject({ kind: 'begun' })
-  })
+  test.skipIf(engine === 'sqlite')(
+    'a key that is freed while another request asks for it is begun by that request',
+    async () => {
+      const { store, ask, attempt } = await begin()
+      const inserts = new Set<unknown>()
+      const between: KyselyPlugin = {
+        transformQuery({ node, queryId }) {
+          if (node.kind === 'InsertQueryNode') inserts.add(queryId)
+          return node
+        },
+        async transformResult({ queryId, result }) {
+          if (inserts.delete(queryId)) await attempt.free()
+          return result
+        },
+      }
+      const usual = { ...store }
+      store.transaction = (work) => usual.transaction((tx) => work(tx.withPlugin(between)))
+      expect(await ask()).toMatchObject({ kind: 'begun' })
+    },
+  )
 
-  test('of an answer that there is no room for, it is kept that it was given', async () => {
+  test('an answer that there is no room for is reported as already completed', async () => {
     const { ask, attempt } = await begin()
     await attempt.keep(200, long)
     expect(await thrownBy(ask())).toMatchObject(completed)
   })
 
-  test('long answers do not pile up in memory where they are slow to be laid aside', async () => {
+  test('long answers do not pile up in memory while they are slow to be stored', async () => {
     const onTheWay: { readonly bytes: number; arrive(): void }[] = []
     const layAside = ({ length: bytes }: Uint8Array) =>
       new Promise<undefined>((resolve) => onTheWay.push({ bytes, arrive: () => resolve(undefined) }))
@@ -165,7 +168,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
   })
 
   test.each(['an answer', 'a fact', 'that it is free'] as const)(
-    '%s is kept once the database is back',
+    'the store records %s once the database is back',
     async (what) => {
       const { flaky, ask, attempt } = await begin()
       flaky.isAway = true
@@ -192,7 +195,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
   )
 
   test.each(['answersToLose', 'commitsToLose'] as const)(
-    'a beginning of which nobody knows whether it took place did not: %s',
+    'a beginning that is in doubt counts as not begun: %s',
     async (doubt) => {
       const { flaky, ask, attempt } = await begin()
       await attempt.free()
@@ -204,7 +207,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     },
   )
 
-  test('a stop writes down what the database was away for, and says what it cannot', async () => {
+  test('a stop records what the database missed, and logs what it cannot record', async () => {
     const back = await begin()
     back.flaky.isAway = true
     await back.attempt.keepFact(500)
@@ -222,7 +225,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     expect(away.logged.join('')).toContain('it will not be recorded')
   })
 
-  test('a stop lets a long answer arrive, and does not wait for one for ever', async () => {
+  test('a stop waits for a long answer to be stored, but not for ever', async () => {
     const arrived = Promise.withResolvers<string>()
     const kept: Uint8Array[] = []
     const { ask, attempt, close } = await begin({
@@ -249,7 +252,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     })
   })
 
-  test('what a process left running and was charged for is done; what never came so far is free', async () => {
+  test('a charged request that was left running is completed at the next start of its node', async () => {
     const { store, ask } = await begin()
     const { request_id: id } = await store.db.selectFrom('idempotency').select('request_id').executeTakeFirstOrThrow()
     await takeHold(store, holdOf('hold_1', 100n))
@@ -265,7 +268,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     ['that a vendor may have begun, is done', { status: 0, vendorCost: nano(0n) }, completed],
     ['that a vendor answered with something unreadable, is done', { status: 200, vendorCost: nano(0n) }, completed],
     ['that every vendor refused, is free', { status: 429, vendorCost: nano(0n) }, undefined],
-  ])('and a failure, on record by now, %s', async (_, ended, found) => {
+  ])('a failed request left running, %s', async (_, ended, found) => {
     const { store, ask } = await begin()
     const { request_id: id } = await store.db.selectFrom('idempotency').select('request_id').executeTakeFirstOrThrow()
     await takeHold(store, holdOf('hold_1', 100n))
@@ -276,7 +279,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     else expect(await thrownBy(ask())).toMatchObject(found)
   })
 
-  test('what a node left running that never comes back is done once it is reclaimed', async () => {
+  test('a request left running is completed once its node is reclaimed', async () => {
     const { store, ask } = await begin()
     await openNode(store, 'node_a', [])
     const reclaim = (silentSince: number) => reclaimNode(store, { node: 'node_a', silentSince, actor: 'test' })
@@ -286,7 +289,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     expect(await thrownBy(ask())).toMatchObject(completed)
   })
 
-  test('and is found among all that others left', async () => {
+  test('a request left running is found among tens of thousands of other rows', async () => {
     const { store, ask } = await begin()
     const { created_at: at } = await store.db.selectFrom('idempotency').select('created_at').executeTakeFirstOrThrow()
     // More rows than one batch, before and after the row in question, and many with the same time.
@@ -304,7 +307,7 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     expect(Number((await kept.executeTakeFirstOrThrow()).rows)).toBe(60_001)
   })
 
-  test('what is older than was promised is dropped, however much it is', async () => {
+  test('answers older than promised are dropped in small batches', async () => {
     const { store, ask, attempt } = await begin()
     await attempt.keepFact(200)
     await sql`insert into idempotency

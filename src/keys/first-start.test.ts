@@ -29,7 +29,7 @@ function losing(store: Store, lost: number): Store {
 }
 
 eachEngine('a first start', (open) => {
-  test('makes an account, a key and an admin key, and shows them once', async () => {
+  test('a first start makes an account, a key and an admin key, and shows them once', async () => {
     const store = await open()
     const first = await start(store)
     expect(first).toMatchObject({ account: { name: 'demo' }, key: expect.stringMatching(/^sk-/) })
@@ -37,7 +37,7 @@ eachEngine('a first start', (open) => {
     expect(await start(store)).toEqual({ account: first.account, key: undefined, adminKey: undefined })
   })
 
-  test('says whether the one before had another secret', async () => {
+  test('a start reports whether the secret has changed since the last one', async () => {
     const store = await open()
     const other = makeSecretKeys(Buffer.alloc(32, 'y'))
     const told = []
@@ -47,7 +47,7 @@ eachEngine('a first start', (open) => {
   })
 
   test.each([1, 2, 3, 4])(
-    'whose transaction %d is lost shows no key that is not there, and leaves none unshown',
+    'after transaction %d of a first start is lost, every key that exists was shown, and no other',
     async (lost) => {
       const store = await open()
       const starts = [await start(losing(store, lost)).catch(() => undefined), await start(store)]
@@ -60,14 +60,14 @@ eachEngine('a first start', (open) => {
     },
   )
 
-  test('of several nodes that start at once, one shows the key', async () => {
+  test('exactly one of several nodes that start at once shows the key', async () => {
     const store = await open()
     const starts = await Promise.all(Array.from({ length: 4 }, () => start(store)))
     expect(starts.filter(({ key }) => key !== undefined)).toHaveLength(1)
     expect(new Set(starts.map(({ account }) => account.id)).size).toBe(1)
   })
 
-  test('takes the keys that the environment gives, at every start, and shows none', async () => {
+  test('keys from the environment are accepted at every start, and none is shown', async () => {
     const store = await open()
     const environment = { bootstrapKey: 'sk-given-by-the-operator', adminKey: 'adm-given-by-the-operator' }
     for (let starts = 0; starts < 2; starts++) {
@@ -77,14 +77,14 @@ eachEngine('a first start', (open) => {
     expect(await anyAdminKey(store.db)).toBe(true)
   })
 
-  test('that was given keys is the first: one without them makes no others', async () => {
+  test('a start without given keys makes none after a start that was given some', async () => {
     const store = await open()
     await start(store, { bootstrapKey: 'sk-given-by-the-operator', adminKey: 'adm-given-by-the-operator' })
     expect(await start(store)).toMatchObject({ key: undefined, adminKey: undefined })
     expect(await listKeys(store.db, { scope: 'every-account', limit: 10 })).toHaveLength(1)
   })
 
-  test('of several nodes that are given a new key at once, all start, and it is there once', async () => {
+  test('several nodes that are given a new key at once all start, and store it once', async () => {
     const store = await open()
     await start(store)
     const environment = { bootstrapKey: 'sk-given-by-the-operator' }
@@ -93,7 +93,7 @@ eachEngine('a first start', (open) => {
   })
 
   test.each(['revoked', 'disabled'])(
-    'makes a %s key valid again that the environment gives, and no other',
+    'a start makes a %s key from the environment valid again, and no other key',
     async (how) => {
       const store = await open()
       const environment = { bootstrapKey: 'sk-given-by-the-operator' }

@@ -76,7 +76,7 @@ const outcome = (asked: Promise<unknown>) =>
     (error: unknown) => (error instanceof GatewayError ? error.kind : 'something else'),
   )
 
-test('a key is looked up once, however many ask for it at the same time or later', async () => {
+test('a key is looked up once for any number of concurrent and later requests', async () => {
   const { ring, key, asked } = await openRing()
   const found = await Promise.all(Array.from({ length: 50 }, () => ring.authenticate(key, address)))
   expect(new Set(found.map(({ keyId }) => keyId))).toEqual(new Set(['key']))
@@ -84,7 +84,7 @@ test('a key is looked up once, however many ask for it at the same time or later
   expect(asked.lookups).toBe(1)
 })
 
-test('a bad key is remembered too', async () => {
+test('a bad key is looked up only once', async () => {
   const { ring, asked } = await openRing()
   for (let turn = 0; turn < 5; turn++) expect(await outcome(ring.authenticate('sk-x', address))).toBe('unauthenticated')
   expect(asked.lookups).toBe(1)
@@ -103,7 +103,7 @@ test('a flood of invented keys stops reaching the database, and a good key still
   expect(await outcome(ring.authenticate('sk-again', address))).toBe('unauthenticated')
 })
 
-test('without a database, what was known is believed for a minute and no longer', async () => {
+test('without a database, a known key is accepted for a minute and no longer', async () => {
   const { ring, key, clock, loseDatabase } = await openRing()
   await ring.authenticate(key, address)
   loseDatabase()
@@ -114,7 +114,7 @@ test('without a database, what was known is believed for a minute and no longer'
   expect(await outcome(ring.authenticate(key, address))).not.toBe('ok')
 })
 
-test('a database that is away is complained of once, however long it is', async () => {
+test('an outage of the database is logged once, however long it lasts', async () => {
   const { complaints, poll, loseDatabase } = await openRing()
   await poll()
   for (const times of [1, 2]) {
@@ -127,14 +127,14 @@ test('a database that is away is complained of once, however long it is', async 
   expect(complaints[0]).toContain('valid for up to a minute')
 })
 
-test('no key at all is asked of nobody', async () => {
+test('a missing key is refused without a lookup', async () => {
   const { ring, asked } = await openRing()
   expect(await outcome(ring.authenticate(undefined, address))).toBe('unauthenticated')
   expect(asked.lookups).toBe(0)
 })
 
 // A-02: what is promised is five seconds.
-test('a key that was revoked is dead at the next look, a second later', async () => {
+test('a revoked key is refused after the next poll, a second later', async () => {
   const { ring, key, store, poll } = await openRing()
   expect(await poll()).toBe(1_000)
   await ring.authenticate(key, address)
@@ -144,7 +144,7 @@ test('a key that was revoked is dead at the next look, a second later', async ()
   expect(await outcome(ring.authenticate(key, address))).toBe('unauthenticated')
 })
 
-test('a ring that nobody asks rests, and reads the revision before it answers again', async () => {
+test('an idle key ring polls less often, and reads the revision before it answers again', async () => {
   const { ring, key, asked, store, poll } = await openRing()
   await ring.authenticate(key, address)
   expect(await poll()).toBe(1_000)
@@ -158,7 +158,7 @@ test('a ring that nobody asks rests, and reads the revision before it answers ag
   expect(await poll()).toBe(1_000)
 })
 
-test('a ring that rests believes what it knows when the database is gone', async () => {
+test('an idle key ring accepts a known key for a minute when the database is gone', async () => {
   const { ring, key, clock, poll, loseDatabase } = await openRing()
   await poll()
   await ring.authenticate(key, address)

@@ -25,16 +25,16 @@ test.each([
   ['gpt.4o', 'gpt-4o', false],
   ['GPT-4o', 'gpt-4o', false],
   ['gpt-[45]', 'gpt-4', false],
-])('%j and %j: %p', (pattern, model, allowed) => {
+])('the pattern %j allows the model %j: %p', (pattern, model, allowed) => {
   expect(allows([pattern], model)).toBe(allowed)
 })
 
-test('no scope is every model, an empty one is none', () => {
+test('a missing scope allows every model, and an empty one none', () => {
   expect(allows(null, 'gpt-4o')).toBe(true)
   expect(allows([], 'gpt-4o')).toBe(false)
 })
 
-test('one of several is enough', () => {
+test('one matching pattern of several is enough', () => {
   expect(allows(['a', 'b*'], 'bc')).toBe(true)
   expect(allows(['a', 'b*'], 'c')).toBe(false)
 })
@@ -49,7 +49,7 @@ test('a glob matches as a regular expression of the same meaning does', () => {
   )
 })
 
-test('a pattern made to take for ever does not', () => {
+test('a pattern of thousands of wildcards is matched quickly', () => {
   const [pieces, text] = ['a*'.repeat(5_000), 'a'.repeat(100_000)]
   const match = () => {
     expect(allows([`${pieces}b`], text)).toBe(false)

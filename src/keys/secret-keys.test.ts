@@ -11,7 +11,7 @@ test('a key is a prefix, 32 random bytes and a checksum, and never the same twic
   expect(keys.make('adm')).toMatch(/^adm-[A-Za-z0-9_-]{49}$/)
 })
 
-test('a key of ours is told from an invented one, and from another installationâ€™s', () => {
+test('the checksum tells our keys from invented ones and from those of another installation', () => {
   const key = keys.make('sk')
   expect(keys.hasChecksum(key)).toBe(true)
   expect(others.hasChecksum(key)).toBe(false)
@@ -20,7 +20,7 @@ test('a key of ours is told from an invented one, and from another installationâ
   }
 })
 
-test('a changed character is noticed wherever it is', () => {
+test('a change of any character breaks the checksum', () => {
   const key = keys.make('sk')
   for (let at = 0; at < key.length; at++) {
     const changed = key.slice(0, at) + (key[at] === 'A' ? 'B' : 'A') + key.slice(at + 1)
@@ -28,7 +28,7 @@ test('a changed character is noticed wherever it is', () => {
   }
 })
 
-test('a digest says nothing of the key, and is another in every realm and installation', () => {
+test('a digest is 64 hex digits, and differs by key, realm and installation', () => {
   const key = keys.make('sk')
   const digests = [
     keys.digest('sandbox', key),

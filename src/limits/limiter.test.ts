@@ -19,7 +19,7 @@ function keyWith(limits: KeyLimits) {
 
 afterEach(() => setSystemTime())
 
-test('a place is free again once for each request that leaves, and every key has its own', async () => {
+test('each request that leaves frees one place, and every key has its own places', async () => {
   const { enter } = keyWith({ concurrent: 3 })
   const [first, second] = [await enter(), await enter(), await enter()]
   expect(await thrownBy(enter())).toMatchObject({ kind: 'too-many' })
@@ -34,10 +34,10 @@ test('a place is free again once for each request that leaves, and every key has
 })
 
 test.each([
-  { name: 'less', used: 10, left: '90' },
-  { name: 'as much', used: 40, left: '60' },
-  { name: 'more', used: 70, left: '30' },
-])('an estimate gives way to what was used: $name', async ({ used, left }) => {
+  { name: 'less than estimated', used: 10, left: '90' },
+  { name: 'as much as estimated', used: 40, left: '60' },
+  { name: 'more than estimated', used: 70, left: '30' },
+])('the tokens used replace the estimate: $name', async ({ used, left }) => {
   const { enter, said } = keyWith({ tokensPerMinute: 100 })
   const pass = await enter()
   await pass.spend({ estimateInput: () => 40 })
@@ -48,7 +48,7 @@ test.each([
   expect(said['x-ratelimit-remaining-tokens']).toBe(left)
 })
 
-test('a minute is used to its last token, and nothing that is asked is none', async () => {
+test('a minute can be used to its last token, and a request without input counts as one token', async () => {
   const { enter, said } = keyWith({ tokensPerMinute: 100 })
   const pass = await enter()
   await pass.spend({ estimateInput: () => 0 })
@@ -60,7 +60,7 @@ test('a minute is used to its last token, and nothing that is asked is none', as
   })
 })
 
-test('what a minute has no room for is not counted, and the minute is told', async () => {
+test('a request beyond the tokens of a minute is refused and not counted, and headers say what is left', async () => {
   const { enter, said } = keyWith({ tokensPerMinute: 100 })
   const pass = await enter()
   await pass.spend({ estimateInput: () => 90 })
@@ -72,7 +72,7 @@ test('what a minute has no room for is not counted, and the minute is told', asy
   expect(said['x-ratelimit-reset-tokens']).toMatch(/^(?:[1-5]?\ds|1m0s)$/)
 })
 
-test('a minute is no longer than one, whatever becomes of the time of day', async () => {
+test('a limit resets within a minute, even when the system clock is set back', async () => {
   const { enter, said } = keyWith({ requestsPerMinute: 1 })
   await enter()
   setSystemTime(Date.now() - 60 * 60_000)
@@ -80,7 +80,7 @@ test('a minute is no longer than one, whatever becomes of the time of day', asyn
   expect(said['x-ratelimit-reset-requests']).toBe('1m0s')
 })
 
-test('an estimate that is given back in a later minute makes that one worth no more', async () => {
+test('an estimate given back in a later minute does not raise the limit of that minute', async () => {
   const { enter, pass, said } = keyWith({ tokensPerMinute: 100 })
   const [failed, long] = [await enter(), await enter()]
   await failed.spend({ estimateInput: () => 80 })

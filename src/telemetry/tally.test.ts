@@ -27,7 +27,7 @@ function open() {
   return { tally: telemetry.tally, scrape, close: () => closing.close() }
 }
 
-test.each(units.filter((unit) => unit !== 'request'))('a %s that is charged for is shown', async (unit) => {
+test.each(units.filter((unit) => unit !== 'request'))('a charged %s is shown in the metrics', async (unit) => {
   const { tally, scrape, close } = open()
   const before = await scrape()
   tally.ended(chat, ending, { charged: zeroNano, usage: { [unit]: 7 } })
@@ -38,7 +38,7 @@ test.each(units.filter((unit) => unit !== 'request'))('a %s that is charged for 
   await close()
 })
 
-test('pictures and seconds of film are shown, and credits are no tokens', async () => {
+test('images and video seconds are shown in the metrics, and credits do not count as tokens', async () => {
   const { tally, scrape, close } = open()
   const video = { seconds: 5, resolution: '720p' } as const
   const sell = (usage: object) => tally.ended(chat, ending, { charged: nano(1n), usage })
@@ -53,7 +53,7 @@ test('pictures and seconds of film are shown, and credits are no tokens', async 
   await close()
 })
 
-test('however many models and channels there are, series stay few, and nothing is lost', async () => {
+test('the number of series is limited for any number of models and channels, and sums stay complete', async () => {
   const { tally, scrape, close } = open()
   const attempt = { vendor: 'v', status: 200, vendorCost: nano(1n), delivered: true }
   for (let n = 0; n < 3_000; n++) {
@@ -71,7 +71,7 @@ test('however many models and channels there are, series stay few, and nothing i
   await close()
 })
 
-test('labels with odd characters stay one label', async () => {
+test('a label with special characters stays one label', async () => {
   const { tally, scrape, close } = open()
   const model = 'a"b\\c\nd{e="f"} 1'
   tally.ended({ capability: 'chat', model }, ending)
@@ -79,14 +79,14 @@ test('labels with odd characters stay one label', async () => {
   await close()
 })
 
-test('a value at a bound is within it', () => {
+test('a value equal to the bound of a bucket is counted in that bucket', () => {
   const buckets = new Buckets([1, 5])
   for (const value of [0, 1, 1.1, 5, 5.1]) buckets.add(value)
   expect(buckets.counts).toEqual([2, 2, 1])
   expect({ sum: buckets.sum, count: buckets.count }).toEqual({ sum: 12.2, count: 5 })
 })
 
-test('a late cost is added, and never taken away', () => {
+test('a late cost is added, and a negative one is ignored', () => {
   const tally = new Tally()
   tally.costLate(chat, nano(5n))
   tally.costLate(chat, nano(-3n))
