@@ -304,7 +304,7 @@ test('a catalogue snapshot is immutable', () => {
   expect(real.models.has('gpt-4o')).toBe(true)
 })
 
-test('price lists have equal versions only if their content is equal', () => {
+test('price lists share a version exactly when their content is equal', () => {
   expect(model('gpt-5').prices.version).toBe(model('gpt-5.1').prices.version)
   expect(model('gpt-5').prices.version).not.toBe(model('gpt-5.2').prices.version)
 })
