@@ -201,8 +201,8 @@ const table: readonly {
   { field: 'context_management', takes: [{ edits: [] }, 5], refuses: [] },
 ]
 
-describe.each(table)('$field', ({ field, takes, refuses }) => {
-  test.each(takes.map((value) => [JSON.stringify(value), value] as const))('takes %s', (_shown, value) => {
+describe.each(table)('the field $field', ({ field, takes, refuses }) => {
+  test.each(takes.map((value) => [JSON.stringify(value), value] as const))('%s is accepted', (_shown, value) => {
     expect(read({ [field]: value }).model).toBe('m')
   })
 
@@ -210,12 +210,12 @@ describe.each(table)('$field', ({ field, takes, refuses }) => {
     .if(refuses.length > 0)
     .each(
       refuses.map(([value, code, param]) => [JSON.stringify(value) ?? 'nothing', value, code, param ?? field] as const),
-    )('refuses %s', (_shown, value, code, param) => {
+    )('%s is refused with its param and code', (_shown, value, code, param) => {
     expect(refusal(() => read({ [field]: value }))).toMatchObject({ kind: 'bad-request', param, code })
   })
 })
 
-test('a thread is refused in a count as well: nobody could say how long it is', () => {
+test('a thread is refused in a request to count tokens too, and null counts as absent', () => {
   const thread = { type: 'continue', id: 'thread_1' }
   expect(refusal(() => count({ ...base, thread }))).toMatchObject({
     param: 'thread',
@@ -224,8 +224,8 @@ test('a thread is refused in a count as well: nobody could say how long it is', 
   expect(count({ ...base, thread: null }).model).toBe('m')
 })
 
-describe('the facts', () => {
-  test('of a plain request', () => {
+describe('the facts of an ask', () => {
+  test('a plain request is read into the facts of a chat ask', () => {
     expect(read({ stream: true })).toMatchObject({
       protocol: 'anthropic',
       capability: 'chat',
@@ -239,19 +239,19 @@ describe('the facts', () => {
     })
   })
 
-  test('the cap is the client’s, or else the model’s; 0 makes nothing', () => {
+  test('max_tokens is limited to the model’s maximum, and 0 stays 0', () => {
     expect(read({ max_tokens: 5_000 }).outputTokensMax).toBe(1_000)
     expect(read({ max_tokens: 0 }).outputTokensMax).toBe(0)
   })
 
-  test('betas that open more are held for', () => {
+  test('beta headers that raise the model’s limits raise the bounds of the ask', () => {
     const open = { 'anthropic-beta': 'a-2025-01-01,context-1m-2025-08-07,output-128k-2025-02-19' }
     const ask = read({ max_tokens: 500_000, tools: [{ type: 'web_fetch_20250910' }] }, plain, open)
     expect(ask).toMatchObject({ outputTokensMax: 128_000, inputTokensMax: 1_000_000 })
     expect(ask.believable).toEqual({ input: 1_000_000, output: 128_000 })
   })
 
-  test('the headers of the protocol go on, others do not', () => {
+  test('the version and beta headers of the protocol are kept, other headers are not', () => {
     const headers = {
       'anthropic-version': '2026-10-21',
       'anthropic-beta': 'x-2026-01-01',
@@ -263,7 +263,7 @@ describe('the facts', () => {
     })
   })
 
-  test('an unknown model is whoever looks it up’s to refuse', () => {
+  test('a missing, malformed or unknown model is refused', () => {
     expect(refusal(() => readAsk(asked(base), lookUp)).kind).toBe('unknown-model')
     expect(refusal(() => readAsk(asked({ ...base, model: 5 }), lookUp))).toMatchObject({ param: 'model' })
     for (const body of [{}, { ...base, model: '' }]) {
@@ -271,7 +271,7 @@ describe('the facts', () => {
     }
   })
 
-  test('a number that a double cannot hold is refused where it is checked, and kept where it is not', () => {
+  test('a number that a double cannot hold is refused as max_tokens and kept exactly as temperature', () => {
     const huge = JSON.stringify(base).replace('100', '9007199254740993')
     const body = parseBody(huge, { depthMax: 9, keysMax: 99 }) as JsonObject
     const wrong = { body, files: [], bodyBytes: 1, header: () => null }
@@ -287,7 +287,7 @@ const over = (fields: Record<string, unknown>, traits = plain) => read(fields, t
 const pdf = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AA' } }
 
 describe('the bound of the input', () => {
-  test('is the bytes, and what the body only points to', () => {
+  test('the bound is the bytes of the body plus allowances for images and tools', () => {
     expect(over({})).toBe(0)
     expect(over({ messages: user(image) })).toBe(50_000)
     expect(over({ messages: user({ ...result, content: [image, image] }) })).toBe(100_000)
@@ -305,44 +305,44 @@ describe('the bound of the input', () => {
     [{ tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
     [{ tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
     [{ mcp_servers: [{ url: 'https://x' }] }],
-  ])('is the context where nothing else bounds it: %j', (fields) => {
+  ])('the bound is the model’s context window where the body does not limit it: %j', (fields) => {
     expect(read(fields, searching).inputTokensMax).toBe(200_000)
   })
 })
 
 const search = { type: 'web_search_20260209', name: 'web_search' }
 
-describe('searches', () => {
-  test('are as many as the client allows, or as a turn can make', () => {
+describe('web searches', () => {
+  test('searchesMax is the client’s max_uses, or else the most that a turn can make', () => {
     expect(read({ tools: [{ ...search, max_uses: 8 }] }, searching).searchesMax).toBe(8)
     expect(read({ tools: [search] }, searching).searchesMax).toBe(20)
     expect(read({ tools: [tool] }, searching).searchesMax).toBe(0)
   })
 
-  test('brought in by a turn in the middle count, and cost, as any', () => {
+  test('a search tool added in mid-conversation counts towards searchesMax', () => {
     const added = { type: 'tool_addition', tool: { type: 'tool_definition', definition: { ...search, max_uses: 3 } } }
     expect(read({ messages: user(added) }, searching).searchesMax).toBe(3)
   })
 
-  test.each([0, 0.5, -4])('brought in so are not allowed %p times, as any', (uses) => {
+  test.each([0, 0.5, -4])('a max_uses of %p is refused on a search tool added in mid-conversation', (uses) => {
     const added = { type: 'tool_addition', tool: { definition: { ...search, max_uses: uses } } }
     const param = 'messages[0].content[0].tool.definition.max_uses'
     expect(refusal(() => read({ messages: user(added) }, searching))).toMatchObject({ kind: 'bad-request', param })
   })
 
-  test('are none on a model that has no price for them', () => {
+  test('searchesMax is 0 on a model that has no price for searches', () => {
     expect(read({ tools: [search] }).searchesMax).toBe(0)
   })
 })
 
-describe('a request to count', () => {
-  test('needs no cap and makes nothing', () => {
+describe('a request to count tokens', () => {
+  test('a count needs messages but no max_tokens, and bounds the output at 0', () => {
     const { max_tokens: _, ...prompt } = base
     expect(count({ ...prompt, tools: [] })).toMatchObject({ outputTokensMax: 0, stream: false, searchesMax: 0 })
     expect(refusal(() => count({ model: 'm' }))).toMatchObject({ param: 'messages' })
   })
 
-  test('is estimated here where the vendor does not', () => {
+  test('our estimate counts text and whole images, not base64 data or signatures', () => {
     expect(estimate({})).toBeWithin(1, 10)
     expect(estimate({ system: 'word '.repeat(1_000) })).toBeWithin(800, 1_300)
     // An image does not count by the length of its base64, and a signature is not read by the model.

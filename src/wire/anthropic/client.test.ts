@@ -31,7 +31,7 @@ function contentOf({ content }: Anthropic.Message): unknown[] {
 const json = { 'content-type': 'application/json' }
 const sse = { 'content-type': 'text/event-stream' }
 
-test('a stream puts together to the same message as the whole answer', async () => {
+test('the official client assembles the same message from a stream as from a whole answer', async () => {
   await fc.assert(
     fc.asyncProperty(replies, async (reply) => {
       const whole = await clientOf(writeAnswer(ask, reply, name), 200, json).messages.create(params)
@@ -52,7 +52,7 @@ test('a stream puts together to the same message as the whole answer', async () 
   )
 })
 
-test('an error is one of its own, before a stream and in it', async () => {
+test('the official client throws its own APIError, before a stream and within it', async () => {
   const { status, body, headers } = writeError(new GatewayError('no-funds', 'No money.'), 'req_1' as RequestId)
   const refused = await clientOf(body, status, { ...headers })
     .messages.create(params)

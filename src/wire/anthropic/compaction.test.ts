@@ -7,13 +7,13 @@ const user = { role: 'user', content: 'Where were we?' }
 const read = (fields: JsonObject) => readConversation(askOf({ messages: [user], ...fields }))
 const said = (text: string) => ({ kind: 'text' as const, text })
 
-describe('a summary in place of all that was said before', () => {
-  test('is asked of its own vendor alone', () => {
+describe('compaction of a conversation', () => {
+  test('the compaction field is refused in translation, and null counts as absent', () => {
     expect(() => read({ compaction: { type: 'summarize' } })).toThrow("'compaction' is not supported")
     expect(read({ compaction: null })).toEqual(read({}))
   })
 
-  test('is told where it was made: nothing else is left of the conversation', () => {
+  test('a compaction block becomes assistant text, and one without content is dropped', () => {
     const summary = { type: 'compaction', content: 'They spoke of Oslo.', signature: 'c2ln' }
     const failed = { type: 'compaction', content: null }
     expect(read({ messages: [{ role: 'assistant', content: [summary, failed] }, user] }).turns).toEqual([
@@ -22,7 +22,7 @@ describe('a summary in place of all that was said before', () => {
     ])
   })
 
-  test('does not run into the answer that comes with it, nor into words before it', () => {
+  test('the text of a compaction block is set apart from the text before and after it', () => {
     const text = { type: 'text', text: 'Oslo has fjords.' }
     const summary = { type: 'compaction', content: 'They spoke of Oslo.' }
     const content = [text, summary, text, text]

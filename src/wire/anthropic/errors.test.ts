@@ -38,18 +38,18 @@ const errorOf = (code: string) => {
 }
 
 describe('an error', () => {
-  test.each(table)('%s is %d %s', (kind, status, type) => {
+  test.each(table)('the kind %s is written with status %d and type %s', (kind, status, type) => {
     const written = writeError(new GatewayError(kind, 'why'), requestId)
     expect(written.status).toBe(status)
     expect(written.headers).toMatchObject({ 'request-id': 'req_1', 'x-request-id': 'req_1' })
     expect(JSON.parse(written.body)).toEqual({ type: 'error', error: { type, message: 'why' }, request_id: 'req_1' })
   })
 
-  test('is not worth a retry where trying again cannot help', () => {
+  test('x-should-retry is false only for errors that a retry cannot help', () => {
     expect([header('unauthenticated'), header('no-funds'), header('overloaded')]).toEqual(['false', 'false', undefined])
   })
 
-  test('of a vendor of this protocol passes as it came, of another in our words', () => {
+  test('a refusal passes unchanged in this protocol and is rewritten from another', () => {
     expect(refused('anthropic')).toMatchObject({ status: 413, body: '{"theirs":1}' })
     expect(JSON.parse(refused('openai').body)).toMatchObject({
       error: { type: 'request_too_large', message: 'why' },
@@ -62,7 +62,7 @@ describe('an error', () => {
     })
   })
 
-  test('of a vendor that was sent other fields names those of this protocol', () => {
+  test('a refusal from another protocol names the fields of this one', () => {
     const said =
       "Invalid 'tools[12].function.name': too long; see tools[0].function.parameters and messages[1].content."
     const messageOf = (protocol: string) => {
@@ -76,7 +76,7 @@ describe('an error', () => {
     expect(messageOf('none')).toBe(said)
   })
 
-  test('that official clients act upon has its code beside it, and no other has', () => {
+  test('only a code that official clients act upon is written into the details', () => {
     const plain = { type: 'invalid_request_error', message: 'why' }
     expect(errorOf('invalid_type')).toEqual(plain)
     expect(errorOf('thread_unsupported_request')).toEqual({
@@ -85,7 +85,7 @@ describe('an error', () => {
     })
   })
 
-  test('in a stream is an event', () => {
+  test('an error in a stream is written as an error event', () => {
     const text = Buffer.from(writeStreamError(new GatewayError('overloaded', 'why'))).toString()
     expect(text).toBe('event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"why"}}\n\n')
   })

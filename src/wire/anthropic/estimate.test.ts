@@ -10,11 +10,11 @@ const tokens = countText(words)
 const picture = { type: 'image', source: { type: 'base64', data: words } }
 const said = (...content: JsonObject[]) => ({ messages: [{ content }] })
 
-test('a text has tokens', () => {
+test('a sentence counts as more than five tokens', () => {
   expect(tokens).toBeGreaterThan(5)
 })
 
-test('instructions, messages and tools are read', () => {
+test('the estimate sums instructions, messages and tools', () => {
   const tools = [{ description: words }]
   expect(estimate({ system: words })).toBe(tokens)
   expect(estimate({ tools })).toBeGreaterThanOrEqual(tokens)
@@ -23,7 +23,7 @@ test('instructions, messages and tools are read', () => {
   ).toBe(3 * tokens + estimate({ tools }))
 })
 
-test('the names of what a tool takes are words, offered and called', () => {
+test('parameter names count as text in tool definitions and in tool calls', () => {
   const fields = ['customer_identifier', 'shipping_address', 'delivery_date', 'type', 'data']
   const properties = Object.fromEntries(fields.map((field) => [field, { type: 'string' }]))
   // A real tokenizer makes 50 to 54 tokens of these.
@@ -32,21 +32,21 @@ test('the names of what a tool takes are words, offered and called', () => {
   expect(call({ shipping_address: 'Oslo', type: words })).toBeGreaterThan(call({}) + tokens)
 })
 
-test('a picture counts as one, wherever it stands, and not by its bytes', () => {
+test('every image counts the same, also within a tool result', () => {
   const one = estimate(said(picture))
   expect(one).toBeGreaterThan(1_000)
   expect(estimate(said(picture, picture))).toBe(2 * one)
   expect(estimate(said({ type: 'tool_result', content: [picture, picture] }))).toBe(2 * one)
 })
 
-test('of a document only plain words are read, and nothing of what only vendors read', () => {
+test('only the plain text of a document counts, and signatures of thinking do not', () => {
   const document = (source: JsonObject) => estimate(said({ type: 'document', source }))
   const file = document({ type: 'base64', media_type: 'text/plain', data: words })
   expect(document({ type: 'text', media_type: 'text/plain', data: words })).toBe(file + tokens)
   expect(estimate(said({ type: 'thinking', thinking: words, signature: words }))).toBe(tokens)
 })
 
-test('it is never nothing, and never more than was held for', () => {
+test('the estimate is at least 1 and at most inputTokensMax', () => {
   expect(estimate({})).toBe(1)
   expect(estimate({ system: words }, 3)).toBe(3)
 })

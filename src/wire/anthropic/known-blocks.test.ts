@@ -19,7 +19,7 @@ function refusalOf(messages: readonly JsonObject[]): string | undefined {
   }
 }
 
-describe('a block that nobody knows is refused where it stands', () => {
+describe('blocks of unknown or misplaced types', () => {
   const odd = { type: 'imgae', source: {} }
   const call = { type: 'tool_use', id: 'a', name: 'f', input: {} }
   test.each([
@@ -48,11 +48,11 @@ describe('a block that nobody knows is refused where it stands', () => {
       [user(text('a')), assistant({ type: 'image', source: { type: 'url', url: 'https://h/a.png' } })],
       'messages[1].content[0].type',
     ],
-  ])('%s', (_where, messages, param) => {
+  ])('the block is refused by the path of its type: %s', (_where, messages, param) => {
     expect(refusalOf(messages)).toBe(param)
   })
 
-  test('what the vendor did itself is not, nor is what changes the tools', () => {
+  test('blocks of hosted tools, tool changes and plain text are accepted', () => {
     const ended = ['web_search', 'advisor', 'made_up_later'].map((name) => ({ type: `${name}_tool_result` }))
     const marks = ['server_tool_use', 'mcp_tool_use', 'mcp_tool_listing', 'fallback'].map((type) => ({ type }))
     const changes = [{ type: 'tool_addition' }, { type: 'tool_removal' }]

@@ -41,8 +41,8 @@ const ping = event({ type: 'ping' })
 const bare = (written: string) => written.replace(/^event: .*\n/, '')
 const crlf = (written: string) => written.replaceAll('\n', '\r\n')
 
-describe('what goes on', () => {
-  test('everything but the end, byte for byte', () => {
+describe('events that are forwarded', () => {
+  test('every event before message_stop is forwarded byte for byte', () => {
     const events = [': hello\n\n', start, ping, open, say('Hi'), close, finish]
     const { text, facts, closing } = follow([...events, stop])
     expect(text).toEqual(events)
@@ -50,23 +50,26 @@ describe('what goes on', () => {
     expect(facts).toMatchObject({ finished: true, ended: true, failure: undefined, outputEvents: 1 })
   })
 
-  test.each(['\n', '\r\n', '\r'])('a name that is not the first line of its event, ended by %j', (lineEnd) => {
-    const numbered = `id: 7\n${say('Hi')}`.replaceAll('\n', lineEnd)
-    expect(follow([numbered]).text).toEqual([numbered])
-    const quoting = `id: 7\n${bare(say('event: ping'))}`.replaceAll('\n', lineEnd)
-    expect(follow([quoting]).text).toEqual([`event: content_block_delta\n${quoting}`])
-  })
+  test.each(['\n', '\r\n', '\r'])(
+    'an event name is also found after the first line, where lines end with %j',
+    (lineEnd) => {
+      const numbered = `id: 7\n${say('Hi')}`.replaceAll('\n', lineEnd)
+      expect(follow([numbered]).text).toEqual([numbered])
+      const quoting = `id: 7\n${bare(say('event: ping'))}`.replaceAll('\n', lineEnd)
+      expect(follow([quoting]).text).toEqual([`event: content_block_delta\n${quoting}`])
+    },
+  )
 
-  test('our id in the place of theirs, in the beginning and nowhere else', () => {
+  test('our model id replaces the vendor’s in message_start and nowhere else', () => {
     const quoting = say('"model":"theirs"')
     expect(follow([startOf('theirs-2026'), quoting]).text).toEqual([start, quoting])
   })
 
-  test('one beginning, though there be two', () => {
+  test('a second message_start is dropped', () => {
     expect(follow([start, start, say('Hi')]).text).toEqual([start, say('Hi')])
   })
 
-  test('events that nobody knows, and those broken in the middle', () => {
+  test('unknown events and malformed content events are forwarded unchanged', () => {
     const odd = event({ type: 'made_up', usage: { output_tokens: 99 } })
     const broken = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"te\n\n'
     const { text, facts } = follow([start, odd, broken])
@@ -74,7 +77,7 @@ describe('what goes on', () => {
     expect(facts.failure).toBeUndefined()
   })
 
-  test('a name for events that have none', () => {
+  test('an event without a name gets one from its type', () => {
     expect(follow([bare(start), `: x\r\n${bare(say('Hi'))}`, bare(stop)])).toMatchObject({
       text: [start, `event: content_block_delta\n: x\r\n${bare(say('Hi'))}`],
       closing: stop,
@@ -82,14 +85,14 @@ describe('what goes on', () => {
     })
   })
 
-  test('words that look like an end, an error or a name', () => {
+  test('text that looks like an end, an error or an event name is forwarded as text', () => {
     const tricky = [say('"type":"error"'), say('{"type":"message_stop"}'), say('\nevent: message_stop')]
     const { text, facts } = follow(tricky)
     expect(text).toEqual(tricky)
     expect(facts).toMatchObject({ ended: false, finished: false, failure: undefined, outputEvents: 3 })
   })
 
-  test('line ends as they came', () => {
+  test('CRLF line ends are kept', () => {
     const { text, closing, facts } = follow([crlf(start), crlf(say('Hi')), crlf(finish), crlf(stop)])
     expect(text).toEqual([crlf(start), crlf(say('Hi')), crlf(finish)])
     expect(closing).toBe(crlf(stop))
@@ -99,8 +102,8 @@ describe('what goes on', () => {
 
 const blockOf = (content_block: object) => event({ type: 'content_block_start', index: 0, content_block })
 
-describe('what was used', () => {
-  test('is the latest of each count', () => {
+describe('the usage of a stream', () => {
+  test('each count is the latest that the vendor reported', () => {
     expect(follow([start, finish]).facts.usage).toEqual({
       input: 9,
       cachedInput: 4,
@@ -112,7 +115,7 @@ describe('what was used', () => {
     })
   })
 
-  test('has what the vendor searched, and how much it found, before the count of it comes', () => {
+  test('searches and the bytes they found are counted before the vendor reports them', () => {
     const search = blockOf({ type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} })
     const fetching = blockOf({ type: 'server_tool_use', id: 'srvtoolu_2', name: 'web_fetch', input: {} })
     const found = blockOf({ type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] })
@@ -122,7 +125,7 @@ describe('what was used', () => {
     expect(follow([start, say('Hi')]).facts.hosted).toEqual({ searches: 0, foundBytes: 0 })
   })
 
-  test('is the prompt alone while only the beginning said something', () => {
+  test('usage has input counts alone while only message_start has reported any', () => {
     const bare = event({ type: 'message_delta', delta: { stop_reason: 'end_turn' } })
     for (const events of [[start], [start, say('Hi')], [start, say('Hi'), bare, stop]]) {
       const { usage } = follow(events).facts
@@ -131,14 +134,14 @@ describe('what was used', () => {
     }
   })
 
-  test('is nothing where nothing was said of it', () => {
+  test('usage is undefined where the vendor reports none', () => {
     const silent = event({ type: 'message_start', message: { model: 'ours' } })
     expect(follow([silent, say('Hi'), stop]).facts.usage).toBeUndefined()
   })
 })
 
-describe('the end', () => {
-  test('is made up where the vendor finished and left it out', () => {
+describe('the end of a stream', () => {
+  test('a missing message_stop is added once the vendor has finished', () => {
     const { facts, closing } = follow([start, finish])
     expect(facts).toMatchObject({ finished: true, ended: false })
     expect(closing).toBe(stop)
@@ -150,7 +153,7 @@ describe('the end', () => {
     ['timeout_error', 504],
     ['api_error', 500],
     ['authentication_error', 401],
-  ])('%s in the middle is a failure to be judged as %d, and is not forwarded as it came', (type, status) => {
+  ])('the error %s in mid-stream is a failure with status %d and is not forwarded', (type, status) => {
     const said = { type: 'error', error: { type, message: 'Busy' } }
     const { text, facts } = follow([start, event(said)])
     expect(text).toEqual([start])
@@ -158,12 +161,12 @@ describe('the end', () => {
     expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'Busy', details: { inside } })
   })
 
-  test('an error that has no status is a failure in its own words', () => {
+  test('an error of unknown type is a failure with the vendor’s message', () => {
     const { facts } = follow([start, event({ type: 'error', error: { type: 'made_up', message: 'Busy' } })])
     expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'Busy', details: {} })
   })
 
-  test.each(['message_delta', 'error'])('a %s that cannot be read is a failure', (type) => {
+  test.each(['message_delta', 'error'])('a malformed %s event is a failure and is not forwarded', (type) => {
     const { text, facts } = follow([start, `event: ${type}\ndata: {"type":"${type}","usage":{"outp\n\n`])
     expect(text).toEqual([start])
     expect(facts).toMatchObject({ failure: { kind: 'upstream-failed' }, finished: false })
@@ -173,7 +176,7 @@ describe('the end', () => {
 const block = (content: Record<string, unknown>) =>
   event({ type: 'content_block_start', index: 0, content_block: content })
 
-describe('output that was delivered', () => {
+describe('the measure of delivered output', () => {
   test.each([
     ['a beginning', start, 0],
     ['an empty block', open, 0],
@@ -183,7 +186,7 @@ describe('output that was delivered', () => {
     ['a call', block({ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }), 1],
     ['a hidden thought', block({ type: 'redacted_thinking', data: 'x' }), 1],
     ['a word', say('x'), 1],
-  ])('%s', (_name, written, events) => {
+  ])('outputEvents is correct after %s', (_name, written, events) => {
     expect(follow([written]).facts.outputEvents).toBe(events)
   })
 
@@ -192,13 +195,13 @@ describe('output that was delivered', () => {
     ['thoughts', { type: 'thinking_delta', thinking: 'word' }],
     ['the input of a tool', { type: 'input_json_delta', partial_json: 'word' }],
     ['sealed thoughts', { type: 'signature_delta', signature: 'word' }],
-  ])('is as long as %s are, whatever else came', (_name, delta) => {
+  ])('outputBytes measures %s without the event around it', (_name, delta) => {
     const twenty = Array.from({ length: 20 }, () => event({ type: 'content_block_delta', index: 0, delta }))
     expect(follow([start, open, say('Hi'), ...twenty]).facts).toMatchObject({ outputEvents: 21, outputBytes: 20 * 2 })
   })
 })
 
-test('where a stream is cut makes no difference', () => {
+test('the forwarded stream and its facts do not depend on where the bytes are cut', () => {
   const bytes = Buffer.from(fixture.stream.join(''))
   const whole = follow(fixture.stream)
   fc.assert(

@@ -11,16 +11,16 @@ const pass = (native: JsonObject) =>
     passAsk(askOf(native, { stream: false }), { upstreamModel: 'theirs', namespaced: (label) => `mine/${label}` }),
   ) as JsonObject
 
-describe('the request goes on as it came', () => {
+describe('a request that is passed through', () => {
   const messages = [{ role: 'user', content: 'Hi' }]
 
-  test('but for the model and the label of the user', () => {
+  test('only the model and the label of the user are changed', () => {
     const native = { model: 'ours', messages, odd: { deep: [1] }, metadata: { user_id: 'ann', more: 1 } }
     expect(pass(native)).toEqual({ ...native, model: 'theirs', metadata: { user_id: 'mine/ann', more: 1 } })
     expect(pass({ messages, metadata: null })).toEqual({ model: 'theirs', messages, metadata: null })
   })
 
-  test('and for thoughts that this vendor cannot have made', () => {
+  test('thinking that this vendor cannot have signed is removed', () => {
     const own = { type: 'thinking', thinking: 'Hm', signature: 'Eq1' }
     const unsigned = { type: 'thinking', thinking: 'Hm', signature: '' }
     const google = { type: 'thinking', thinking: '', signature: markGoogle('x') }
@@ -39,7 +39,7 @@ describe('the request goes on as it came', () => {
   })
 })
 
-test('a search that has no price does not go on', () => {
+test('a web search without a price is refused unless its max_uses is 0', () => {
   const search = { type: 'web_search_20250305', name: 'web_search' }
   const messages = [{ role: 'user', content: 'Hi' }]
   expect(() => pass({ messages, tools: [search] })).toThrow(
@@ -52,14 +52,14 @@ const answer = { id: 'msg_1', type: 'message', model: 'theirs', content: [{ type
 const counted = { input_tokens: 3, output_tokens: 5 }
 const passed = (body: unknown) => passAnswer(askOf({}, { stream: false }), Buffer.from(JSON.stringify(body)))
 
-describe('an answer', () => {
-  test('keeps its bytes but for the model, and is counted', () => {
+describe('an answer that is passed through', () => {
+  test('an answer keeps its bytes except for the model, and its usage is read', () => {
     const { body, usage } = passed({ ...answer, usage: counted })
     expect(Buffer.from(body).toString()).toBe(JSON.stringify({ ...answer, model: 'ours', usage: counted }))
     expect(usage).toMatchObject({ input: 3, output: 5 })
   })
 
-  test('without a count is estimated', () => {
+  test('an answer without usage is estimated at one output token or more', () => {
     const uncounted = passed(answer)
     expect(uncounted.usage).toBeUndefined()
     expect(uncounted.estimateOutput()).toBeWithin(1, 6)
@@ -70,13 +70,13 @@ describe('an answer', () => {
     ['an error under a good status', { type: 'error', error: { type: 'api_error', message: 'on fire' } }, 'on fire'],
     ['no content', { id: 'msg_1' }, 'without content'],
     ['no object', [], 'no answer'],
-  ])('%s is a failure', (_name, body, message) => {
+  ])('an unusable answer is a failure: %s', (_name, body, message) => {
     expect(() => passed(body)).toThrow(message)
   })
 })
 
 describe('usage', () => {
-  test('takes the kinds of input apart, and what was written by how long it is kept', () => {
+  test('input, cache reads and cache writes of each lifetime are counted apart', () => {
     const usage = {
       input_tokens: 10,
       cache_read_input_tokens: 100,
@@ -99,7 +99,7 @@ describe('usage', () => {
     expect(readUsage(writeUsage(read))).toEqual(read)
   })
 
-  test('adds what summing up an overlong conversation cost', () => {
+  test('the tokens of a compaction are added to the usage', () => {
     const iterations = [
       { type: 'compaction', input_tokens: 1_000, output_tokens: 50, cache_read_input_tokens: 5 },
       { type: 'message', input_tokens: 10, output_tokens: 7 },
@@ -117,16 +117,16 @@ describe('usage', () => {
       { input: 0, output: 1_000_000_000 },
     ],
     [{ cache_creation: { ephemeral_1h_input_tokens: 9 } }, { cacheWrite: 0, cacheWriteHour: 9 }],
-  ])('is read with suspicion: %j', (usage, read) => {
+  ])('implausible or incomplete counts are corrected: %j', (usage, read) => {
     expect(readUsage(usage)).toMatchObject(read)
   })
 
-  test('has no count of the output where none was given', () => {
+  test('usage without output_tokens has no output count, and null is no usage', () => {
     expect(readUsage({ input_tokens: 5 })).not.toHaveProperty('output')
     expect(readUsage(null)).toBeUndefined()
   })
 
-  test('of sounds, of pictures and of what is kept for later is shown with the rest', () => {
+  test('image, audio and cache-write tokens are included in the written totals', () => {
     const kept = { cacheWrite: 7, cacheWriteHour: 8 }
     const shown = writeUsage({ input: 1, imageInput: 2, audioInput: 3, ...kept, output: 4, audioOutput: 5 })
     expect(shown).toMatchObject({

@@ -48,11 +48,11 @@ describe('instructions', () => {
     ],
     [[text('x-anthropic-billing-header: cc_version=2; cc_entrypoint=cli;'), text('You are…')], [said('You are…')]],
     ['x-anthropic-billing-header: cc_version=2;\nBe brief.', [said('Be brief.')]],
-  ])('%j', (system, blocks) => {
+  ])('the system field %j is read without empty texts and billing headers', (system, blocks) => {
     expect(systemOf(system)).toEqual(blocks)
   })
 
-  test('in the middle are turns of their own, at the beginning they are not', () => {
+  test('leading system messages join the system field, and later ones become turns', () => {
     const system = { role: 'system', content: 'Be brief.' }
     expect(read({ messages: [system, user(text('Hi')), system] })).toMatchObject({
       system: [said('Be brief.')],
@@ -60,7 +60,7 @@ describe('instructions', () => {
     })
   })
 
-  test('never part a call from its results', () => {
+  test('a system message between a call and its result moves behind the result', () => {
     const { turns } = read({
       messages: [
         user(text('Hi')),
@@ -74,7 +74,7 @@ describe('instructions', () => {
 })
 
 describe('turns', () => {
-  test('of one role are one, and results come first', () => {
+  test('consecutive messages of one role are merged, with tool results first', () => {
     const { turns } = read({
       messages: [
         user(text('Hi')),
@@ -98,7 +98,7 @@ describe('turns', () => {
     ])
   })
 
-  test('that say nothing are none', () => {
+  test('empty turns are dropped, and a request without any content is refused', () => {
     const paused = assistant({ type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} })
     expect(read({ messages: [user(text('Hi')), paused, { role: 'user', content: 'Go on' }] }).turns).toEqual([
       { role: 'user', blocks: [said('Hi'), said('Go on')] },
@@ -106,7 +106,7 @@ describe('turns', () => {
     expect(refusal({ messages: [user(text(''))] })).toBe('messages')
   })
 
-  test('keep numbers that a double cannot hold', () => {
+  test('numbers that a double cannot hold keep their digits in the input of a call', () => {
     const written = JSON.stringify({ messages: [assistant({ type: 'tool_use', id: 'a', name: 'f', input: { n: 7 } })] })
     const body = parseBody(written.replace('7', '9007199254740993'), { depthMax: 9, keysMax: 99 }) as JsonObject
     const ask = readAsk(
@@ -117,7 +117,7 @@ describe('turns', () => {
   })
 })
 
-describe('what a user shows', () => {
+describe('the content of a user turn', () => {
   const source = { type: 'base64', media_type: 'image/png', data: 'AA' }
   const bytes = { kind: 'bytes', mediaType: 'image/png', base64: 'AA' }
 
@@ -151,12 +151,12 @@ describe('what a user shows', () => {
       { kind: 'document', media: { kind: 'text', text: 'a' }, title: 'T', context: 'https://x' },
     ],
     [text('a', { cache_control: { type: 'ephemeral' } }), { ...said('a'), cache: '5m' }],
-  ])('%j', (block, read) => {
+  ])('the user block %j is read into a neutral block', (block, read) => {
     const place = read.kind === 'text' ? {} : { at: 'messages[0].content[0]' }
     expect(blocksOf(user(block))).toEqual([{ ...read, ...place }])
   })
 
-  test('a tool that was found is named, and the state of a browser is left out', () => {
+  test('a tool reference in a result becomes text, and a browser state is left out', () => {
     const content = [
       { type: 'tool_reference', tool_name: 'grep' },
       { type: 'browser_state' },
@@ -176,25 +176,25 @@ describe('what a user shows', () => {
     ])
   })
 
-  test('what changes the tools is no word of the user', () => {
+  test('a tool_removal block is left out of user and system turns', () => {
     const change = { type: 'tool_removal', tool: { type: 'tool_reference', name: 'f' } }
     expect(blocksOf(user(change, text('Hi')))).toEqual([said('Hi')])
     const messages = [user(text('Hi')), { role: 'system', content: [change, text('Be brief.')] }]
     expect(read({ messages }).turns.at(-1)).toEqual({ role: 'system', blocks: [said('Be brief.')] })
   })
 
-  test('what needs a container is refused', () => {
+  test('a container upload is refused', () => {
     expect(refusal({ messages: [user(text('Hi'), { type: 'container_upload', file_id: 'f' })] })).toBe(
       'messages[0].content[1].type',
     )
   })
 
-  test('servers whose tools only its own vendor could call are refused, and none are nothing', () => {
+  test('MCP servers are refused, while null and an empty list are accepted', () => {
     expect(refusal({ mcp_servers: [{ type: 'url', url: 'https://h/mcp', name: 'h' }] })).toBe('mcp_servers')
     for (const none of [null, []]) expect(read({ mcp_servers: none }).turns).toHaveLength(1)
   })
 
-  test('a container of a vendor that is not asked is left out', () => {
+  test('the container field is ignored', () => {
     for (const container of [null, 'container_1', { skills: [{ type: 'anthropic', skill_id: 'pdf' }] }]) {
       expect(read({ container })).toEqual(read({}))
     }
@@ -206,20 +206,20 @@ describe('what a user shows', () => {
     { output_config: { effort: 'x'.repeat(3_000) } },
     { tools: [{ type: `${'x'.repeat(3_000)}_20250101`, name: 'f' }] },
     { tool_choice: { type: 'tool', name: 'x'.repeat(3_000) } },
-  ])('a refusal repeats no more of a word than it takes to find it', (fields) => {
+  ])('a refusal quotes at most 100 characters of an invalid value', (fields) => {
     expect(() => read(fields)).toThrow(/x{50}/)
     expect(() => read(fields)).not.toThrow(/x{101}/)
   })
 
-  test('a hint on the whole request is one on its last block', () => {
+  test('a cache hint on the whole request applies to its last block', () => {
     expect(read({ cache_control: { type: 'ephemeral' } }).turns).toEqual([
       { role: 'user', blocks: [{ ...said('Hi'), cache: '5m' }] },
     ])
   })
 })
 
-describe('what an assistant said', () => {
-  test('is kept with its thoughts and signatures', () => {
+describe('the content of an assistant turn', () => {
+  test('thinking, signatures and citations are kept, and hosted tool results are left out', () => {
     const blocks = blocksOf(
       assistant(
         { type: 'thinking', thinking: 'Hm', signature: 'Eq' },
@@ -239,7 +239,7 @@ describe('what an assistant said', () => {
     ])
   })
 
-  test('a signature that was carried before a call is the call’s', () => {
+  test('a signature in a thinking block right before a call is attached to the call', () => {
     const carried = { type: 'thinking', thinking: '', signature: 'google:abc' }
     const call = { type: 'tool_use', id: 'tpk_ZjowIQ', name: 'f', input: {} }
     expect(blocksOf(assistant(carried, call))).toEqual([
@@ -251,7 +251,7 @@ describe('what an assistant said', () => {
 describe('tools', () => {
   const schema = { type: 'object', properties: {} }
 
-  test('of the client, searches, and those of the vendor that clients run', () => {
+  test('client tools, web searches and vendor-defined tools that clients run are read', () => {
     const tools = [
       { name: 'f', description: 'd', input_schema: schema, strict: true, cache_control: { type: 'ephemeral' } },
       { type: 'custom', name: 'g', input_schema: schema, defer_loading: true },
@@ -267,7 +267,7 @@ describe('tools', () => {
     expect(conversation.tools[2]?.schema).toMatchObject({ properties: { command: { type: 'string' } } })
   })
 
-  test('that wait to be searched for are offered once they were found', () => {
+  test('deferred tools are offered once they are referenced, called or chosen', () => {
     const tools = ['f', 'g', 'h', 'i', 'never'].map((name) => {
       return { name, input_schema: schema, ...(name !== 'f' && { defer_loading: true }) }
     })
@@ -295,7 +295,7 @@ describe('tools', () => {
   })
 
   test.each(['computer_20251124', 'memory_20250818', 'web_fetch_20250910', 'mcp_toolset', 'made_up'])(
-    '%s is refused: no other model knows it',
+    'a tool of type %s is refused in translation',
     (type) => {
       expect(
         refusal({
@@ -318,7 +318,7 @@ describe('tools', () => {
     [{ type: 'none' }, { toolChoice: 'none' }],
     [{ type: 'tool', name: 'web_search' }, {}],
     [undefined, {}],
-  ])('the choice %j', (tool_choice, choice) => {
+  ])('the tool choice %j is read', (tool_choice, choice) => {
     const tools = [
       { name: 'f', input_schema: schema },
       { type: 'web_search_20250305', name: 'web_search' },
@@ -327,7 +327,7 @@ describe('tools', () => {
     expect(JSON.stringify({ toolChoice, parallelTools })).toBe(JSON.stringify(choice))
   })
 
-  test('a choice that nothing could come of is refused', () => {
+  test('a tool choice that no offered tool can satisfy is refused', () => {
     const tools = [{ name: 'f', input_schema: schema }]
     expect(refusal({ tools, tool_choice: { type: 'tool', name: 'zz' } })).toBe('tool_choice.name')
     expect(refusal({ tool_choice: { type: 'tool', name: 'zz' } })).toBe('tool_choice.name')
@@ -335,7 +335,7 @@ describe('tools', () => {
     expect(read({ tools: [], tool_choice: { type: 'auto' } }).toolChoice).toBe('auto')
   })
 
-  test.each(['a b', 'ä', 'x'.repeat(129)])('the name %s is refused where it was written', (name) => {
+  test.each(['a b', 'ä', 'x'.repeat(129)])('the invalid tool name %s is refused by its path', (name) => {
     const tools = [
       { name: 'f', input_schema: schema },
       { name, input_schema: schema },
@@ -357,19 +357,19 @@ describe('thinking', () => {
     [{ thinking: { type: 'between_tools' } }, { isShown: true }],
     [{ thinking: null, output_config: { effort: null } }, undefined],
     [{}, undefined],
-  ])('%j', (fields, thinking) => {
+  ])('thinking is read as effort, budget and visibility from %j', (fields, thinking) => {
     expect(thinkingOf(fields)).toEqual(thinking)
   })
 
-  test('in words that nobody knows is refused', () => {
+  test('unknown thinking types and efforts are refused', () => {
     expect(refusal({ thinking: { type: 'zzz' } })).toBe('thinking.type')
     expect(refusal({ output_config: { effort: 'zzz' } })).toBe('output_config.effort')
     expect(refusal({ thinking: { type: 'disabled' }, output_config: { effort: 'zzz' } })).toBe('output_config.effort')
   })
 })
 
-describe('the rest', () => {
-  test('of what both sides can say', () => {
+describe('other fields', () => {
+  test('sampling, stop sequences, user, output cap and format are read', () => {
     const format = { type: 'json_schema', schema: { type: 'object' } }
     const fields = { stop_sequences: ['x'], temperature: 0.5, top_p: 0.9, top_k: 5, metadata: { user_id: 'ann' } }
     expect(read({ ...fields, max_tokens: 5_000, output_config: { format } })).toMatchObject({
@@ -385,12 +385,12 @@ describe('the rest', () => {
     expect(read({ output_config: { format: null } }).format).toBeUndefined()
   })
 
-  test('a form of reply that nobody knows is refused', () => {
+  test('an unknown output format is refused', () => {
     expect(refusal({ output_config: { format: { type: 'xml' } } })).toBe('output_config.format.type')
     expect(refusal({ output_format: { type: 'xml' } })).toBe('output_format.type')
   })
 
-  test('a request that only warms a cache has no sense elsewhere', () => {
+  test('a max_tokens of 0, which only warms a cache, is refused in translation', () => {
     expect(refusal({ max_tokens: 0 })).toBe('max_tokens')
   })
 })

@@ -28,7 +28,7 @@ const said = (text: string) => ({ type: 'text', text })
 const end = (more: object, usage?: object): Data => ({ type: 'message_delta', delta: more, usage })
 
 describe('a stream', () => {
-  test('begins once, and knows the prompt before the answer', () => {
+  test('the reply starts once, and its input is counted before its output', () => {
     const usage = { input_tokens: 5, cache_read_input_tokens: 2, output_tokens: 1 }
     const begin = { type: 'message_start', message: { id: 'msg_1', usage } }
     const [first, counted, ...again] = read(begin, begin)
@@ -40,7 +40,7 @@ describe('a stream', () => {
     expect(last).toMatchObject({ usage: { input: 5, cachedInput: 2, output: 9 } })
   })
 
-  test('counts calls, not blocks, and leaves out those of the vendor’s own', () => {
+  test('calls are numbered without the vendor’s hosted tools, whose runs are reported apart', () => {
     const found = start(1, { type: 'web_search_tool_result', content: [] })
     const events = read(
       start(0, { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }),
@@ -78,7 +78,7 @@ describe('a stream', () => {
     ])
   })
 
-  test('signs its thoughts, also those that are not shown', () => {
+  test('shown, hidden and redacted thinking is read with its signature or data', () => {
     const thought = start(0, { type: 'thinking', thinking: '', signature: '' })
     expect(read(thought, half('E'), half('q'), stop(0))).toEqual([
       { kind: 'thinking-sign', choice: 0, text: '', signature: 'Eq' },
@@ -104,11 +104,11 @@ describe('a stream', () => {
     ['pause_turn', 'pause'],
     ['refusal', 'refusal'],
     ['made_up', 'stop'],
-  ] as const)('that ends with %s', (stop_reason, finish) => {
+  ] as const)('the stop_reason %s is mapped to a finish', (stop_reason, finish) => {
     expect(read(end({ stop_reason, stop_sequence: null }))).toEqual([{ kind: 'choice-finish', choice: 0, finish }])
   })
 
-  test('says which sequence ended it, and why it refused', () => {
+  test('the stop sequence and the explanation of a refusal are read', () => {
     expect(read(end({ stop_reason: 'stop_sequence', stop_sequence: 'END' }))).toMatchObject([{ stopSequence: 'END' }])
     const stop_details = { type: 'refusal', explanation: 'Not this.' }
     expect(read(end({ stop_reason: 'refusal', stop_details }))).toMatchObject([
@@ -117,7 +117,7 @@ describe('a stream', () => {
     ])
   })
 
-  test('lives, fails and ends', () => {
+  test('pings, comments, errors and the end of a stream are read as reply events', () => {
     expect(read({ type: 'ping' }, { type: 'made_up' }, { type: 'message_stop' })).toEqual([
       { kind: 'heartbeat' },
       { kind: 'reply-end' },
@@ -133,7 +133,7 @@ describe('a stream', () => {
     ['tool_use', '{}'],
     ['max_tokens', ''],
     ['refusal', ''],
-  ])('that ends with an empty call for the reason %s', (stop_reason, text) => {
+  ])('an empty last call that ends with %s has {} as arguments only if it is complete', (stop_reason, text) => {
     const streamed = read(call(0), stop(0), call(1), stop(1), end({ stop_reason }))
     const inputOf = (call: number) =>
       streamed.flatMap((event) => (event.kind === 'tool-call-delta' && event.call === call ? event.text : [])).join('')
@@ -144,7 +144,7 @@ describe('a stream', () => {
   })
 
   test.each([said(''), { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }])(
-    'that is cut off behind an empty call, in something that is not shown, has the call whole: %j',
+    'an empty call is complete where the stream is cut off in a later hidden block: %j',
     (hidden) => {
       const stop_reason = 'max_tokens'
       const streamed = read(call(0), stop(0), start(1, hidden), stop(1), end({ stop_reason }))
@@ -154,7 +154,7 @@ describe('a stream', () => {
     },
   )
 
-  test('parts what was said before a search of the vendor’s own from what was said behind it', () => {
+  test('text before and after a hosted search is separated by a blank line', () => {
     const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
     const found = { type: 'web_search_tool_result', content: [] }
     const content = [search, said('Let me look.'), search, found, said('It is '), said('cold.')]
@@ -166,7 +166,7 @@ describe('a stream', () => {
     expect(readAssistantBlocks(content)[1]).toEqual({ kind: 'text', text: 'It is ', isApart: true })
   })
 
-  test('is the same wherever it is cut', () => {
+  test('the reply does not depend on where the bytes of the stream are cut', () => {
     const bytes = Buffer.from(fixture.stream.join(''))
     const whole = readAnswer(Buffer.from(JSON.stringify(fixture.answer)))
     fc.assert(
@@ -183,7 +183,7 @@ describe('a stream', () => {
 const answerOf = (fields: object) => readAnswer(Buffer.from(JSON.stringify({ content: [], ...fields })))
 
 describe('a whole answer', () => {
-  test('keeps the digits of its calls', () => {
+  test('large numbers in the input of a call keep their digits', () => {
     const text =
       '{"content":[{"type":"tool_use","id":"a","name":"f","input":{"n":9007199254740993}}],"stop_reason":"tool_use"}'
     expect(readAnswer(Buffer.from(text)).choices[0]).toEqual({
@@ -192,7 +192,7 @@ describe('a whole answer', () => {
     })
   })
 
-  test('says why it refused', () => {
+  test('the explanation of a refusal is read', () => {
     const stop_details = { type: 'refusal', explanation: 'Not this.' }
     expect(answerOf({ stop_reason: 'refusal', stop_details }).choices[0]).toEqual({
       finish: 'refusal',
@@ -200,7 +200,7 @@ describe('a whole answer', () => {
     })
   })
 
-  test('that is an error, or none, is a failure', () => {
+  test('an error body and a body that is not JSON are failures', () => {
     expect(() => answerOf({ error: { type: 'api_error', message: 'on fire' } })).toThrow('on fire')
     expect(() => readAnswer(Buffer.from('<html>'))).toThrow('no answer')
   })

@@ -62,7 +62,7 @@ const grow = (call: number, text: string): ReplyEvent => ({ kind: 'tool-call-del
 const finish = (finish: Finish, more = {}): ReplyEvent => ({ kind: 'choice-finish', choice, finish, ...more })
 
 describe('a stream', () => {
-  test('begins once, and ends with what was used', () => {
+  test('a stream begins with one message_start and ends with the usage', () => {
     const { start, ping, blocks, end, stop } = stream([{ kind: 'reply-start' }, say('Hel'), say('lo'), finish('stop')])
     expect(start).toMatchObject({
       type: 'message_start',
@@ -85,22 +85,22 @@ describe('a stream', () => {
     expect(stop).toEqual({ type: 'message_stop' })
   })
 
-  test('says what is known of the prompt at once', () => {
+  test('message_start carries the input counts that are already known', () => {
     const { start } = stream([{ kind: 'usage-count', usage: { input: 3, cachedInput: 2 } }, { kind: 'reply-start' }])
     expect(start).toMatchObject({ message: { usage: { input_tokens: 3, cache_read_input_tokens: 2 } } })
   })
 
-  test('of nothing is still a message', () => {
+  test('a stream of no events is still a complete message', () => {
     const { start, blocks, end } = stream([])
     expect([start?.type, blocks, end?.['delta']]).toMatchObject(['message_start', [], { stop_reason: 'end_turn' }])
   })
 
-  test('shows life only when it has begun', () => {
+  test('a heartbeat becomes a ping only after the stream has begun', () => {
     const { pieces } = stream([{ kind: 'heartbeat' }, say('x'), { kind: 'heartbeat' }])
     expect([pieces[0], pieces[2]]).toEqual(['', 'event: ping\ndata: {"type":"ping"}\n\n'])
   })
 
-  test('has one choice', () => {
+  test('a second choice is dropped', () => {
     expect(stream([say('a'), { kind: 'text-delta', choice: 1, text: 'b' }]).blocks).toEqual([
       '+0 text',
       '0 text_delta a',
@@ -108,7 +108,7 @@ describe('a stream', () => {
     ])
   })
 
-  test('opens a block when there is something to put in, and never two at once', () => {
+  test('a block is opened only for content, and only one is open at a time', () => {
     expect(
       stream([say(''), think('Hm'), sign('Eq'), say('a'), call(0), grow(0, '{}'), say('b')], thinking).blocks,
     ).toEqual([
@@ -128,7 +128,7 @@ describe('a stream', () => {
     ])
   })
 
-  test('cites what was just said', () => {
+  test('a citation is attached to the text before it, and dropped where there is none', () => {
     const cite: ReplyEvent = { kind: 'citation-add', choice, citation: { url: 'https://x', title: 'T' } }
     const { blocks } = stream([cite, say('a'), cite])
     expect(blocks).toEqual([
@@ -139,7 +139,7 @@ describe('a stream', () => {
     ])
   })
 
-  test('shows pictures and refusals as words', () => {
+  test('images and refusals are written as text', () => {
     const image: ReplyEvent = {
       kind: 'image-add',
       choice,
@@ -151,10 +151,10 @@ describe('a stream', () => {
   })
 })
 
-describe('thoughts', () => {
+describe('thinking', () => {
   const events = [think('Hm'), sign('Eq'), { kind: 'thinking-redact', choice, data: 'x' } as const, say('a')]
 
-  test('are for clients that asked for them', () => {
+  test('thinking is shown only to clients that asked for it', () => {
     expect(stream(events).blocks).toEqual(['+0 text', '0 text_delta a', '-0'])
     expect(stream(events, thinking).blocks.slice(0, 6)).toEqual([
       '+0 thinking',
@@ -173,14 +173,17 @@ describe('thoughts', () => {
       { kind: 'thinking-redact', choice, data: 'x' },
       { kind: 'thinking-redacted', data: 'x' },
     ],
-  ] as const)('part the words around them also where they are not shown: %s', (_name, hidden, block) => {
-    const texts = ['+0 text', '0 text_delta a', '-0', '+1 text', '1 text_delta \n\nb', '1 text_delta c', '-1']
-    expect(stream([hidden, say('a'), hidden, hidden, say('b'), say('c')]).blocks).toEqual(texts)
-    const content = whole([block, { kind: 'text', text: 'a' }, block, block, { kind: 'text', text: 'b' }])['content']
-    expect(content).toMatchObject([{ text: 'a' }, { text: '\n\nb' }])
-  })
+  ] as const)(
+    'hidden thinking still separates the text before it from the text after it: %s',
+    (_name, hidden, block) => {
+      const texts = ['+0 text', '0 text_delta a', '-0', '+1 text', '1 text_delta \n\nb', '1 text_delta c', '-1']
+      expect(stream([hidden, say('a'), hidden, hidden, say('b'), say('c')]).blocks).toEqual(texts)
+      const content = whole([block, { kind: 'text', text: 'a' }, block, block, { kind: 'text', text: 'b' }])['content']
+      expect(content).toMatchObject([{ text: 'a' }, { text: '\n\nb' }])
+    },
+  )
 
-  test('part a picture from the words before it, streamed and whole alike', () => {
+  test('hidden thinking separates an image from the text before it, streamed and whole', () => {
     const media = { kind: 'url', url: 'https://h/a.png' } as const
     const { blocks } = stream([say('a'), think('Hm'), { kind: 'image-add', choice, media }])
     expect(blocks.at(-2)).toBe('1 text_delta \n\n![image](https://h/a.png)')
@@ -192,19 +195,19 @@ describe('thoughts', () => {
     expect(content).toMatchObject([{ text: 'a' }, { text: '\n\n![image](https://h/a.png)' }])
   })
 
-  test('that are not to be read are their signatures', () => {
+  test('omitted thinking is reduced to its signature, and dropped where it has none', () => {
     expect(stream(events, omitting).blocks.slice(0, 3)).toEqual(['+0 thinking', '0 signature_delta Eq', '-0'])
     expect(stream([think('unsigned'), say('a')], omitting).blocks).toEqual(['+0 text', '0 text_delta a', '-0'])
   })
 
-  test('that nobody sees show life now and then', () => {
+  test('hidden thinking is replaced by an occasional ping', () => {
     const { pieces } = stream([{ kind: 'reply-start' }, ...Array.from({ length: 120 }, () => think('Hm'))])
     expect(pieces.slice(1).filter((piece) => piece.includes('ping'))).toHaveLength(2)
   })
 })
 
-describe('calls', () => {
-  test('one after the other go out as they grow', () => {
+describe('tool calls', () => {
+  test('consecutive calls are written as their arguments arrive', () => {
     const { pieces, blocks } = stream([call(0), grow(0, '{"a":'), grow(0, '1}'), call(1), grow(1, '{}')])
     expect(blocks).toEqual([
       '+0 tool_use id0 f0',
@@ -218,7 +221,7 @@ describe('calls', () => {
     expect(pieces.every((piece) => piece !== '')).toBe(true)
   })
 
-  test('side by side take turns', () => {
+  test('interleaved calls are written one after another', () => {
     const events = [
       call(0),
       call(1),
@@ -239,7 +242,7 @@ describe('calls', () => {
     ])
   })
 
-  test('lose nothing to words that come in between: those wait until the call is whole', () => {
+  test('text between the parts of a call waits until the call is complete', () => {
     const mixed = [call(0), grow(0, '{"a":'), say('Mean'), call(1), say('while'), grow(1, '{}'), grow(0, '1}')]
     expect(stream([...mixed, say(', so.'), finish('tool-calls')]).blocks).toEqual([
       '+0 tool_use id0 f0',
@@ -266,14 +269,14 @@ describe('calls', () => {
     ])
   })
 
-  test('without arguments are calls too', () => {
+  test('calls without arguments are written, and stop_reason is tool_use', () => {
     expect(stream([call(0), call(1), finish('stop')])).toMatchObject({
       blocks: ['+0 tool_use id0 f0', '-0', '+1 tool_use id1 f1', '-1'],
       end: { delta: { stop_reason: 'tool_use' } },
     })
   })
 
-  test('that their vendor signed bring the signature with them', () => {
+  test('the signature of a call is written in a thinking block before the call', () => {
     const { blocks } = stream([call(0, { signature: 'google:x' }), grow(0, '{}')])
     expect(blocks).toEqual([
       '+0 thinking',
@@ -285,7 +288,7 @@ describe('calls', () => {
     ])
   })
 
-  test('have ids that this protocol takes', () => {
+  test('a call id outside the protocol’s alphabet is encoded', () => {
     expect(stream([call(0, { id: 'f:0!' })]).blocks[0]).toBe('+0 tool_use tpk_ZjowIQ f0')
   })
 })
@@ -300,13 +303,13 @@ const reasons = [
   ['pause', false, 'pause_turn'],
 ] as const
 
-describe('the reason to stop', () => {
-  test.each(reasons)('%s, with calls: %p', (reason, calls, written) => {
+describe('the stop reason', () => {
+  test.each(reasons)('the finish %s is written as its stop_reason, with calls: %p', (reason, calls, written) => {
     const { end } = stream([...(calls ? [call(0)] : [say('a')]), finish(reason)])
     expect(end).toMatchObject({ delta: { stop_reason: written } })
   })
 
-  test('a sequence that ended it is named', () => {
+  test('the stop sequence that ended the reply is named', () => {
     const { end } = stream([say('a'), finish('stop-sequence', { stopSequence: 'END' })])
     expect(end).toMatchObject({ delta: { stop_reason: 'stop_sequence', stop_sequence: 'END' } })
   })
@@ -320,7 +323,7 @@ const text: AssistantBlock = { kind: 'text', text: 'Hi' }
 const made: AssistantBlock = { kind: 'tool-call', id: 'a', name: 'f', argumentsText: '{"n":9007199254740993}' }
 
 describe('a whole answer', () => {
-  test('is a message', () => {
+  test('a whole answer is written as a message', () => {
     expect(whole([text])).toEqual({
       id: 'msg_1',
       type: 'message',
@@ -336,7 +339,7 @@ describe('a whole answer', () => {
     })
   })
 
-  test('stops for its calls, whose numbers keep their digits', () => {
+  test('an answer with calls stops with tool_use and keeps the digits of large numbers', () => {
     const reply = { choices: [{ blocks: [made], finish: 'stop' as const }], usage: undefined }
     const written = Buffer.from(writeAnswer(plain, reply, name)).toString()
     expect(written).toContain('"input":{"n":9007199254740993}')
@@ -344,12 +347,12 @@ describe('a whole answer', () => {
     expect(JSON.parse(written)).toMatchObject({ usage: { input_tokens: 2 } })
   })
 
-  test('keeps arguments that are no object', () => {
+  test('arguments that are not a JSON object are kept as unparsed_arguments', () => {
     const broken = { ...made, argumentsText: '{"a":' }
     expect(whole([broken])['content']).toMatchObject([{ input: { unparsed_arguments: '{"a":' } }])
   })
 
-  test('has the thoughts that were asked for', () => {
+  test('thinking is shown, omitted or left out as the client asked', () => {
     const thought: AssistantBlock = { kind: 'thinking', text: 'Hm', signature: 'Eq' }
     const shown = (ask: typeof plain) => whole([thought, { kind: 'thinking', text: 'x' }, text], {}, ask)['content']
     expect(shown(plain)).toMatchObject([{ type: 'text' }])
@@ -361,7 +364,7 @@ describe('a whole answer', () => {
     expect(shown(omitting)).toMatchObject([{ thinking: '', signature: 'Eq' }, { type: 'text' }])
   })
 
-  test('says that it is a refusal', () => {
+  test('a refusal is written as text with the stop_reason refusal', () => {
     expect(whole([{ kind: 'refusal', text: 'No.' }])).toMatchObject({
       content: [{ type: 'text', text: 'No.' }],
       stop_reason: 'refusal',

@@ -56,7 +56,7 @@ const sampling = fc.oneof(
   fc.record({ topP: fc.double({ min: 0, max: 1, noNaN: true }), topK: fc.integer({ min: 0, max: 500 }) }),
 )
 
-test('and so it is for an older model, with its sampling', () => {
+test('a conversation with sampling fields survives the same round trip for an older model', () => {
   fc.assert(
     fc.property(conversations(false), sampling, (plain, sampling) => {
       const conversation = { ...plain, ...sampling }
@@ -89,7 +89,7 @@ function read(chunks: readonly Uint8Array[]): ReplyEvent[] {
   return chunks.flatMap((chunk) => splitter.push(chunk)).flatMap((event) => [...reader.read(event)])
 }
 
-test('streamed, cut anywhere, its calls side by side, it is still the same reply', () => {
+test('a streamed reply survives the round trip, however it is cut and its calls are interleaved', () => {
   fc.assert(
     fc.property(replies, places, fc.infiniteStream(fc.nat()), (reply, places, turns) => {
       const events = eventsOf(reply, (pending) => (turns.next().value as number) % pending)

@@ -52,7 +52,7 @@ const lost = (id: string) => ({
   is_error: true,
 })
 
-test('a plain request', () => {
+test('a plain conversation is written with the model, its cap, stream and messages', () => {
   expect(write({}, { stream: true })).toEqual({
     model: 'theirs',
     max_tokens: 64_000,
@@ -61,7 +61,7 @@ test('a plain request', () => {
   })
 })
 
-test('what the vendor has no word for is left out', () => {
+test('seed, logprobs and penalties are left out', () => {
   expect(write({ seed: 1, logprobs: 2, presencePenalty: 1, frequencyPenalty: 1 })).toEqual(write())
 })
 
@@ -69,11 +69,11 @@ test.each([
   [undefined, 64_000],
   [100, 100],
   [100_000, 64_000],
-])('a cap of %p is %p', (outputTokensMax, written) => {
+])('an output cap of %p is written as max_tokens %p', (outputTokensMax, written) => {
   expect(write(outputTokensMax === undefined ? {} : { outputTokensMax })['max_tokens']).toBe(written)
 })
 
-test('an empty stop is none, and the user is the account’s own', () => {
+test('empty stop sequences are dropped, and the user label is namespaced', () => {
   expect(write({ stop: ['END', ''], user: 'ann' })).toMatchObject({
     stop_sequences: ['END'],
     metadata: { user_id: 'mine/ann' },
@@ -81,14 +81,14 @@ test('an empty stop is none, and the user is the account’s own', () => {
   expect(write({ stop: [''] })).not.toHaveProperty('stop_sequences')
 })
 
-test.each([[[' ']], [['  \n']], [['END', '\t']]])('stops of nothing but space are refused: %j', (stop) => {
+test.each([[[' ']], [['  \n']], [['END', '\t']]])('a stop sequence of only white space is refused: %j', (stop) => {
   const refused = expect(() => write({ stop }))
   refused.toThrow("Invalid 'stop'")
   refused.toThrow(expect.objectContaining({ kind: 'bad-request', details: expect.objectContaining({ param: 'stop' }) }))
 })
 
 describe('the order that the vendor enforces', () => {
-  test('all results of a turn in one message, before any word, wherever they stood', () => {
+  test('all results of a turn are written in one message, before any text', () => {
     const turns = [
       user(said('Hi')),
       assistant(said('Wait'), call('a'), call('b')),
@@ -105,7 +105,7 @@ describe('the order that the vendor enforces', () => {
     ])
   })
 
-  test('a call without a result gets one, a result without a call is only words', () => {
+  test('a call without a result gets an error result, and a result without a call becomes text', () => {
     expect(
       messages([user(said('Hi'), result('x', 'stray')), assistant(call('a'), call('b')), user(result('b'))]),
     ).toEqual([
@@ -123,7 +123,7 @@ describe('the order that the vendor enforces', () => {
     expect(messages([user(said('Hi')), assistant(call('a'))])).toMatchObject([{}, {}, { content: [lost('a')] }])
   })
 
-  test('ids are of the vendor’s alphabet, and no two alike', () => {
+  test('call ids are encoded in the vendor’s alphabet and made unique', () => {
     const turns = [
       user(said('Hi')),
       assistant(call('f:0'), call('f:0')),
@@ -140,7 +140,7 @@ describe('the order that the vendor enforces', () => {
     ])
   })
 
-  test('a user speaks first', () => {
+  test('the first message is always a user’s', () => {
     expect(messages([assistant(said('Hello')), user(said('Hi'))])).toMatchObject([
       { role: 'user' },
       { role: 'assistant' },
@@ -149,13 +149,13 @@ describe('the order that the vendor enforces', () => {
     expect(messages([])).toMatchObject([{ role: 'user' }])
   })
 
-  test('words to go on from end without a space, and newer models are told to go on', () => {
+  test('a prefill loses its trailing space, and newer models get a user message after it', () => {
     const turns = [user(said('Hi')), assistant(said('Once upon '))]
     expect(messages(turns)).toMatchObject([{}, { role: 'assistant', content: [text('Once upon')] }])
     expect(messages(turns, isNew)).toMatchObject([{}, {}, { role: 'user', content: [text('Go on.')] }])
   })
 
-  test('text that says nothing is none, and neither is a turn of it', () => {
+  test('blank texts, and turns of nothing but blank texts, are dropped', () => {
     const empty = assistant(said(' '), { kind: 'refusal', text: '' })
     expect(messages([user(said('Hi'), said('')), empty, user(said('So?'))])).toEqual([
       { role: 'user', content: [text('Hi'), text('So?')] },
@@ -164,14 +164,14 @@ describe('the order that the vendor enforces', () => {
 })
 
 describe('instructions', () => {
-  test('stand at the top, those before anybody spoke too', () => {
+  test('system turns before the first user turn join the system field', () => {
     expect(write({ system: [said('a'), said('')], turns: [system('b'), user(said('Hi'))] })).toMatchObject({
       system: [text('a'), text('b')],
       messages: [{ role: 'user', content: [text('Hi')] }],
     })
   })
 
-  test('in the middle are marked for older models', () => {
+  test('instructions in mid-conversation become tagged user text for older models', () => {
     expect(messages([user(said('Hi')), system('Be brief.')])).toEqual([
       { role: 'user', content: [text('Hi'), text('<system>\nBe brief.\n</system>')] },
     ])
@@ -181,14 +181,14 @@ describe('instructions', () => {
 const shown = (block: UserBlock) => messages([user(block)])
 const bytes = (mediaType: string) => ({ kind: 'bytes' as const, mediaType, base64: 'SGk=' })
 
-describe('what a user shows', () => {
+describe('media in a user turn', () => {
   test.each([
     [bytes('image/jpg'), { type: 'base64', media_type: 'image/jpeg', data: 'SGk=' }],
     [
       { kind: 'url' as const, url: 'https://x' },
       { type: 'url', url: 'https://x' },
     ],
-  ])('an image %j', (media, source) => {
+  ])('the image %j is written with its source', (media, source) => {
     expect(shown({ kind: 'image', media })).toMatchObject([{ content: [{ type: 'image', source }] }])
   })
 
@@ -199,7 +199,7 @@ describe('what a user shows', () => {
       { kind: 'text' as const, text: 'Hi' },
       { type: 'text', media_type: 'text/plain', data: 'Hi' },
     ],
-  ])('a document %j', (media, source) => {
+  ])('the document %j is written with its source, title, context and citations', (media, source) => {
     const block = { kind: 'document' as const, media, title: 'T', context: 'C', isCited: true }
     const facts = { title: 'T', context: 'C', citations: { enabled: true } }
     expect(shown(block)).toMatchObject([{ content: [{ type: 'document', source, ...facts }] }])
@@ -210,13 +210,13 @@ describe('what a user shows', () => {
     ['video', { kind: 'video', media: bytes('video/mp4') }],
     ['files', { kind: 'document', media: bytes('application/zip') }],
     ['file', { kind: 'image', media: { kind: 'file', id: 'file-1' } }],
-  ] as const)('no %s', (word, block) => {
+  ] as const)('unsupported media are refused with a message that names %s', (word, block) => {
     expect(() => shown(block)).toThrow(word)
   })
 })
 
-describe('thoughts of earlier turns', () => {
-  test('go back with the vendor’s own signature, and not without', () => {
+describe('thinking of earlier turns', () => {
+  test('only redacted thinking and thinking that the vendor itself signed are sent back', () => {
     const turn = assistant(
       { kind: 'thinking', text: 'Hm', signature: 'Eq' },
       { kind: 'thinking', text: 'unsigned' },
@@ -242,7 +242,7 @@ const search = (usesMax?: number) =>
   write({ hostedTools: [{ kind: 'web-search', ...(usesMax !== undefined && { usesMax }) }] })['tools']
 
 describe('tools', () => {
-  test('have an object for a schema, held to where that was asked', () => {
+  test('tool schemas are written as plain objects, and strict where that was asked for', () => {
     const loose: Tool = { name: 'g', description: 'd', schema: { anyOf: [], properties: { a: {} } } }
     expect(write({ tools: [tool, loose, { ...tool, name: 'h', isStrict: true }] })['tools']).toEqual([
       { name: 'f', input_schema: { type: 'object', properties: {} } },
@@ -251,7 +251,7 @@ describe('tools', () => {
     ])
   })
 
-  test('that the vendor runs are bounded by what is held for', () => {
+  test('max_uses of a hosted search is capped at the number of searches held for', () => {
     expect(search()).toEqual([{ type: 'web_search_20250305', name: 'web_search', max_uses: 5 }])
     expect(search(3)).toMatchObject([{ max_uses: 3 }])
     expect(search(9)).toMatchObject([{ max_uses: 5 }])
@@ -268,12 +268,12 @@ describe('tools', () => {
     ],
     [{ parallelTools: false }, { type: 'auto', disable_parallel_tool_use: true }],
     [{ parallelTools: true }, undefined],
-  ] as const)('the choice %j', (fields, choice) => {
+  ] as const)('the tool choice %j is translated, and left out where there are no tools', (fields, choice) => {
     expect(write({ ...fields, tools: [tool] })['tool_choice']).toEqual(choice)
     expect(write(fields)).not.toHaveProperty('tool_choice')
   })
 
-  test('that were called are offered still, and not to be called', () => {
+  test('tools that were called but are no longer offered are listed with tool_choice none', () => {
     expect(write({ turns: [user(said('Hi')), assistant(call('a')), user(result('a'))] })).toMatchObject({
       tools: [{ name: 'f', input_schema: { type: 'object' } }],
       tool_choice: { type: 'none' },
@@ -284,8 +284,8 @@ describe('tools', () => {
 const hinted = (text: string, cache: '5m' | '1h') => ({ ...said(text), cache })
 const marksOf = (body: JsonObject) => JSON.stringify(body).match(/"cache_control":\{[^}]*\}/g) ?? []
 
-describe('hints for the cache', () => {
-  test('are written where they stand', () => {
+describe('cache hints', () => {
+  test('cache hints are written on the blocks that carry them', () => {
     const body = write({
       tools: [{ ...tool, cache: '1h' }],
       system: [hinted('a', '1h')],
@@ -298,7 +298,7 @@ describe('hints for the cache', () => {
     ])
   })
 
-  test('are four at most, the last ones, and short ones after a short one', () => {
+  test('only the last four cache hints are kept, and none after a short one is long', () => {
     const blocks = [1, 2, 3, 4, 5].map((at) => hinted(String(at), at === 3 ? '5m' : '1h'))
     const [turn] = write({ turns: [user(...blocks)] })['messages'] as readonly { content: JsonObject[] }[]
     expect(turn?.content.map((block) => block['cache_control'])).toEqual([
@@ -317,7 +317,7 @@ const strictly = (name: string, properties: JsonObject, required: readonly strin
 const fields = (count: number, schema: JsonObject) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, schema]))
 
-describe('strict tools, of which the vendor compiles so many and no more', () => {
+describe('the vendor’s limits on strict tools', () => {
   const many = (count: number) => Array.from({ length: count }, (_, at) => strictly(`f${at}`, {}))
   const text = { type: 'string' }
   const deep = { type: 'array', items: { type: 'object', properties: fields(25, text), required: [] } }
@@ -333,7 +333,7 @@ describe('strict tools, of which the vendor compiles so many and no more', () =>
     ['many that may not be missing', [strictly('f', fields(40, text), all(40))], true],
     ['sixteen of several types', [strictly('f', fields(16, maybe), all(16))], true],
     ['more, told either way', [strictly('f', fields(17, { type: ['string', 'null'] }), all(17))], false],
-  ])('%s', (_what, tools, isHeld) => {
+  ])('tools stay strict within the limits and lose strict beyond them: %s', (_what, tools, isHeld) => {
     const loose: Tool = { name: 'loose', schema: { type: 'object', properties: fields(99, maybe) } }
     const written = write({ tools: [...tools, loose] })['tools'] as JsonObject[]
     expect(new Set(written.slice(0, -1).map(({ strict }) => strict))).toEqual(new Set([isHeld ? true : undefined]))
@@ -355,13 +355,13 @@ describe('strict tools, of which the vendor compiles so many and no more', () =>
     ['by its root', { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#' } } } }, false],
     ['not, though it is referred to twice', { ...shared, $defs: { leaf: text } }, true],
     ['not, since nothing is where it points', { type: 'object', properties: { gone: { $ref: '#/$defs/gone' } } }, true],
-  ])('a schema that contains itself: %s', (_how, schema, isHeld) => {
+  ])('a tool loses strict only if its schema contains itself: %s', (_how, schema, isHeld) => {
     const [written] = write({ tools: [{ name: 'f', schema, isStrict: true }] })['tools'] as JsonObject[]
     expect(written?.['strict']).toBe(isHeld ? true : undefined)
     if (!isHeld) expect(written?.['input_schema']).toEqual(schema)
   })
 
-  test('an answer that it cannot be held to is asked for in words, and tools are held to theirs', () => {
+  test('a recursive answer schema is put into the instructions, while tools stay strict', () => {
     const asked = write({ format: { kind: 'schema', schema: ofNodes }, tools: [strictly('f', {})] })
     expect(asked).not.toHaveProperty('output_config')
     const words = 'Answer with JSON of this schema and nothing else: no words around it, no code fence.'
@@ -369,7 +369,7 @@ describe('strict tools, of which the vendor compiles so many and no more', () =>
     expect(asked['tools']).toMatchObject([{ strict: true }])
   })
 
-  test('what the answer is held to counts too', () => {
+  test('the schema of the answer counts towards the limits on strict tools', () => {
     const format = { kind: 'schema', schema: { type: 'object', properties: fields(20, text) } } as const
     const [written] = write({ format, tools: [strictly('f', fields(5, text))] })['tools'] as JsonObject[]
     expect(written).not.toHaveProperty('strict')

@@ -55,7 +55,7 @@ describe('sampling', () => {
       { topP: 0.5, topK: 4 },
       { top_p: 0.5, top_k: 4 },
     ],
-  ])('%j', (fields, written) => {
+  ])('the sampling %j is written only for older models, and not beside thinking', (fields, written) => {
     expect(sampling(fields)).toEqual(written)
     expect(write(fields, isNew)).toEqual(write({}, isNew))
     expect(write({ ...fields, thinking: { effort: 'low', isShown: true } })).not.toContainAnyKeys([
@@ -77,7 +77,7 @@ describe('thinking', () => {
     [{ budget: 3_000, isShown: true }, budget(3_000)],
     [{ budget: 10, isShown: true }, budget(1_024)],
     [{ effort: 'low', isShown: false }, { thinking: { ...budget(2_048).thinking, display: 'omitted' } }],
-  ] as const)('by budget: %j', (thinking, written) => {
+  ] as const)('thinking is written as a budget for older models: %j', (thinking, written) => {
     expect(think(thinking)).toEqual(written)
   })
 
@@ -91,24 +91,24 @@ describe('thinking', () => {
     [{ budget: 1_500, isShown: true }, adaptive('low')],
     [{ budget: 5_000, isShown: true }, adaptive('medium')],
     [{ budget: 9_000, isShown: true }, adaptive('high')],
-  ] as const)('by effort: %j', (thinking, written) => {
+  ] as const)('thinking is written as an adaptive effort for newer models: %j', (thinking, written) => {
     expect(think(thinking, {}, isNew)).toEqual(written)
   })
 
   test.each([
     [{ effort: 'xhigh', isShown: true }, adaptive('high')],
     [{ effort: 'max', isShown: true }, adaptive('max')],
-  ] as const)('by effort, on a model that has the highest and none before it: %j', (thinking, written) => {
+  ] as const)('a model that has max but not xhigh gets high in place of xhigh: %j', (thinking, written) => {
     expect(think(thinking, {}, { efforts: [...oldLadder, 'max'] })).toEqual(written)
   })
 
-  test('is never given more than the client’s own cap, which the hold pays for', () => {
+  test('the thinking budget stays within the client’s own output cap', () => {
     expect(think({ effort: 'high', isShown: true }, { outputTokensMax: 2_000 })).toEqual(budget(1_600))
     expect(think({ effort: 'high', isShown: true }, { outputTokensMax: 1_025 })).toEqual(budget(1_024))
     expect(think({ effort: 'high', isShown: true }, { outputTokensMax: 1_024 })).toEqual({})
   })
 
-  test('gives way to a call that is forced', () => {
+  test('the thinking field is left out where a tool call is forced', () => {
     const forced = { tools: [tool], toolChoice: 'required' as const }
     expect(think({ effort: 'high', isShown: true }, forced)).toEqual({})
     expect(think({ effort: 'high', isShown: true }, forced, isNew)).toEqual({
@@ -116,7 +116,7 @@ describe('thinking', () => {
     })
   })
 
-  test('by budget goes on only from the thought that began it', () => {
+  test('a tool loop gets a thinking budget only if it began with signed thinking', () => {
     const low = { effort: 'low', isShown: true } as const
     expect(think(low, { tools: [tool], turns: loop() })).toEqual({})
     expect(think(low, { tools: [tool], turns: loop({ kind: 'thinking', text: 'unsigned' }) })).toEqual({})
@@ -130,8 +130,8 @@ describe('thinking', () => {
   })
 })
 
-describe('the form of the answer', () => {
-  test('is held to a schema, with the rules that cannot be enforced in words', () => {
+describe('the format of the answer', () => {
+  test('rules of a schema that the vendor cannot enforce are put into descriptions', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -174,7 +174,7 @@ describe('the form of the answer', () => {
     })
   })
 
-  test('is asked for in words where there is none', () => {
+  test('JSON without a schema is asked for in the instructions', () => {
     expect(JSON.stringify(write({ format: { kind: 'json' } })['system'])).toContain('one JSON object')
   })
 })
