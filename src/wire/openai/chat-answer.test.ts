@@ -30,24 +30,24 @@ function failureOf(error: object): unknown {
 }
 
 describe('a whole answer', () => {
-  test('goes on byte for byte where the model is ours already', () => {
+  test('an answer that already has our model id is forwarded byte for byte', () => {
     const body = Buffer.from('{ "model" : "ours",\n "choices": [ {"message":{"content":"日本"}} ], "odd": 1e2 }')
     expect(passAnswer(ask, body).body).toBe(body)
   })
 
-  test('has nothing changed but the model', () => {
+  test('only the model id of an answer is changed', () => {
     const text = '{"id":"x","model":"ours-2026","choices":[{"message":{"content":"\\"model\\":\\"ours-2026\\""}}]}'
     expect(Buffer.from(read(text).body).toString()).toBe(text.replace('"model":"ours-2026"', '"model":"ours"'))
   })
 
   test.each(['', '<html>', '[]', 'null', '"x"', '{}', '{"choices":{}}', '{"error":{"message":"no"}}', '{"choices":['])(
-    '%j is none',
+    'the body %j is refused as an answer',
     (text) => {
       expect(() => read(text)).toThrow(GatewayError)
     },
   )
 
-  test('an error in its place says what the vendor said', () => {
+  test('an error in place of an answer carries the vendor’s message or a default', () => {
     expect(() => read('{"error":{"message":"on fire"},"choices":[]}')).toThrow('on fire')
     expect(() => read('{"error":"on fire"}')).toThrow('on fire')
     for (const said of ['{"error":{"code":5}}', '{"error":{"message":""}}', '{"error":{}}']) {
@@ -71,13 +71,13 @@ describe('a whole answer', () => {
     [{ code: 'server_error' }, 500],
     [{ code: 200 }, undefined],
     [{ code: 'unheard_of' }, undefined],
-  ])('an error with %j counts as under %p', (error, status) => {
+  ])('an error with %j is judged as status %p', (error, status) => {
     const failure = failureOf({ message: 'So it is.', ...error })
     expect(failure).toMatchObject({ kind: 'upstream-failed', message: 'So it is.' })
     expect((failure as GatewayError).details.inside?.status).toBe(status)
   })
 
-  test('without usage is estimated at one token at least', () => {
+  test('an answer without usage is estimated at one output token or more', () => {
     expect(read('{"choices":[]}').usage).toBeUndefined()
     expect(read('{"choices":[]}').estimateOutput()).toBe(1)
     const long = read(JSON.stringify({ choices: [{ message: { content: 'word '.repeat(100) } }] }))
@@ -86,7 +86,7 @@ describe('a whole answer', () => {
 })
 
 describe('usage', () => {
-  test('is taken apart: cached, written and spoken tokens are not in the rest', () => {
+  test('cached, cache-write and audio tokens are counted apart from the rest', () => {
     expect(
       readUsage({
         prompt_tokens: 100,
@@ -138,16 +138,16 @@ describe('usage', () => {
       },
       { input: 10, output: 43, reasoning: 28 },
     ],
-  ])('%j', (given, counts) => {
+  ])('the usage %j is read into our counts', (given, counts) => {
     expect(readUsage(given)).toMatchObject(counts)
   })
 
-  test('is none where there is none', () => {
+  test('usage without any numbers is undefined', () => {
     const none = [undefined, null, 5, 'x', [], {}, { prompt_tokens: '5', completion_tokens: null }]
     expect(none.map(readUsage)).toEqual([undefined, undefined, undefined, undefined, undefined, undefined, undefined])
   })
 
-  test('whatever a vendor sends, every count is a whole number that can be priced', () => {
+  test('any usage that a vendor sends is read as non-negative whole numbers', () => {
     const wild = fc.oneof(fc.double(), fc.integer(), fc.string(), fc.constant(null), fc.constant(Number.MAX_VALUE))
     fc.assert(
       fc.property(wild, wild, wild, wild, (a, b, c, d) => {

@@ -322,14 +322,14 @@ const table: readonly {
   { field: 'prompt_cache_retention', takes: ['24h', 'in_memory', null], refuses: [[24, 'invalid_type']] },
 ]
 
-describe.each(table)('$field', ({ field, takes, refuses, beside = {}, traits = plain }) => {
-  test.each(takes.map((value) => [JSON.stringify(value), value] as const))('takes %s', (_shown, value) => {
+describe.each(table)('the field $field', ({ field, takes, refuses, beside = {}, traits = plain }) => {
+  test.each(takes.map((value) => [JSON.stringify(value), value] as const))('%s is accepted', (_shown, value) => {
     expect(read({ ...beside, [field]: value }, traits).model).toBe('m')
   })
 
   test.each(
     refuses.map(([value, code, param]) => [JSON.stringify(value) ?? 'nothing', value, code, param ?? field] as const),
-  )('refuses %s', (_shown, value, code, param) => {
+  )('%s is refused with its param and code', (_shown, value, code, param) => {
     expect(refusal({ ...beside, [field]: value }, traits)).toMatchObject({ kind: 'bad-request', param, code })
   })
 })
@@ -344,7 +344,7 @@ describe('fields that need each other', () => {
     [{ parallel_tool_calls: false }, 'parallel_tool_calls'],
     [{ audio: { voice: 'alloy', format: 'wav' } }, 'audio'],
     [{ audio: { voice: 'alloy', format: 'wav' }, modalities: ['text'] }, 'audio'],
-  ])('%j', (fields, param) => {
+  ])('%j is refused for lack of a field that it depends on', (fields, param) => {
     expect(refusal(fields, speaking)).toMatchObject({ param, code: 'invalid_value' })
   })
 })
@@ -353,7 +353,7 @@ const refusedEffort = (efforts: readonly string[]) =>
   refusal({ reasoning_effort: 'odd' }, { ...reasoning, efforts }).message
 
 describe('a reasoning model', () => {
-  test('has the ignored fields taken away before anything else is looked at', () => {
+  test('fields that a reasoning model ignores are removed before they are checked', () => {
     const ask = read(
       {
         top_p: 9,
@@ -372,26 +372,26 @@ describe('a reasoning model', () => {
     expect(Object.keys(ask.native).toSorted()).toEqual(['messages', 'model'])
   })
 
-  test('takes the default temperature and no other', () => {
+  test('a reasoning model accepts only the default temperature', () => {
     expect(read({ temperature: 1 }, reasoning).native['temperature']).toBe(1)
     expect(refusal({ temperature: 0 }, reasoning)).toMatchObject({ param: 'temperature', code: 'unsupported_value' })
   })
 
-  test('names its efforts as its vendor would', () => {
+  test('an unsupported effort is refused with the list of supported ones', () => {
     expect(refusedEffort(['medium'])).toEndWith("Supported values are: 'medium'.")
     expect(refusedEffort(['low', 'high'])).toContain("'low'")
     expect(refusedEffort(['none', 'low', 'high'])).toEndWith("Supported values are: 'none', 'low', and 'high'.")
   })
 
   test.each(['none', 'xhigh', 'max', 'default'])(
-    'whose efforts nobody knows leaves the judgement of %s to its vendor',
+    'the effort %s is passed to the vendor where the model’s efforts are unknown',
     (effort) => {
       const { native } = read({ reasoning_effort: effort }, { ...reasoning, efforts: [] })
       expect(native['reasoning_effort']).toBe(effort)
     },
   )
 
-  test('whose efforts nobody knows takes no word that no vendor knows', () => {
+  test('an effort that no vendor has is refused even where the model’s efforts are unknown', () => {
     expect(refusedEffort([])).toContain("Supported values are: 'none', 'minimal', 'low'")
   })
 })

@@ -36,14 +36,14 @@ const done = 'data: [DONE]\n\n'
 
 const dated = (text: string) => text.replace('"ours"', '"ours-2026-01-01"')
 
-describe('what goes on', () => {
-  test('an error that is a part of something else', () => {
+describe('events that are forwarded', () => {
+  test('a nested error member is forwarded and is not a failure', () => {
     const told = chunk({ content: 'Hi' }, null, { metadata: { error: { code: 1 } } })
     const { text, facts } = follow([told])
     expect([text, facts.failure]).toEqual([[told], undefined])
   })
 
-  test('everything but the end, byte for byte', () => {
+  test('every event before the usage and [DONE] is forwarded byte for byte', () => {
     const events = [': ping\n\n', opening, chunk({ content: 'Hi' }), chunk({}, 'stop')]
     const { text, facts, closing } = follow([...events, usageOnly, done])
     expect(text).toEqual(events)
@@ -52,7 +52,7 @@ describe('what goes on', () => {
     expect(facts.usage).toMatchObject({ input: 5, output: 2 })
   })
 
-  test('a call without the empty id and name, and the type, that some vendors repeat with every part of it', () => {
+  test('empty ids and names and repeated types are removed from the parts of a call', () => {
     const part = (more: object) => chunk({ tool_calls: [{ index: 0, ...more }] })
     const head = part({ id: 'call_1', type: 'function', function: { name: 'look', arguments: '' } })
     const words = '{"id":"","name":"","type":"function","say":"ä"}'
@@ -77,7 +77,7 @@ describe('what goes on', () => {
     expect(facts.outputEvents).toBe(7)
   })
 
-  test('a call without them too where it is counted as it comes, or written in several lines', () => {
+  test('empty ids and names are also removed beside usage and in multi-line events', () => {
     const part = { tool_calls: [{ id: '', index: 0, function: { name: '', arguments: 'x' } }] }
     const counted = chunk(part, null, { usage })
     const lines = JSON.stringify(JSON.parse(chunk(part).slice(6)), null, 1).split('\n')
@@ -90,7 +90,7 @@ describe('what goes on', () => {
     }
   })
 
-  test('parts of a call that name nothing, and lists without any, as they came', () => {
+  test('parts without id and name, and empty lists of calls, are forwarded unchanged', () => {
     const events = [
       chunk({ tool_calls: [{ index: 0, function: { arguments: 'x' } }] }),
       chunk({ content: 'Hi', tool_calls: [] }),
@@ -100,13 +100,13 @@ describe('what goes on', () => {
     for (const each of events) expect(stream.take(each)).toBe(each)
   })
 
-  test('the usage, at the very end, where it was asked for', () => {
+  test('usage that the client asked for is sent at the very end', () => {
     const { text, closing } = follow([opening, chunk({ content: 'Hi' }), usageOnly, done], { usageShown: true })
     expect(text).toHaveLength(2)
     expect(closing).toBe(usageOnly + done)
   })
 
-  test('usage in the last chunk: the chunk, without it unless asked', () => {
+  test('usage in the last chunk is removed unless the client asked for it', () => {
     const inline = chunk({}, 'stop', { usage })
     const hidden = follow([opening, chunk({ content: 'Hi' }), inline, done])
     expect(JSON.parse(hidden.text.at(-1)?.slice(6) ?? '')).toEqual({
@@ -119,14 +119,14 @@ describe('what goes on', () => {
     expect(follow([inline, done], { usageShown: true }).text).toEqual([inline])
   })
 
-  test('usage with every chunk: the last one counts', () => {
+  test('the last of several running usages counts, and none is forwarded unasked', () => {
     const running = (count: number) => chunk({ content: 'x' }, null, { usage: { ...usage, completion_tokens: count } })
     const { facts, text } = follow([running(1), running(2), running(3), chunk({}, 'stop'), done])
     expect(facts.usage).toMatchObject({ output: 3 })
     expect(text.join('')).not.toContain('usage')
   })
 
-  test('our id in the place of a dated one, also in the usage', () => {
+  test('our model id replaces a dated one, also in the usage event', () => {
     const { text, closing } = follow([dated(opening), dated(chunk({ content: 'Hi' })), dated(usageOnly), done], {
       usageShown: true,
     })
@@ -134,7 +134,7 @@ describe('what goes on', () => {
     expect(closing).toBe(usageOnly + done)
   })
 
-  test('an event in the middle that is broken', () => {
+  test('a malformed event in mid-stream is forwarded unchanged', () => {
     const broken = 'data: {"id":"c","choices":[{"delta":{"content":"unfini\n\n'
     expect(follow([opening, broken, chunk({}, 'stop'), done]).text).toContain(broken)
   })
@@ -146,7 +146,7 @@ describe('what goes on', () => {
     expect(facts).toMatchObject({ ended: false, finished: false, usage: undefined, failure: undefined })
   })
 
-  test('empty members of the names that matter are nothing', () => {
+  test('null usage and error members are ignored', () => {
     const quiet = chunk({ content: 'x' }, null, { usage: null, error: null })
     expect(follow([quiet])).toMatchObject({ text: [quiet], facts: { usage: undefined, failure: undefined } })
   })
@@ -154,23 +154,23 @@ describe('what goes on', () => {
 
 const finish = (index: number) => event({ choices: [{ index, delta: {}, finish_reason: 'stop' }] })
 
-describe('the end', () => {
+describe('the end of a stream', () => {
   test.each([
     ['data: [DONE]\n\n'],
     ['data:[DONE]\n\n'],
     ['data: [DONE]\r\n\r\n'],
     ['data:  [DONE] \n\n'],
     ['event: x\ndata: [DONE]\n\n'],
-  ])('%j', (end) => {
+  ])('%j ends the stream', (end) => {
     expect(follow([chunk({ content: 'x' }), end]).facts.ended).toBe(true)
   })
 
-  test('is finished once every candidate is', () => {
+  test('the stream is finished once every choice is', () => {
     expect(follow([finish(0)], { choices: 2 }).facts.finished).toBe(false)
     expect(follow([finish(0), finish(1)], { choices: 2 }).facts.finished).toBe(true)
   })
 
-  test('an error event is a failure, and is not forwarded as it came', () => {
+  test('an error event is a failure and is not forwarded', () => {
     const { text, facts } = follow([chunk({ content: 'x' }), event({ error: { message: 'on fire' } })])
     expect(text).toHaveLength(1)
     expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'on fire' })
@@ -184,20 +184,20 @@ describe('the end', () => {
     ['its name', 'event: error\ndata: {"message":"on fire"}\n\n'],
     ['its name, and an object', 'id: 7\nevent:error\ndata: {"error":{"message":"on fire"}}\n\n'],
     ['its name, and no JSON', 'event: error\r\ndata: on fire\r\n\r\n'],
-  ])('so is one that is told by %s', (_how, told) => {
+  ])('an error in another form is a failure and is not forwarded: %s', (_how, told) => {
     const { text, facts } = follow([chunk({ content: 'x' }), told])
     expect(text).toHaveLength(1)
     expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'on fire' })
     expect(facts).toMatchObject({ finished: false, outputEvents: 1 })
   })
 
-  test('an event with another name, and an error that is empty, are none', () => {
+  test('an event with another name and an empty error member are not failures', () => {
     const events = ['event: errors\ndata: {"a":1}\n\n', chunk({ content: 'x' }, null, { error: '' })]
     expect(follow(events)).toMatchObject({ text: events, facts: { failure: undefined } })
   })
 
   test.each(['data: {"choices":[],"usage":{"prompt_tok\n\n', 'data: {"error":{"mess\n\n'])(
-    'a last event that cannot be read is a failure: %j',
+    'a malformed usage or error event is a failure: %j',
     (broken) => {
       const { text, facts } = follow([chunk({ content: 'x' }), broken])
       expect(text).toHaveLength(1)
@@ -213,8 +213,8 @@ const twenty = (delta: unknown) => Array.from({ length: 20 }, () => chunk(delta)
 
 const likely = (token: string) => ({ token, logprob: -0.5, bytes: [...Buffer.from(token)] })
 
-describe('output that was delivered', () => {
-  test('is nothing as long as only the role came', () => {
+describe('the measure of delivered output', () => {
+  test('deltas with only the role are not counted as output', () => {
     expect(counted(opening)).toBe(0)
     expect(counted(opening, chunk({ role: 'assistant', content: null }))).toBe(0)
     expect(counted(': ping\n\n', opening)).toBe(0)
@@ -228,16 +228,16 @@ describe('output that was delivered', () => {
     ['thoughts by another name', { role: 'assistant', content: '', reasoning: 'hm' }],
     ['a tool call', { role: 'assistant', content: null, tool_calls: [{ index: 0, function: { name: 'f' } }] }],
     ['a refusal', { role: 'assistant', content: '', refusal: 'No.' }],
-  ])('%s', (_name, delta) => {
+  ])('a chunk with %s is one output event', (_name, delta) => {
     expect(counted(chunk(delta))).toBe(1)
   })
 
-  test('is measured without its frame', () => {
+  test('outputBytes leaves out the frame of the event', () => {
     const { facts } = follow([opening, chunk({ content: 'x'.repeat(400) })])
     expect(facts.outputBytes).toBeWithin(350, 450)
   })
 
-  test('is measured without what a vendor pads it with', () => {
+  test('outputBytes leaves out the vendor’s obfuscation padding', () => {
     const padded = ['x', 'abcdefgh', 'abc', 'abcdefghijklmno'].map((obfuscation, at) =>
       chunk({ content: `w${at}` }, null, { obfuscation }),
     )
@@ -245,7 +245,7 @@ describe('output that was delivered', () => {
     expect(facts).toMatchObject({ outputEvents: 4, outputBytes: 0 })
   })
 
-  test('is measured without what else might have been said', () => {
+  test('outputBytes leaves out logprobs', () => {
     const said = (token: string) => {
       const logprobs = { content: [{ ...likely(token), top_logprobs: ['ä', 'b', 'c'].map(likely) }], refusal: null }
       return event({ choices: [{ index: 0, delta: { content: token }, logprobs, finish_reason: null }] })
@@ -256,7 +256,7 @@ describe('output that was delivered', () => {
     expect(follow([begun, said('x'.repeat(400))]).facts.outputBytes).toBe(396)
   })
 
-  test('is not the event that only counts it', () => {
+  test('an event with only usage is not counted as output', () => {
     expect(counted(opening, usageOnly)).toBe(0)
   })
 
@@ -266,7 +266,7 @@ describe('output that was delivered', () => {
     ['no choices', event({ id: 'c', choices: [] })],
     ['choices that are null', event({ id: 'c', choices: null })],
     ['an empty delta', event({ choices: [{ index: 0, delta: {} }] })],
-  ])('is not %s, before the words, among them or behind them', (_name, silent) => {
+  ])('an event with %s is not counted, whether before, among or after the text', (_name, silent) => {
     for (const at of [0, 1, 10, 21]) {
       const { facts, text } = follow([opening, ...twenty({ content: 'word' })].toSpliced(at, 0, silent))
       expect([facts.outputEvents, facts.outputBytes, text.length]).toEqual([20, 0, 22])
@@ -281,31 +281,31 @@ describe('output that was delivered', () => {
     ['thoughts by another name', { content: '', reasoning: 'word' }],
     ['refusal', { refusal: 'word' }],
     ['thoughts in a list, as Mistral has them', { content: [{ type: 'thinking', thinking: [{ text: 'word' }] }] }],
-  ])('is as long as its %s, whatever else came', (_name, delta) => {
+  ])('outputBytes measures %s without the event around it', (_name, delta) => {
     const { facts } = follow([opening, chunk({ content: 'Hi' }), ...twenty(delta)])
     // The two bytes of the shortest event are counted as one token in every event.
     expect([facts.outputEvents, facts.outputBytes]).toEqual([21, 20 * 2])
   })
 
-  test('of two calls in one event is the arguments of both', () => {
+  test('two calls in one event are measured by the arguments of both', () => {
     const calls = ['{"a":1}', '{}'].map((text, index) => ({ index, function: { name: 'f', arguments: text } }))
     const { facts } = follow([opening, chunk({ tool_calls: calls })])
     expect([facts.outputEvents, facts.outputBytes]).toEqual([1, String.raw`{\"a\":1}{}`.length - 4])
   })
 })
 
-describe('a reason to finish', () => {
-  test('in an event with words counts, and so do the words', () => {
+describe('a finish_reason', () => {
+  test('an event with text and a finish_reason counts as output and finishes the stream', () => {
     const { facts } = follow([opening, chunk({ content: 'Hello there' }, 'stop')])
     expect(facts).toMatchObject({ finished: true, outputEvents: 1 })
   })
 
-  test('that is empty is none', () => {
+  test('an empty finish_reason does not finish the stream', () => {
     const { facts } = follow([chunk({ role: 'assistant', content: '' }, ''), chunk({ content: 'Hi' }, '')])
     expect(facts).toMatchObject({ finished: false, outputEvents: 1 })
   })
 
-  test('of two choices in one event counts twice', () => {
+  test('one event can finish two choices', () => {
     const both = [0, 1].map((index) => ({ index, delta: {}, finish_reason: 'stop' }))
     const { facts } = follow([opening, event({ id: 'c', model: 'ours', choices: both })], { choices: 2 })
     expect(facts.finished).toBe(true)

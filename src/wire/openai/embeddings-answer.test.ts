@@ -7,7 +7,7 @@ const askFor = (encoding: 'float' | 'base64', model = 'm"é') => ({ model, encod
 // The longest and the shortest decimal forms of a number.
 const awkward = [0, -0, 1, -1.17549435e-38, 3.4028235e38, 1.401298464324817e-45, -1.1234568e-6, 0.1, -123456.789]
 
-test('is what JSON has for it, to the last digit', async () => {
+test('embeddings are written exactly as JSON.stringify writes them', async () => {
   const vectors = Array.from({ length: 300 }, (_, at) => Float32Array.from([...awkward, at]))
   const { body } = await writeAnswer(askFor('float'), { vectors, inputTokens: 7 })
   expect(Buffer.from(body).toString('utf8')).toBe(
@@ -20,19 +20,22 @@ test('is what JSON has for it, to the last digit', async () => {
   )
 })
 
-test.each(['float', 'base64'] as const)('a million numbers as %s leave turns for others', async (encoding) => {
-  const vectors = Array.from({ length: 341 }, () => new Float32Array(3_072).fill(0.1))
-  let turns = 0
-  let isWritten = false
-  // Not by a timer, which fires once a millisecond at most: a fast machine writes all of it in four.
-  setImmediate(function count() {
-    turns++
-    if (!isWritten) setImmediate(count)
-  })
-  const { body } = await writeAnswer(askFor(encoding), { vectors, inputTokens: 1 })
-  isWritten = true
-  expect(turns).toBeGreaterThan(3)
-  const { data } = JSON.parse(Buffer.from(body).toString('utf8')) as { data: { embedding: string | number[] }[] }
-  expect(data).toHaveLength(341)
-  expect(data[340]?.embedding).toHaveLength(encoding === 'float' ? 3_072 : (3_072 * 4 * 4) / 3)
-})
+test.each(['float', 'base64'] as const)(
+  'writing a million numbers as %s yields to the event loop',
+  async (encoding) => {
+    const vectors = Array.from({ length: 341 }, () => new Float32Array(3_072).fill(0.1))
+    let turns = 0
+    let isWritten = false
+    // Not by a timer, which fires once a millisecond at most: a fast machine writes all of it in four.
+    setImmediate(function count() {
+      turns++
+      if (!isWritten) setImmediate(count)
+    })
+    const { body } = await writeAnswer(askFor(encoding), { vectors, inputTokens: 1 })
+    isWritten = true
+    expect(turns).toBeGreaterThan(3)
+    const { data } = JSON.parse(Buffer.from(body).toString('utf8')) as { data: { embedding: string | number[] }[] }
+    expect(data).toHaveLength(341)
+    expect(data[340]?.embedding).toHaveLength(encoding === 'float' ? 3_072 : (3_072 * 4 * 4) / 3)
+  },
+)

@@ -29,15 +29,15 @@ const table: Readonly<Record<ErrorKind, readonly [status: number, type: string, 
 }
 const rows = Object.entries(table) as [ErrorKind, (typeof table)[ErrorKind]][]
 
-describe('every way to fail', () => {
-  test.each(rows)('%s', (kind, [status, type, code]) => {
+describe('every kind of error', () => {
+  test.each(rows)('%s is written with its specified status, type and code', (kind, [status, type, code]) => {
     const written = writeError(new GatewayError(kind, 'Words.'), id)
     expect(written.status).toBe(status)
     expect(JSON.parse(written.body)).toEqual({ error: { message: 'Words.', type, param: null, code } })
     expect(written.headers).toMatchObject({ 'content-type': 'application/json', 'x-request-id': id })
   })
 
-  test.each(rows)('%s in a stream: one event, all four keys, and no end behind it', (kind, [, type, code]) => {
+  test.each(rows)('%s in a stream is written as one event with all four keys', (kind, [, type, code]) => {
     const text = Buffer.from(writeStreamError(new GatewayError(kind, 'Words\nof two lines.'))).toString()
     expect(text).toMatch(/^data: .*\n\n$/)
     expect(text.trimEnd().split('\n')).toHaveLength(1)
@@ -49,8 +49,8 @@ describe('every way to fail', () => {
 
 const headersOf = (kind: ErrorKind, details = {}) => writeError(new GatewayError(kind, 'x', details), id).headers
 
-describe('headers', () => {
-  test('tell clients not to try again what cannot help', () => {
+describe('the headers of an error', () => {
+  test('x-should-retry is false only for errors that a retry cannot help', () => {
     for (const kind of ['unauthenticated', 'no-funds', 'idempotency-mismatch'] as const) {
       expect(headersOf(kind)['x-should-retry']).toBe('false')
     }
@@ -58,24 +58,24 @@ describe('headers', () => {
     expect(headersOf('overloaded', { shouldRetry: false })['x-should-retry']).toBe('false')
   })
 
-  test('say when to try again, in whole seconds and at least one', () => {
+  test('retry-after is written in whole seconds, rounded up', () => {
     expect(headersOf('too-many', { retryAfterSeconds: 0.2 })['retry-after']).toBe('1')
     expect(headersOf('too-many', { retryAfterSeconds: 2.1 })['retry-after']).toBe('3')
     expect(headersOf('too-many')).not.toHaveProperty('retry-after')
   })
 
-  test('name the way in, and the methods', () => {
+  test('www-authenticate names Bearer, and allow names the methods', () => {
     expect(headersOf('unauthenticated')['www-authenticate']).toStartWith('Bearer')
     expect(headersOf('wrong-method', { allow: 'GET, POST' })['allow']).toBe('GET, POST')
   })
 })
 
-test('a finer code and a field take the place of the usual', () => {
+test('the code and param of an error replace the defaults', () => {
   const error = new GatewayError('bad-request', 'x', { code: 'unsupported_value', param: 'n' })
   expect(JSON.parse(writeError(error, id).body)).toMatchObject({ error: { code: 'unsupported_value', param: 'n' } })
 })
 
-test('a refusal in this protocol passes as it came, one in another is put in our words', () => {
+test('a refusal passes unchanged in this protocol and is rewritten from another', () => {
   const refusal = { protocol: 'openai', status: 422, body: '{"error":{"message":"theirs"},"odd":1}' }
   const written = writeError(new GatewayError('upstream-rejected', 'theirs', { refusal }), id)
   expect(written).toMatchObject({ status: 422, body: refusal.body })
@@ -90,7 +90,7 @@ test('a refusal in this protocol passes as it came, one in another is put in our
 test.each([
   ['Request exceeds the maximum size', 'request_too_large'],
   ['prompt is too long: 9 tokens > 8 maximum', 'context_length_exceeded'],
-])('a refusal in another protocol of what is too large has the code for that: %s', (said, code) => {
+])('a 413 from another protocol has the code for what is too large: %s', (said, code) => {
   const refusal = { protocol: 'anthropic', status: 413, body: '{}' }
   const { status, body } = writeError(new GatewayError('upstream-rejected', said, { refusal }), id)
   expect([status, JSON.parse(body)]).toMatchObject([413, { error: { type: 'invalid_request_error', code } }])

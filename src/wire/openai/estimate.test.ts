@@ -10,7 +10,7 @@ const said = (content: Json) => estimate({ messages: [{ role: 'user', content }]
 const words = 'a few words of which somebody has to say how many tokens they are'
 const base64 = 'x'.repeat(9_000)
 
-test('files are not counted by their bytes or addresses, and a picture as one', () => {
+test('base64 data and URLs are not counted as text, and every image counts the same', () => {
   const sound = { type: 'input_audio', input_audio: { data: base64, format: 'wav' } }
   const file = { type: 'file', file: { file_data: `data:application/pdf;base64,${base64}` } }
   expect(said([sound, file])).toBeLessThan(30)
@@ -20,12 +20,12 @@ test('files are not counted by their bytes or addresses, and a picture as one', 
   expect(picture(`data:image/png;base64,${base64}`)).toBe(one)
 })
 
-test('words are words, whatever they begin with', () => {
+test('text that begins with data: is counted as text', () => {
   expect(said(`data: ${words}`)).toBeGreaterThanOrEqual(said(words))
   expect(tokensIn([`data: ${words}`])).toBeGreaterThanOrEqual(tokensIn([words]))
 })
 
-test('the names of what a tool takes are words', () => {
+test('parameter names of tools and functions are counted as text', () => {
   const names = ['customer_identifier', 'shipping_address', 'delivery_date']
   const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
   const order = { name: 'order', parameters: { type: 'object', properties } }

@@ -14,8 +14,8 @@ const completed = (output: number) =>
     usage: { input_tokens: 5, input_tokens_details: { text_tokens: 5, image_tokens: 0 }, output_tokens: output },
   })
 
-describe('a stream of pictures', () => {
-  test('previews go on as they came; the picture waits for its payment, and has the usage', () => {
+describe('a stream of images', () => {
+  test('previews are forwarded unchanged, and the last image is held back with its usage', () => {
     const stream = passStream(ask(1))
     expect(stream.take(partial)).toBe(partial)
     expect(stream.facts).toMatchObject({ outputEvents: 1, ended: false, finished: false, usage: undefined })
@@ -28,14 +28,14 @@ describe('a stream of pictures', () => {
   test.each([
     ['as the first preview says', [event('image_generation.partial_image', { size: '1024x1536', quality: 'low' })]],
     ['as the picture says', [partial, event('image_generation.completed', { size: '1024x1536', quality: 'low' })]],
-  ])('what has come is told, and how it looks %s', (_name, events) => {
+  ])('images and previews so far are counted, with size and quality %s', (_name, events) => {
     const stream = passStream(ask(2))
     for (const one of events) stream.take(one)
     const pictures = events.length - 1
     expect(stream.shown).toEqual({ pictures, previews: 1, looks: { size: '1024x1536', quality: 'low' } })
   })
 
-  test('of several, all but the last go on, and their usage is summed', () => {
+  test('all images but the last are forwarded, and their usage is summed', () => {
     const stream = passStream(ask(2))
     const first = completed(100)
     expect(stream.take(first)).toBe(first)
@@ -49,19 +49,19 @@ describe('a stream of pictures', () => {
     ['no type', { error: { message: 'It broke.' } }],
     ['a text', { error: 'It broke.', code: 'x' }],
     ['the error itself', { type: 'error', message: 'It broke.', code: 'x' }],
-  ])('a failure inside: %s', (_name, data) => {
+  ])('an error in the stream is a failure with the vendor’s message: %s', (_name, data) => {
     const stream = passStream(ask(1))
     expect(stream.take(Buffer.from(`data: ${JSON.stringify(data)}\n\n`))).toBeUndefined()
     expect(stream.facts.failure?.message).toBe('It broke.')
   })
 
-  test('a last picture that cannot be read is a failure', () => {
+  test('a completed image that cannot be parsed is a failure', () => {
     const stream = passStream(ask(1))
     stream.take(Buffer.from('event: x\ndata: {"type":"image_generation.completed","b64_json":"AA\n\n'))
     expect(stream.facts).toMatchObject({ ended: false, failure: { kind: 'upstream-failed' } })
   })
 
-  test('comments go on; some vendors say that they are done', () => {
+  test('comments are forwarded, and [DONE] ends the stream', () => {
     const stream = passStream(ask(2))
     const comment = Buffer.from(': ping\n\n')
     expect(stream.take(comment)).toBe(comment)

@@ -3,12 +3,12 @@ import { isLegacy, readFunctionChoice, readFunctions, writeFunctionCall } from '
 
 const old = { name: 'f' }
 
-test('the old words are meant where there are no tools', () => {
+test('a request is legacy where it has functions and no tools', () => {
   const meant = [{ functions: [old] }, { functions: [] }, {}, { functions: [old], tools: [{}] }, { tools: [{}] }]
   expect(meant.map((native) => isLegacy({ native }))).toEqual([true, false, false, false, false])
 })
 
-test('functions are tools, and one without parameters takes none', () => {
+test('functions are read as tools, and missing parameters become an empty object schema', () => {
   const schema = { type: 'object', properties: { a: {} } }
   const none = { type: 'object', properties: {} }
   const functions = [{ ...old, description: 'does', parameters: schema }, old, { ...old, parameters: null }]
@@ -19,7 +19,7 @@ test('functions are tools, and one without parameters takes none', () => {
   ])
 })
 
-test('a choice is a word, or a name', () => {
+test('function_call is read as auto, none or the name of a function', () => {
   expect(['auto', 'none', old, {}, undefined].map(readFunctionChoice)).toEqual([
     'auto',
     'none',
@@ -31,7 +31,7 @@ test('a choice is a word, or a name', () => {
 
 const call = (name: string) => ({ id: 'c', type: 'function', function: { name, arguments: '{}' } })
 
-test('of several calls there is room for the first', () => {
+test('only the first of several calls is written as function_call', () => {
   expect(writeFunctionCall({ content: null, tool_calls: [call('f'), call('g')] })).toEqual({
     content: null,
     function_call: { name: 'f', arguments: '{}' },

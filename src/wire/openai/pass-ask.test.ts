@@ -13,8 +13,8 @@ function read(fields: Record<string, unknown>, traits: ChatTraits = plainModel) 
   return readAsk({ body, bodyBytes: JSON.stringify(body).length, files: [], header: () => null }, () => traits)
 }
 
-describe('the bounds that a hold is made of', () => {
-  test('output: the cap of the client, of the model, and the smaller of two', () => {
+describe('the bounds that a hold is computed from', () => {
+  test('the output bound is the smallest of the client’s caps and the model’s maximum', () => {
     expect(read({}).outputTokensMax).toBe(1_000)
     expect(read({ max_tokens: 10 }).outputTokensMax).toBe(10)
     expect(read({ max_completion_tokens: 20 }).outputTokensMax).toBe(20)
@@ -24,7 +24,7 @@ describe('the bounds that a hold is made of', () => {
     expect(read({ max_tokens: null, max_completion_tokens: 7 }).outputTokensMax).toBe(7)
   })
 
-  test('input: a token a byte, media at their dearest, never beyond the context', () => {
+  test('the input bound is one token per byte plus the most for media, within the context window', () => {
     const bytes = JSON.stringify(base).length
     expect(read({}).inputTokensMax).toBe(bytes)
     const image = { type: 'image_url', image_url: { url: 'https://x/y.png' } }
@@ -37,13 +37,13 @@ describe('the bounds that a hold is made of', () => {
     expect(read({ messages: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(100_000)
   })
 
-  test('candidates', () => {
+  test('the number of choices is n, or 1 by default', () => {
     expect(read({}).choices).toBe(1)
     expect(read({ n: 5 }).choices).toBe(5)
   })
 })
 
-describe('what goes to the vendor', () => {
+describe('a request that is passed through', () => {
   const target: ChatTarget = {
     upstreamModel: 'theirs',
     reasoning: false,
@@ -58,12 +58,12 @@ describe('what goes to the vendor', () => {
   const sent = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}, traits = plainModel) =>
     JSON.parse(passAsk(read(fields, traits), { ...target, ...changed })) as Record<string, unknown>
 
-  test('is what came, but for the model', () => {
+  test('only the model is changed', () => {
     const fields = { temperature: 0.5, stop: 'x', unknown: { a: [1, null] }, seed: null }
     expect(sent(fields)).toEqual({ ...base, ...fields, model: 'theirs' })
   })
 
-  test('asks for usage in every stream, and keeps what else was asked', () => {
+  test('a stream asks for usage beside its other options, unless the vendor always sends it', () => {
     expect(sent({ stream: true })['stream_options']).toEqual({ include_usage: true })
     expect(
       sent({ stream: true, stream_options: { include_obfuscation: false, include_usage: false } })['stream_options'],
@@ -86,12 +86,12 @@ describe('what goes to the vendor', () => {
     ['max_completion_tokens', { max_tokens: 5, max_completion_tokens: 300 }, { max_completion_tokens: 5 }],
     ['either', { max_tokens: 300, max_completion_tokens: 5 }, { max_tokens: 5 }],
     ['either', { max_tokens: null, max_completion_tokens: 5 }, { max_tokens: null, max_completion_tokens: 5 }],
-  ] as const)('the cap, to a vendor of %s: %j', (outputCap, fields, caps) => {
+  ] as const)('the output cap for a vendor that takes %s is written from %j', (outputCap, fields, caps) => {
     const { model: _, messages: __, ...rest } = sent(fields, { outputCap })
     expect(rest).toEqual(caps)
   })
 
-  test('a cap to a reasoning model has the name such models know', () => {
+  test('the output cap for a reasoning model is written as max_completion_tokens', () => {
     expect(sent({ max_tokens: 5 }, { reasoning: true }, reasoning)).toMatchObject({ max_completion_tokens: 5 })
     expect(sent({ max_tokens: 5 }, { reasoning: true }, reasoning)).not.toHaveProperty('max_tokens')
     const both = { max_tokens: 5, max_completion_tokens: 300 }
@@ -99,7 +99,7 @@ describe('what goes to the vendor', () => {
     expect({ none, cap }).toEqual({ none: undefined, cap: 5 })
   })
 
-  test('labels are made the account’s own', () => {
+  test('user, cache and safety labels are namespaced, and metadata is not', () => {
     expect(sent({ user: 'a', prompt_cache_key: 'b', safety_identifier: 'c', metadata: { user: 'd' } })).toMatchObject({
       user: 'mine/a',
       prompt_cache_key: 'mine/b',
@@ -109,13 +109,13 @@ describe('what goes to the vendor', () => {
     expect(sent({ user: null })['user']).toBeNull()
   })
 
-  test('a vendor that would keep the conversation is told not to', () => {
+  test('store is false for a vendor that stores by default, unless the client sets it', () => {
     expect(sent({}, { storesByDefault: true })['store']).toBe(false)
     expect(sent({ store: true }, { storesByDefault: true })['store']).toBe(true)
     expect(sent({})).not.toHaveProperty('store')
   })
 
-  test('no list of nothing, which vendors refuse and clients write where they mean none', () => {
+  test('empty lists of tools, functions and tool calls are removed', () => {
     const said = { role: 'assistant', content: 'Hello!' }
     const messages = [base.messages[0], { ...said, tool_calls: [] }, { role: 'user', content: 'So?' }]
     expect(sent({ messages, tools: [], functions: [] })).toEqual({
@@ -125,7 +125,7 @@ describe('what goes to the vendor', () => {
     })
   })
 
-  test('nothing that only another vendor takes back', () => {
+  test('signatures and thinking that only another vendor takes back are removed', () => {
     const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
     const signed = { ...call, extra_content: { google: { thought_signature: 's' } } }
     const shown = { role: 'assistant', content: null, tool_calls: [signed] }
@@ -149,7 +149,7 @@ describe('what goes to the vendor', () => {
   })
 })
 
-describe('a vendor that is told to think in its own words', () => {
+describe('a vendor with its own switch for thinking', () => {
   const base: ChatTarget = {
     upstreamModel: 'qwen3-max',
     reasoning: false,
@@ -191,12 +191,12 @@ describe('a vendor that is told to think in its own words', () => {
     // Fields of the vendor's own that the client wrote stay unchanged.
     [{ reasoning_effort: 'low', enable_thinking: false }, {}, { reasoning_effort: 'low', enable_thinking: false }],
     [{ reasoning_effort: 'default' }, {}, { reasoning_effort: 'default' }],
-  ] as const)('%j to %j is %j', (fields, changed, expected) => {
+  ] as const)('the fields %j for the target %j are written as %j', (fields, changed, expected) => {
     expect(switches(fields, changed)).toEqual(expected)
   })
 })
 
-test('one of several calls asks for one choice', () => {
+test('a call that makes one of several choices is sent without n', () => {
   const ask = read({ n: 3 })
   const target: ChatTarget = {
     upstreamModel: 'theirs',
@@ -214,7 +214,7 @@ test('one of several calls asks for one choice', () => {
 })
 
 test.each(['banana', 'low', 'none', 'default'])(
-  'a model that does not reason takes no effort, not even %s',
+  'a model that does not reason refuses the effort %s and accepts null',
   (effort) => {
     const traits: ChatTraits = { ...plainModel, efforts: [], refusesEffort: true }
     expect(() => read({ reasoning_effort: effort }, traits)).toThrow(

@@ -16,13 +16,13 @@ test.each([
   [{ a: 1 }, 'tool_calls', '{"a":1}'],
   // Cut off before its arguments came: the call must not look like one without arguments.
   ['', 'length', ''],
-])('a call with %j that ends with %s has %j', (written, finish, argumentsText) => {
+])('a call with arguments %j in an answer that ends with %s is read with %j', (written, finish, argumentsText) => {
   expect(said(call({ arguments: written }), finish)?.blocks).toEqual([
     { kind: 'tool-call', id: 'c', name: 'f', argumentsText },
   ])
 })
 
-test('a call has an id, which no other answer has, and its signature where there is one', () => {
+test('a call without an id gets one that is unique to the answer, and keeps its signature', () => {
   const extra = { id: '', extra_content: { google: { thought_signature: 's' } } }
   const [block] = said(call({ arguments: '{}' }, extra))?.blocks ?? []
   expect(block).toMatchObject({ id: expect.stringMatching(/^call_\w{24}$/), signature: expect.stringContaining('s') })
@@ -38,7 +38,7 @@ test('a call has an id, which no other answer has, and its signature where there
 })
 
 test.each([{ reasoning_content: 'hm' }, { reasoning: 'hm' }, { reasoning_content: '', reasoning: 'hm' }])(
-  'what was thought comes first, whatever it is called: %j',
+  'reasoning is read before the text, from either of its fields: %j',
   (thoughts) => {
     expect(said({ ...thoughts, content: 'Hi' })?.blocks).toEqual([
       { kind: 'thinking', text: 'hm' },
@@ -47,7 +47,7 @@ test.each([{ reasoning_content: 'hm' }, { reasoning: 'hm' }, { reasoning_content
   },
 )
 
-test('what was said has its sources, as far as they are told', () => {
+test('URL citations are attached to the text, and other annotations are dropped', () => {
   const annotations = [
     { url_citation: { url: 'https://a.example', title: 'A' } },
     { url_citation: { url: 'https://b.example' } },
@@ -59,7 +59,7 @@ test('what was said has its sources, as far as they are told', () => {
   ])
 })
 
-test('what is no choice is none', () => {
+test('choices that are not objects are ignored', () => {
   const choices = read(null, { index: 0, message: { content: 'Hi' }, finish_reason: 'content_filter' }, 'x')
   expect(choices).toEqual([{ blocks: [{ kind: 'text', text: 'Hi' }], finish: 'refusal' }])
 })

@@ -12,7 +12,7 @@ const turnsWith = (...content: JsonObject[]) => {
   return readConversation(askOf({ model: 'm', messages })).turns
 }
 
-test('pictures and files of a result stay in it', () => {
+test('images and files of a tool result stay in it', () => {
   const turns = turnsWith(
     { type: 'text', text: 'This:' },
     { type: 'text', text: '' },
@@ -32,12 +32,12 @@ test('pictures and files of a result stay in it', () => {
   ])
 })
 
-test('it has no sounds', () => {
+test('audio in a tool result is refused', () => {
   const sound = { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }
   expect(() => turnsWith(sound)).toThrow("Invalid 'messages[2].content[0].type'")
 })
 
-test('a hint for the cache on a whole message is one on the last of what it says', () => {
+test('a cache hint on a message applies to its last block', () => {
   const cache_control = { type: 'ephemeral', ttl: '1h' }
   const parts = [
     { type: 'text', text: 'This', cache_control: { type: 'ephemeral' } },
@@ -84,6 +84,6 @@ test.each<[JsonObject, unknown]>([
   [{ reasoning: { enabled: true } }, { isShown: true }],
   [{ reasoning: { enabled: false, effort: 'high' } }, { effort: 'none', isShown: false }],
   [{ reasoning: { exclude: true } }, undefined],
-])('how much is to be thought, as clients say it: %j', (fields, thinking) => {
+])('the thinking that a client asks for is read from %j', (fields, thinking) => {
   expect(readConversation(askOf({ model: 'm', messages: [user], ...fields })).thinking).toEqual(thinking as never)
 })

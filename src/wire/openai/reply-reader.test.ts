@@ -22,13 +22,13 @@ const start = (call: number, id: string, name: string): ReplyEvent => {
 }
 const delta = (call: number, text: string): ReplyEvent => ({ kind: 'tool-call-delta', choice: 0, call, text })
 
-test('calls that come side by side are told apart by their index', () => {
+test('interleaved calls are told apart by their index', () => {
   expect(
     read(calls(begun(0, 'a', 'f')), calls(begun(1, 'b', 'g')), calls(more(0, '1')), calls(more(1, '2'), more(0, '3'))),
   ).toEqual([start(0, 'a', 'f'), start(1, 'b', 'g'), delta(0, '1'), delta(1, '2'), delta(0, '3')])
 })
 
-test('without an index by their place, and with the same one by their ids', () => {
+test('calls without an index are told apart by position, and calls that share one by id', () => {
   const { index: _, ...placed } = begun(0, 'a', 'f')
   expect(read(calls(placed, { ...placed, id: 'b' }))).toEqual([start(0, 'a', 'f'), start(1, 'b', 'f')])
   expect(read(calls(begun(0, 'a', 'f')), calls(begun(0, 'b', 'g')), calls(more(0, '1')))).toEqual([
@@ -38,7 +38,7 @@ test('without an index by their place, and with the same one by their ids', () =
   ])
 })
 
-test('a call without an id gets one, which no other reply has, and a signature goes with its call', () => {
+test('a call without an id gets one that is unique to the reply, and keeps its signature', () => {
   const signed = { ...begun(0, '', 'f'), extra_content: { google: { thought_signature: 's' } } }
   expect(read(calls(signed))).toEqual([
     { ...start(0, expect.stringMatching(/^call_\w{24}$/), 'f'), signature: expect.stringContaining('s') } as ReplyEvent,
@@ -52,18 +52,18 @@ test('a call without an id gets one, which no other reply has, and a signature g
   expect(new Set([...idsOf('c1'), ...idsOf('c2')]).size).toBe(4)
 })
 
-test('arguments that come as an object, and not as its text, are kept', () => {
+test('arguments that come as an object are written as JSON text', () => {
   const whole = { index: 0, id: 'a', function: { name: 'f', arguments: { city: 'Oslo' } } }
   expect(read(calls(whole))).toEqual([start(0, 'a', 'f'), delta(0, '{"city":"Oslo"}')])
 })
 
 const finish = (reason: string) => ({ index: 0, delta: {}, finish_reason: reason })
 
-test('a reason that is empty is none', () => {
+test('an empty finish_reason is ignored', () => {
   expect(read(finish(''), finish('length'))).toEqual([{ kind: 'choice-finish', choice: 0, finish: 'length' }])
 })
 
-test('a list of no calls is no call, also where the reply ends with it', () => {
+test('an empty list of tool calls is not a call, and the reply finishes with stop', () => {
   const said = { index: 0, delta: { content: 'Hi', tool_calls: [] } }
   expect(read(said, finish('stop'))).toEqual([
     { kind: 'text-delta', choice: 0, text: 'Hi' },
@@ -71,7 +71,7 @@ test('a list of no calls is no call, also where the reply ends with it', () => {
   ])
 })
 
-test('what cannot be read, and an error, are failures', () => {
+test('unreadable events and error events are failures', () => {
   for (const said of ['{"a":', '[]', '{"error":{"message":"no"}}']) {
     expect([...openReader().read(Buffer.from(`data: ${said}\n\n`))]).toMatchObject([{ kind: 'failure' }])
   }

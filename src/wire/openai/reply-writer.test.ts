@@ -66,14 +66,14 @@ test.each([
   ['a thought', { kind: 'thinking', text: 'Hm.' }],
   ['a thought that nobody may read', { kind: 'thinking-redacted', data: 'x' }],
   ['a picture', { kind: 'image', media }],
-] as const)('words before and behind %s are parted by a blank line, plain and streamed', (_name, between) => {
+] as const)('text before and after %s is separated by a blank line, whole and streamed', (_name, between) => {
   const blocks = [between, text('Let me see.'), between, between, text('So.'), text(' Yes.'), between]
   const choices: Choice[] = [{ blocks, finish: 'stop' }]
   expect(plainContents(choices)).toEqual(['Let me see.\n\nSo. Yes.'])
   expect(streamedContents(choices)).toEqual(['Let me see.\n\nSo. Yes.'])
 })
 
-test('words that only a citation, or another choice, stands between are one text', () => {
+test('texts separated only by a citation or another choice are one text', () => {
   const cited: AssistantBlock = { kind: 'text', text: 'It rains', citations: [page] }
   const choices: Choice[] = [
     { blocks: [cited, text(' in Oslo.')], finish: 'stop' },

@@ -16,7 +16,7 @@ test.each<[string, JsonObject]>([
   ['a choice of them', around({ anyOf: [strict, { type: 'null' }] })],
   ['definitions by their older name', { ...around({ $ref: '#/definitions/x' }), definitions: { x: strict } }],
   ['definitions', { ...around({ $ref: '#/$defs/x' }), $defs: { x: strict } }],
-])('a model may be held to %s', (_name, schema) => {
+])('a schema can be strict: %s', (_name, schema) => {
   expect(canBeStrict(schema)).toBe(true)
 })
 
@@ -25,7 +25,7 @@ test.each<[string, JsonObject]>([
   ['may have more, though it does not say that it is an object', { properties: { a: text }, required: ['a'] }],
   ['may have less', { ...strict, required: [] }],
   ['has a keyword that some refuse', { ...text, minLength: 1 }],
-])('it may not where something %s, wherever that stands', (_name, schema) => {
+])('a schema cannot be strict if any part of it %s', (_name, schema) => {
   for (const whole of [
     schema,
     around(schema),

@@ -84,7 +84,7 @@ const conversation = anyChoice.map(({ toolChoice, ...given }) => ({
   toolChoice: toolChoice === 'the first' ? { name: given.tools[0]?.name ?? '' } : toolChoice,
 }))
 
-test('translating there and back keeps all that the common protocol can say', () => {
+test('a conversation written for the vendor and read as a client’s is the same conversation', () => {
   fc.assert(
     fc.property(conversation, (given) => {
       const meant: Conversation = { ...given, system: [{ kind: 'text', text: 'Be brief.' }], hostedTools: [] }
@@ -149,7 +149,7 @@ function eventsOf({ choices, usage: used }: Reply): ReplyEvent[] {
   return events
 }
 
-test('a stream written and read again, cut anywhere on its way, says the same', () => {
+test('a streamed reply written, cut anywhere and read again is the same', () => {
   fc.assert(
     fc.property(reply, fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 20 }), (given, cuts) => {
       const writer = openaiChat.openWriter(streamAsk, name)

@@ -45,7 +45,7 @@ function read(...chunks: unknown[]): ReplyEvent[] {
 
 const delta = (written: JsonObject) => ({ choices: [{ index: 0, delta: { tool_calls: [written] } }] })
 
-describe('what a request means', () => {
+describe('a request read as a conversation', () => {
   test('leading instructions stand apart, later ones keep their place', () => {
     const { system, turns } = conversationOf({
       messages: [
@@ -77,7 +77,7 @@ describe('what a request means', () => {
     expect(turns[2]?.blocks.map(({ kind }) => kind)).toEqual(['tool-result', 'tool-result', 'text'])
   })
 
-  test('a call that was cut off comes back, with what there is of its arguments as text', () => {
+  test('the arguments of a call that was cut off are kept as unparsed_arguments', () => {
     const cut = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":' } }
     const old = { name: 'f', arguments: '[1]' }
     const { turns } = conversationOf({
@@ -89,7 +89,7 @@ describe('what a request means', () => {
     ])
   })
 
-  test('thoughts come back with their signatures, a call with its own', () => {
+  test('thinking and calls are read with their signatures', () => {
     const { turns } = conversationOf({
       messages: [
         user,
@@ -119,7 +119,7 @@ describe('what a request means', () => {
     ])
   })
 
-  test('media by address and by value', () => {
+  test('media are read from URLs and from inline data', () => {
     const { turns } = conversationOf({
       messages: [
         {
@@ -155,13 +155,13 @@ describe('what a request means', () => {
       { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png,xx' } }] }] },
       'messages[0].content[0].image_url.url',
     ],
-  ])('what no other protocol takes is refused by its field: %j', (body, param) => {
+  ])('content that no other protocol takes is refused by its field: %j', (body, param) => {
     expect(() => conversationOf(body as JsonObject)).toThrow(
       expect.objectContaining({ kind: 'bad-request', details: expect.objectContaining({ param }) }),
     )
   })
 
-  test('the retired functions are tools, called one at a time and answered in the old words', () => {
+  test('legacy functions are read as tools, called one at a time and answered with function_call', () => {
     const functions = [{ name: 'f', description: 'd', parameters: { type: 'object' } }]
     const ask = askOf({ model: 'm', messages: [user], functions, function_call: { name: 'f' }, stream: true })
     expect(openaiChat.readConversation(ask)).toMatchObject({
@@ -187,7 +187,7 @@ describe('what a request means', () => {
     expect(stream[2]).toContain('"finish_reason":"function_call"')
   })
 
-  test('allowed tools leave the others out', () => {
+  test('allowed_tools limits the tools that are offered', () => {
     const { tools, toolChoice } = conversationOf({
       messages: [user],
       tools: [tool('a'), tool('b')],
@@ -207,14 +207,14 @@ describe('what a request means', () => {
     expect(refusalOf({ messages: [user], tools: [tool('a'), tool('b')], tool_choice })).toBe(param)
   })
 
-  test('so is a function', () => {
+  test('a function_call that names a function that is not offered is refused', () => {
     const functions = [{ name: 'f' }]
     expect(refusalOf({ messages: [user], functions, function_call: { name: 'zz' } })).toBe('function_call.name')
   })
 })
 
-describe('what a vendor is asked', () => {
-  test('a model of the reasoning class gets no sampling, a developer and its own cap', () => {
+describe('a conversation written for a vendor', () => {
+  test('a reasoning model gets a developer message and max_completion_tokens, and no sampling', () => {
     const body = written(
       { system: [{ kind: 'text', text: 's' }], temperature: 0.3, stop: ['x'], outputTokensMax: 9 },
       { reasoning: true, outputCap: 'either' },
@@ -229,7 +229,7 @@ describe('what a vendor is asked', () => {
     })
   })
 
-  test('pictures in a result follow in a message of their own', () => {
+  test('images in a tool result move to the user message after it', () => {
     const image = { kind: 'image', media: { kind: 'url', url: 'https://h/a.png' } } as const
     const body = written({
       turns: [
@@ -257,12 +257,12 @@ describe('what a vendor is asked', () => {
     ])
   })
 
-  test('the cap is at most what the model can make, whatever another vendor’s betas promise', () => {
+  test('the output cap is at most what the model can produce', () => {
     expect(written({ outputTokensMax: 128_000 }, { outputTokensMax: 16_384 })['max_tokens']).toBe(16_384)
     expect(written({ outputTokensMax: 5 }, { outputTokensMax: 16_384 })['max_tokens']).toBe(5)
   })
 
-  test('what it could not take is put so that it can, or refused', () => {
+  test('overlong call ids are replaced, and too many stops or documents by reference are refused', () => {
     const long = 'x'.repeat(60)
     const body = written({
       turns: [
@@ -288,7 +288,7 @@ describe('what a vendor is asked', () => {
     [{ type: 'object', properties: { a: { type: 'string' } }, additionalProperties: false }, undefined],
     [{ type: 'object', properties: {}, required: [] }, undefined],
     [{ type: 'array', items: { type: 'string', pattern: '^a' } }, undefined],
-  ])('a schema is held to where it can be: %j', (schema, strict) => {
+  ])('an answer schema is strict only where it can be: %j', (schema, strict) => {
     const format = written({ format: { kind: 'schema', schema } })['response_format'] as JsonObject
     expect((format['json_schema'] as JsonObject)['strict']).toBe(strict)
   })
@@ -299,7 +299,7 @@ describe('what a vendor is asked', () => {
     [{ budget: 1_024, isShown: true }, 'low'],
     [{ budget: 31_999, isShown: true }, 'high'],
     [{ effort: 'none', isShown: false }, 'low'],
-  ] as const)('%j is the effort %p', (thinking, effort) => {
+  ] as const)('thinking %j is written as the effort %p', (thinking, effort) => {
     expect(written({ thinking })['reasoning_effort']).toBe(effort)
   })
 })
@@ -334,7 +334,7 @@ describe('a stream as vendors really send it', () => {
     ])
   })
 
-  test('content in parts is words and thoughts, as Mistral sends them', () => {
+  test('content in parts, as Mistral sends it, is read as thinking and text', () => {
     const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }] }
     const more = { type: 'thinking', thinking: [{ type: 'text', text: ', so.' }] }
     const content = [thinking, more, { type: 'reference', reference_ids: [1] }, { type: 'text', text: 'Hi' }]
@@ -349,7 +349,7 @@ describe('a stream as vendors really send it', () => {
     ])
   })
 
-  test('a call without arguments has an empty object of them, unless it was cut off', () => {
+  test('a call without arguments has an empty object as arguments unless it was cut off', () => {
     const tool_calls = ['a', 'b'].map((id) => ({ id, type: 'function', function: { name: 'f', arguments: '' } }))
     const argumentsFor = (finish_reason: string) => {
       const answer = { choices: [{ message: { content: null, tool_calls }, finish_reason }] }
@@ -360,24 +360,24 @@ describe('a stream as vendors really send it', () => {
     expect(argumentsFor('length')).toEqual(['{}', ''])
   })
 
-  test('a call is a call although the vendor says stop', () => {
+  test('a reply with a call finishes with tool-calls even if the vendor says stop', () => {
     const events = read(delta({ index: 3, id: 'c', function: { name: 'f', arguments: '{}' } }), {
       choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
     })
     expect(events.at(-1)).toEqual({ kind: 'choice-finish', choice: 0, finish: 'tool-calls' })
   })
 
-  test('an error, and what cannot be read, is a failure', () => {
+  test('an error event and an unreadable event are failures', () => {
     expect(read({ error: { message: 'no' } })[0]).toMatchObject({ kind: 'failure', error: { message: 'no' } })
     expect(openReader().read(Buffer.from('data: {"a\n\n'))[0]).toMatchObject({ kind: 'failure' })
   })
 
-  test('a comment is a sign of life', () => {
+  test('a comment is read as a heartbeat', () => {
     expect(openReader().read(Buffer.from(': ping\n\n'))).toEqual([{ kind: 'heartbeat' }])
   })
 })
 
-test('a signature is written with the whole thought that it signs', () => {
+test('a signature is written with the whole thinking text that it signs', () => {
   const writer = openaiChat.openWriter(streamAsk, name)
   const bytesOf = (event: ReplyEvent) => Buffer.from(writer.write([event]) ?? '').toString()
   bytesOf({ kind: 'thinking-delta', choice: 0, text: 'a' })

@@ -19,7 +19,7 @@ const sent = (takesHints: boolean) => {
   return JSON.parse(written) as JsonObject
 }
 
-test('hints go to vendors that know them, the label of a cache as the account’s own', () => {
+test('hints go only to vendors that take them, and the cache key is namespaced', () => {
   expect(sent(true)).toMatchObject({ verbosity: 'low', prompt_cache_key: 'ours-mine' })
   for (const hint of ['verbosity', 'prompt_cache_key']) expect(sent(false)).not.toHaveProperty(hint)
 })
@@ -56,7 +56,7 @@ test.each([
   ['gpt-5.2', { effort: 'high', isShown: true }, 'high'],
   ['gpt-5.2', undefined, undefined],
   ['gpt-oss-120b', { effort: 'high', isShown: true }, 'high'],
-] as const)('%s beside tools, asked to think %j: %p', (upstreamModel, thinking, effort) => {
+] as const)('%s with tools and thinking %j gets the effort %p', (upstreamModel, thinking, effort) => {
   const to = { upstreamModel, efforts: ['none', 'low', 'high'] }
   const asked = thinking === undefined ? {} : { thinking }
   const tools = [{ name: 'f', schema: { type: 'object' } }]
@@ -65,7 +65,7 @@ test.each([
   expect(effortOf(asked, to)).toBe(alone)
 })
 
-test('a form that contains itself has an object on top: its reference would be refused there', () => {
+test('a top-level $ref to a definition is replaced by the definition itself', () => {
   const node = {
     type: 'object',
     properties: { children: { type: 'array', items: { $ref: '#/$defs/Node' } } },
