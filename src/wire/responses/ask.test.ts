@@ -23,7 +23,7 @@ const refused = (body: JsonObject, more = {}) => {
 }
 
 describe('the facts of an ask', () => {
-  test('are those of any chat: one choice, its caps, and usage that is always shown', () => {
+  test('an ask has one choice, bounds within the model’s limits and usage that is always shown', () => {
     expect(askOf({})).toMatchObject({
       capability: 'chat',
       protocol: 'responses',
@@ -41,7 +41,7 @@ describe('the facts of an ask', () => {
     expect(askOf({}, {}, 1_000_000).inputTokensMax).toBe(plainModel.contextTokens)
   })
 
-  test('set aside what the body only points to, in messages and in results', () => {
+  test('images and files by URL raise the input bound, in messages and in tool results', () => {
     const image = { type: 'input_image', image_url: 'https://a.example/a.png' }
     const message = { role: 'user', content: [image] }
     const result = { type: 'function_call_output', call_id: 'c', output: [image] }
@@ -52,13 +52,13 @@ describe('the facts of an ask', () => {
     expect(askOf({ input: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(plainModel.contextTokens)
   })
 
-  test('set aside what we say of a tool that takes plain text', () => {
+  test('plain-text tools raise the input bound by what we add to them', () => {
     const plain = { type: 'custom', name: 'f' }
     const inside = { type: 'namespace', name: 'n', description: '', tools: [{ type: 'custom', name: 'g' }] }
     expect(askOf({ tools: [plain, inside] }).inputTokensMax).toBe(1_400)
   })
 
-  test('count the searches that the vendor may make, and all that they may find', () => {
+  test('searchesMax counts the searches allowed, and the input bound covers what they find', () => {
     expect(askOf({ tools: [search] })).toMatchObject({ searchesMax: 5, inputTokensMax: plainModel.contextTokens })
     expect(askOf({ tools: [search], max_tool_calls: 2 }).searchesMax).toBe(2)
     expect(askOf({ tools: [search], tool_choice: 'none' }).searchesMax).toBe(0)
@@ -69,8 +69,8 @@ describe('the facts of an ask', () => {
   })
 })
 
-describe('what is refused', () => {
-  test('what is kept nowhere, with what to send instead, whatever else is missing', () => {
+describe('a request that is refused', () => {
+  test('fields that need stored state are refused with what to send instead', () => {
     for (const field of ['previous_response_id', 'conversation', 'prompt']) {
       const { message, param, code } = refused({ [field]: 'kept', input: null })
       expect({ param, code }).toEqual({ param: field, code: 'unsupported_value' })
@@ -93,7 +93,7 @@ describe('what is refused', () => {
     ['web_search_options', {}, '`web_search`'],
     ['stop', ['.'], 'send the request there'],
     ['n', 2, 'send the request there'],
-  ])('%s, which is a field of chat, with the one to write instead', (field, value, instead) => {
+  ])('the chat completions field %s is refused with what to write instead', (field, value, instead) => {
     const { message, param, code } = refused({ [field]: value })
     expect({ param, code }).toEqual({ param: field, code: 'unsupported_parameter' })
     expect(message).toStartWith(`'${field}' is a field of \`/v1/chat/completions\``)
@@ -101,7 +101,7 @@ describe('what is refused', () => {
     expect(askOf({ [field]: null }).model).toBe('m')
   })
 
-  test('a way of thinking or of looking at pictures that nobody is asked for', () => {
+  test('unsupported reasoning modes, reasoning contexts and image settings are refused', () => {
     expect(refused({ reasoning: { mode: 'pro' } })).toMatchObject({
       param: 'reasoning.mode',
       code: 'unsupported_value',
@@ -113,7 +113,7 @@ describe('what is refused', () => {
     expect(askOf({ reasoning: { mode: null, context: null } }).model).toBe('m')
   })
 
-  test('what has no price', () => {
+  test('tools, tool options and service tiers without a price are refused', () => {
     const unsold = { sells: () => false }
     expect(refused({ tools: [search] }, unsold)).toMatchObject({ param: 'tools[0].type', code: 'unsupported_value' })
     const later = { type: 'additional_tools', role: 'developer', tools: [search] }
@@ -127,7 +127,7 @@ describe('what is refused', () => {
     )
   })
 
-  test('an effort or a temperature that the model does not have, with those that it has', () => {
+  test('an effort or a temperature that the model does not support is refused', () => {
     const reasoning = { reasoning: true, efforts: ['low', 'medium', 'high'] }
     expect(refused({ reasoning: { effort: 'minimal' } }, reasoning)).toEqual({
       message:
@@ -148,7 +148,7 @@ describe('what is refused', () => {
     })
   })
 
-  test('a choice that insists on a tool where none is offered', () => {
+  test('a tool choice is refused where the tool that it needs is not offered', () => {
     const inIndex = { ...search, external_web_access: false }
     expect(refused({ tools: [], tool_choice: 'required' }).param).toBe('tool_choice')
     expect(refused({ tools: [inIndex], tool_choice: 'required' }).message).toContain('none of them is offered')
@@ -164,7 +164,7 @@ describe('what is refused', () => {
     expect(askOf({ tools: [...tools, inIndex], tool_choice: 'required' }).searchesMax).toBe(0)
   })
 
-  test('files that somebody else has', () => {
+  test('files given by file_id are refused', () => {
     const part = { type: 'input_file', file_id: 'file_1' }
     expect(refused({ input: [{ role: 'user', content: [part] }] }).param).toBe('input[0].content[0].file_id')
     expect(refused({ input: ['x', { role: 'user', content: ['x', part] }] }).param).toBe('input[1].content[1].file_id')
@@ -172,13 +172,13 @@ describe('what is refused', () => {
     expect(refused({ input: [result] }).param).toBe('input[0].output[0].file_id')
   })
 
-  test('tools that a vendor would have to look for', () => {
+  test('hosted tool search and the code interpreter are refused', () => {
     expect(refused({ tools: [{ type: 'tool_search' }] }).param).toBe('tools[0].execution')
     expect(refused({ tools: [{ type: 'code_interpreter', container: 'x' }] }).message).toContain("'web_search'")
   })
 })
 
-test('the input is estimated by its words and pictures, not by bytes that only vendors read', () => {
+test('the estimate counts text and images, not encrypted content, base64 data or URLs', () => {
   const words = estimate({ input: 'The long road to the north.' })
   expect(words).toBeGreaterThan(4)
   expect(estimate({ input: [{ role: 'user', content: 'The long road to the north.' }] })).toBeGreaterThanOrEqual(words)
@@ -194,7 +194,7 @@ test('the input is estimated by its words and pictures, not by bytes that only v
   expect(estimate({ input: 'data: The long road to the north.' })).toBeGreaterThanOrEqual(words)
 })
 
-test('the names of what a tool takes are words', () => {
+test('parameter names of tools are counted as text', () => {
   const names = ['customer_identifier', 'shipping_address', 'delivery_date']
   const properties = Object.fromEntries(names.map((name) => [name, { type: 'string' }]))
   const tools = [{ type: 'function', name: 'order', parameters: { type: 'object', properties } }]

@@ -7,7 +7,7 @@ const id = 'req_1' as RequestId
 const paramOf = (error: GatewayError) =>
   (JSON.parse(writeError(error, id).body) as { error: { param: string | null } }).error.param
 
-describe('the field at fault has the name that it has here', () => {
+describe('the param of an error', () => {
   test.each([
     ['messages', 'input'],
     ['messages[3].content', 'input'],
@@ -19,7 +19,7 @@ describe('the field at fault has the name that it has here', () => {
     ['tools[1].function.name', 'tools[1].name'],
     ['tools[1].name', 'tools[1].name'],
     ['messages_of_another_kind', 'messages_of_another_kind'],
-  ])('%s is %s', (theirs, ours) => {
+  ])('the field %s is reported as %s', (theirs, ours) => {
     expect(paramOf(badRequest('Bad.', theirs))).toBe(ours)
     const body = JSON.stringify({ error: { message: 'Bad.', type: 'invalid_request_error', param: theirs, code: 'x' } })
     const refusal = { protocol: 'openai', status: 422, body }
@@ -29,17 +29,17 @@ describe('the field at fault has the name that it has here', () => {
   })
 })
 
-test('a field of another protocol that the client wrote itself has the name that it wrote', () => {
+test('an unsupported parameter is reported under the name that the client wrote', () => {
   expect(paramOf(badRequest('Bad.', 'max_tokens', 'unsupported_parameter'))).toBe('max_tokens')
 })
 
-test('what has no field, or is no JSON, is as the common protocol has it', () => {
+test('an error without a field has a null param, and a refusal that is not JSON is unchanged', () => {
   expect(paramOf(new GatewayError('overloaded', 'Busy.', { retryAfterSeconds: 3 }))).toBeNull()
   const refusal = { protocol: 'openai', status: 400, body: '<html>' }
   expect(writeError(new GatewayError('upstream-rejected', 'Bad.', { refusal }), id).body).toBe('<html>')
 })
 
-test('an error in a stream of which nothing is known is an event that official clients throw', () => {
+test('an error in a stream without a known sequence is an error event with number 0', () => {
   const written = Buffer.from(writeStreamError(new GatewayError('overloaded', 'Busy.'))).toString()
   const [, name, data = ''] = /^event: (\w+)\ndata: (.*)\n\n$/.exec(written) ?? []
   expect(name).toBe('error')

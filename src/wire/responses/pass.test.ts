@@ -16,8 +16,8 @@ const optionsOf = (body: JsonObject) => passed({ stream: true, ...body })['strea
 
 const choice = (allowed: Json) => ({ type: 'allowed_tools', mode: 'auto', tools: allowed })
 
-describe('what the vendor is asked', () => {
-  test('is what the client wrote, kept nowhere and under labels of the account’s own', () => {
+describe('a request that is passed through', () => {
+  test('the client’s fields are kept, with store off and labels namespaced', () => {
     const body = {
       input: 'Hi',
       reasoning: { effort: 'low', summary: 'auto' },
@@ -40,13 +40,13 @@ describe('what the vendor is asked', () => {
     expect(optionsOf({ stream_options: { include_obfuscation: true } })).toEqual({ include_obfuscation: true })
   })
 
-  test('what has no effect on a model that thinks is not sent: it would be refused', () => {
+  test('sampling and logprobs are not sent to a reasoning model', () => {
     const include = ['message.output_text.logprobs', 'reasoning.encrypted_content']
     const body = passed({ temperature: 1, top_p: 0.5, top_logprobs: 2, include })
     expect(body).toEqual({ model: 'theirs', input: 'Hi', include: ['reasoning.encrypted_content'], store: false })
   })
 
-  test('no answer to compare its cache with is named: it would be looked for among everybody’s', () => {
+  test('comparison_response_id is removed from the cache options', () => {
     const options = { mode: 'implicit', ttl: '30m' }
     const compared = { comparison_response_id: 'resp_of_somebody' }
     expect(passed({ prompt_cache_options: { ...options, ...compared } })['prompt_cache_options']).toEqual(options)
@@ -54,7 +54,7 @@ describe('what the vendor is asked', () => {
     expect(passed({ prompt_cache_options: null })).toHaveProperty('prompt_cache_options', null)
   })
 
-  test('items go back without the ids under which the vendor would look for them', () => {
+  test('items are sent back without their ids', () => {
     const said = {
       type: 'message',
       role: 'assistant',
@@ -64,7 +64,7 @@ describe('what the vendor is asked', () => {
     expect(inputOf({ ...said, id: 'msg_1' })).toEqual([said])
   })
 
-  test('nor what the vendor’s own client read out of them, which the vendor refuses', () => {
+  test('fields that the official client parsed are removed from items', () => {
     const parts = { content: [{ type: 'output_text', text: '{}' }] }
     const said = { type: 'message', role: 'assistant' }
     const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }
@@ -72,7 +72,7 @@ describe('what the vendor is asked', () => {
     expect(inputOf({ ...said, ...parsed }, { ...call, parsed_arguments: {} })).toEqual([{ ...said, ...parts }, call])
   })
 
-  test('calls go back without what another vendor signed, under ids that this one takes', () => {
+  test('calls are sent back without foreign signatures, and overlong call ids are replaced', () => {
     const call_id = 'x'.repeat(70)
     const call = { type: 'function_call', call_id, name: 'f', arguments: '{}' }
     const extra = { google: { thought_signature: 'sig' } }
@@ -95,13 +95,13 @@ describe('what the vendor is asked', () => {
     ['not, where another vendor signed it', seal({ kind: 'thought', text: '', signature: 'Eq' }), undefined],
     ['not, where it is a call’s signature', seal({ kind: 'call', signature: 'google:x' }), undefined],
     ['not, where nobody could read it', null, undefined],
-  ])('a thought goes back %s', (_how, given, encrypted) => {
+  ])('a reasoning item is sent back %s', (_how, given, encrypted) => {
     const thought = { type: 'reasoning', summary: [] }
     const expected = encrypted === undefined ? [] : [{ ...thought, encrypted_content: encrypted }]
     expect(inputOf({ ...thought, id: 'rs_1', encrypted_content: given })).toEqual(expected)
   })
 
-  test('searches are bounded, and one that would not leave the vendor is not offered: it is charged too', () => {
+  test('searches are capped, and a search without external access is not offered', () => {
     const inside = { type: 'web_search', external_web_access: false }
     const f = { type: 'function', name: 'f', parameters: {} }
     expect(passed({ tools: [inside, f] })['tools']).toEqual([f])
@@ -112,7 +112,7 @@ describe('what the vendor is asked', () => {
   test.each([
     ['among others', [{ type: 'web_search' }, { type: 'function', name: 'f' }], [{ type: 'function', name: 'f' }]],
     ['alone', [{ type: 'web_search' }], undefined],
-  ])('what may be called is not that search, where it is named %s', (_how, named, kept) => {
+  ])('allowed_tools loses a search without external access that it names %s', (_how, named, kept) => {
     const inside = { type: 'web_search', external_web_access: false }
     const tools = [inside, { type: 'function', name: 'f', parameters: {} }]
     const { tool_choice: told } = passed({ tools, tool_choice: choice(named) })
@@ -121,15 +121,18 @@ describe('what the vendor is asked', () => {
     expect(offered['tool_choice']).toEqual(choice(named))
   })
 
-  test.each(['additional_tools', 'tool_search_output'])('nor is it where it comes later, in %s', (type) => {
-    const f = { type: 'function', name: 'f', parameters: {} }
-    const brought = { type, call_id: 'c', tools: [f] }
-    const inside = { type: 'web_search', external_web_access: false }
-    expect(inputOf({ ...brought, tools: [inside, f] })).toEqual([brought])
-  })
+  test.each(['additional_tools', 'tool_search_output'])(
+    'a search without external access is removed from %s items',
+    (type) => {
+      const f = { type: 'function', name: 'f', parameters: {} }
+      const brought = { type, call_id: 'c', tools: [f] }
+      const inside = { type: 'web_search', external_web_access: false }
+      expect(inputOf({ ...brought, tools: [inside, f] })).toEqual([brought])
+    },
+  )
 })
 
-describe('a request is put into other words', () => {
+describe('the choice between pass-through and translation', () => {
   const tool = { type: 'function', name: 'f' }
   const hello = { role: 'user', content: 'Hi' }
   test.each([
@@ -137,17 +140,17 @@ describe('a request is put into other words', () => {
     { tools: [{ type: 'tool_search', execution: 'client' }] },
     { input: [hello, { type: 'additional_tools', tools: [tool] }] },
     { input: [{ type: 'function_call', call_id: 'c', name: 'f', namespace: 'n', arguments: '{}' }] },
-  ])('where not every model reads it: %j', (body) => {
+  ])('tool search and namespaces pass through only to models that know them: %j', (body) => {
     expect(isNative(askOf(body, thinker), false)).toBe(false)
     expect(isNative(askOf(body, thinker), true)).toBe(true)
   })
 
-  test('where no model does', () => {
+  test('a request with an image_generation_call is always translated', () => {
     const input = [hello, { type: 'image_generation_call', result: 'AAAA' }]
     expect(isNative(askOf({ input }, thinker), true)).toBe(false)
   })
 
-  test('and not where they all do', () => {
+  test('a request with custom tools and their calls is passed through', () => {
     const custom = { type: 'custom', name: 'patch', format: { type: 'grammar', syntax: 'lark', definition: 'x' } }
     const input = [hello, { type: 'custom_tool_call', call_id: 'c', name: 'patch', input: 'x' }]
     expect(isNative(askOf({ tools: [tool, custom], input }, thinker), false)).toBe(true)
@@ -167,7 +170,7 @@ const theirs = {
 }
 const ours = { ...theirs, model: 'm', prompt_cache_key: 'k' }
 
-test('a whole answer repeats the request as the client made it', () => {
+test('a whole answer repeats the client’s own model and cache key', () => {
   const ask = askOf({ prompt_cache_key: 'k' }, thinker)
   const answer = passAnswer(ask, Buffer.from(JSON.stringify(theirs)))
   expect(JSON.parse(Buffer.from(answer.body).toString())).toEqual(ours)
@@ -192,7 +195,7 @@ function follow(...events: string[]) {
 }
 
 describe('a stream', () => {
-  test('goes on as it came, but for what repeats the request; its end waits', () => {
+  test('events are forwarded with the client’s model and cache key, and the last is held back', () => {
     const { stream, shown, facts } = follow(': hi\n\n', created, delta, completed)
     expect(shown).toEqual([': hi\n\n', expect.any(String), delta])
     expect(JSON.parse(dataOf(Buffer.from(shown[1] ?? '')))).toMatchObject({
@@ -204,7 +207,7 @@ describe('a stream', () => {
     expect(facts.usage).toMatchObject({ input: 9, output: 3 })
   })
 
-  test('has said no more where it is padded', () => {
+  test('obfuscation padding does not add to outputBytes', () => {
     const plain = follow(created, padded('H', ''), padded('Hello', ''))
     const { facts } = follow(created, padded('H', 'xyz'), padded('Hello', 'x'.repeat(60)))
     expect(plain.facts.outputBytes).toBe('ello'.length)
@@ -212,7 +215,7 @@ describe('a stream', () => {
   })
 
   test.each(['reasoning_summary_text', 'function_call_arguments', 'refusal'])(
-    'has said what its words are, and not what is around them: %s',
+    'outputBytes measures the delta of an event alone: %s',
     (kind) => {
       const twenty = Array.from({ length: 20 }, () => event(`response.${kind}.delta`, { item_id: 'i', delta: 'word' }))
       expect(follow(created, padded('Hi', ''), ...twenty).facts).toMatchObject({
@@ -222,7 +225,7 @@ describe('a stream', () => {
     },
   )
 
-  test('counts the vendor’s searches though its end does not come', () => {
+  test('searches are counted even if the stream does not end', () => {
     const search = { type: 'web_search_call', action: { type: 'search' } }
     const { facts } = follow(created, event('response.output_item.done', { item: search }), delta)
     expect(facts).toMatchObject({ ended: false, hosted: { searches: 1 } })
@@ -233,13 +236,13 @@ describe('a stream', () => {
     event('error', { code: 'server_error', message: 'Broken.' }),
     event('error', { error: { message: 'Broken.' } }),
     'data: {"type":"response.completed","resp\n\n',
-  ])('that fails is not told so by the vendor: %j', (broken) => {
+  ])('an event that fails the stream is a failure and is not forwarded: %j', (broken) => {
     const { shown, facts } = follow(created, delta, broken)
     expect(shown).toHaveLength(2)
     expect(facts).toMatchObject({ ended: false, failure: { kind: 'upstream-failed' } })
   })
 
-  test('and ends with a response that failed, which goes on with the count', () => {
+  test('a failed stream ends with response.failed under the next sequence number', () => {
     const { stream } = follow(created, delta, event('error', { sequence_number: 2, message: 'Broken.' }))
     const failing = stream.failing?.(new GatewayError('upstream-failed', 'Broken.')) ?? new Uint8Array()
     expect(JSON.parse(dataOf(failing))).toMatchObject({

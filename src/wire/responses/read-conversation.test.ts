@@ -14,7 +14,7 @@ const bytes = (mediaType: string, base64: string) => ({ kind: 'bytes', mediaType
 const fail = (item: JsonObject) => () => turns(user, item)
 const functionTool = { type: 'function', name: 'f', parameters: { type: 'object' } }
 
-test('what a request means, field by field', () => {
+test('the fields of a request are read into a conversation', () => {
   expect(
     read({
       instructions: 'Be brief.',
@@ -51,7 +51,7 @@ test('what a request means, field by field', () => {
   })
 })
 
-test('what is not said is not there, and null says nothing', () => {
+test('absent and null fields are absent from the conversation', () => {
   const least = { system: [], turns: [hi], tools: [], hostedTools: [], stop: [] }
   expect(read({})).toEqual(least as unknown as Conversation)
   const nothing = ['instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'temperature', 'include', 'user']
@@ -61,8 +61,8 @@ test('what is not said is not there, and null says nothing', () => {
   expect(read({ reasoning: { effort: 'low' } }).thinking).toEqual({ effort: 'low', isShown: false })
 })
 
-describe('items', () => {
-  test('instructions at the beginning stand apart, later ones in their place, never between a call and its result', () => {
+describe('input items', () => {
+  test('leading instructions are set apart, and later ones never split a call from its result', () => {
     const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '{"a":1}' }
     const result = { type: 'function_call_output', call_id: 'c', output: 'done' }
     const late = { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'Hurry.' }] }
@@ -85,7 +85,7 @@ describe('items', () => {
     ] as unknown as Conversation['turns'])
   })
 
-  test('of an answer are one turn, whatever they are', () => {
+  test('the output items of an answer become one assistant turn', () => {
     const said = { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed' }
     const output = [
       {
@@ -120,7 +120,7 @@ describe('items', () => {
     })
   })
 
-  test('of thoughts that nobody sealed, or somebody else, are their words', () => {
+  test('reasoning without our seal is read as the text of its summary', () => {
     const summary = [{ type: 'summary_text', text: 'I see.' }]
     const foreign = { type: 'reasoning', id: 'rs_1', summary, encrypted_content: 'gAAAAA' }
     const broken = { type: 'reasoning', id: 'rs_2', summary, encrypted_content: 'tpk_%%%' }
@@ -129,7 +129,7 @@ describe('items', () => {
     expect(turns(user, foreign, broken, silent)[1]).toEqual({ role: 'assistant', blocks: [thought, thought] } as never)
   })
 
-  test('show pictures, files and sounds', () => {
+  test('images, files and audio are read with their place', () => {
     const content = [
       { type: 'input_image', image_url: 'data:image/PNG;base64,AAAA', detail: 'high' },
       { type: 'input_image', image_url: 'https://a.example/a.png' },
@@ -151,7 +151,7 @@ describe('items', () => {
     )
   })
 
-  test('a call that was cut off comes back, with what there is of its arguments as text', () => {
+  test('the arguments of a call that was cut off are kept as unparsed_arguments', () => {
     const call = { type: 'function_call', call_id: 'c', name: 'f', status: 'incomplete' }
     for (const [given, argumentsText] of [
       ['{"city":"Par', '{"unparsed_arguments":"{\\"city\\":\\"Par"}'],
@@ -165,7 +165,7 @@ describe('items', () => {
     }
   })
 
-  test('have fields that they need, and say where one is missing or wrong', () => {
+  test('items with missing or invalid fields are refused', () => {
     expect(fail({ role: 'user', content: [{ type: 'input_image' }] })).toThrow("'input[1].content[0].image_url'")
     expect(fail({ role: 'user', content: [{ type: 'input_file' }] })).toThrow("'input[1].content[0].file_data'")
     const film = { type: 'input_image', image_url: 'data:video/mp4;base64,AAAA' }
@@ -180,12 +180,12 @@ describe('tools', () => {
   const plain = { type: 'custom', name: 'patch', description: 'Changes.', format: { type: 'text' } }
   const inside = { type: 'namespace', name: 'n', description: 'N', tools: [functionTool, plain] }
 
-  test('have names that every vendor takes', () => {
+  test('tool names include their namespace, and duplicate names are refused', () => {
     expect(read({ tools: [functionTool, inside] }).tools.map(({ name }) => name)).toEqual(['f', 'n__f', 'n__patch'])
     expect(() => read({ tools: [functionTool, functionTool] })).toThrow("two tools 'f'")
   })
 
-  test('whose names are too long with their namespace are shortened, and stay apart', () => {
+  test('names that are too long with their namespace are shortened and stay distinct', () => {
     const name = 'n'.repeat(64)
     const tools = [{ ...inside, name, tools: [functionTool, { ...functionTool, name: 'g' }] }]
     const call = { type: 'function_call', call_id: 'c', name: 'g', namespace: name, arguments: '{}' }
@@ -202,7 +202,7 @@ describe('tools', () => {
     expect(asked.turns[1]?.blocks[0]).toMatchObject({ name: g as string })
   })
 
-  test('that take plain text take it in an object, and are told their grammar', () => {
+  test('a plain-text tool takes an object, and its grammar is put into the description', () => {
     const format = { type: 'grammar', syntax: 'lark', definition: 'start: "a"' }
     const [tool] = read({ tools: [{ ...plain, format }] }).tools
     expect(tool?.schema).toMatchObject({ required: ['input'], properties: { input: { type: 'string' } } })
@@ -212,7 +212,7 @@ describe('tools', () => {
     expect(turns(user, call, output)[1]?.blocks[0]).toMatchObject({ argumentsText: '{"input":"a \\"b\\""}' })
   })
 
-  test('may come later, by a developer or by a search of the client', () => {
+  test('tools can be added later by a developer or by a client’s tool search', () => {
     const search = { type: 'tool_search', execution: 'client', description: 'Finds.', parameters: { type: 'object' } }
     const input = [
       { type: 'additional_tools', role: 'developer', tools: [inside] },
@@ -228,7 +228,7 @@ describe('tools', () => {
     expect(JSON.stringify(said[2]?.blocks)).toContain('can be called now: n__f, n__patch, f.')
   })
 
-  test('may be chosen from', () => {
+  test('tool_choice selects or limits the tools, and unknown names are refused', () => {
     const tools = [functionTool, { ...functionTool, name: 'g' }, inside]
     const chosen = (choice: JsonObject | string) => {
       const { toolChoice, tools: left } = read({ tools, tool_choice: choice })
@@ -247,7 +247,7 @@ describe('tools', () => {
     expect(() => chosen({ ...some, tools: [] })).toThrow('it names no tool')
   })
 
-  test('of one name are told apart by namespace and kind, and a name that fits several is refused', () => {
+  test('tools of one name are told apart by namespace and type, and an ambiguous name is refused', () => {
     const find = { ...functionTool, name: 'find' }
     const space = (name: string) => ({ type: 'namespace', name, description: '', tools: [find] })
     const tools = [space('a'), space('b'), inside]
@@ -270,7 +270,7 @@ describe('tools', () => {
     expect(read({ tools: [find, search], tool_choice: few }).tools.map(({ name }) => name)).toEqual(['tool_search'])
   })
 
-  test('of the vendor are a search and no more than was paid for', () => {
+  test('web search is a hosted tool only with external access and where the choice allows it', () => {
     expect(read({ tools: [{ type: 'web_search' }], max_tool_calls: 3 }).hostedTools).toEqual([
       { kind: 'web-search', usesMax: 3 },
     ])

@@ -43,7 +43,7 @@ const answer = (body: JsonObject) => readAnswer(Buffer.from(JSON.stringify(body)
 const message = (...content: JsonObject[]) => ({ type: 'message', role: 'assistant', content })
 
 describe('a stream', () => {
-  test('begins once and ends once, with what it used', () => {
+  test('the reply starts once and ends once, with its usage', () => {
     const created = { type: 'response.created', response: { id: 'resp_1' } }
     expect(read(created, { ...created, type: 'response.in_progress' }, words('msg_1', 'Hi'), completed())).toEqual([
       { kind: 'reply-start' },
@@ -54,7 +54,7 @@ describe('a stream', () => {
     ])
   })
 
-  test('has not begun where the vendor refuses the request at once', () => {
+  test('a refusal right after response.created is read without a start of the reply', () => {
     const created = { type: 'response.created', response: { id: 'resp_1' } }
     const error = { code: 'context_length_exceeded', message: 'Too long.' }
     const [failure, ...others] = read(created, { type: 'response.failed', response: { error } })
@@ -62,12 +62,12 @@ describe('a stream', () => {
     expect(others).toEqual([])
   })
 
-  test('has begun where the model thinks unseen', () => {
+  test('the reply starts where the model begins hidden reasoning', () => {
     const created = { type: 'response.created', response: { id: 'resp_1' } }
     expect(read(created, item({ type: 'reasoning', id: 'rs_1' }))).toEqual([{ kind: 'reply-start' }])
   })
 
-  test('has messages of their own apart', () => {
+  test('the texts of separate messages are separated by a blank line', () => {
     const events = read(words('msg_1', 'First'), words('msg_1', ', still.'), words('msg_2', 'Second.'))
     const texts = events.flatMap((event) => (event.kind === 'text-delta' ? [event.text] : []))
     expect(texts).toEqual(['First', ', still.', '\n\nSecond.'])
@@ -82,7 +82,7 @@ describe('a stream', () => {
     ],
     ['whole, with the item', [item(call), done({ ...call, arguments: '{"a":1}' })], '{"a":1}'],
     ['never', [item(call), done(call)], '{}'],
-  ] as const)('whose arguments come %s', (_how, events, text) => {
+  ] as const)('the arguments of a call are read where they come %s', (_how, events, text) => {
     const all = read(...events, completed())
     const started = all.find(({ kind }) => kind === 'tool-call-start')
     expect(started).toEqual({ kind: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'f' })
@@ -90,14 +90,14 @@ describe('a stream', () => {
     expect(all).toContainEqual({ kind: 'choice-finish', choice: 0, finish: 'tool-calls' })
   })
 
-  test('that was cut off invents no arguments', () => {
+  test('a call that was cut off gets no invented arguments', () => {
     const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, output: [], usage }
     const events = read(item(call), { type: 'response.incomplete', response: cut })
     expect(events.map(({ kind }) => kind)).not.toContain('tool-call-delta')
     expect(events).toContainEqual({ kind: 'choice-finish', choice: 0, finish: 'length' })
   })
 
-  test('shows thoughts in their parts, and what is to be sent back', () => {
+  test('reasoning is read part by part, with its encrypted content as signature', () => {
     const thought = { type: 'reasoning', id: 'rs_1', summary: [] }
     const part = { type: 'response.reasoning_summary_part.added', item_id: 'rs_1' }
     const sealed = done({ ...thought, encrypted_content: 'gAAA' })
@@ -112,7 +112,7 @@ describe('a stream', () => {
     expect(hidden).toEqual({ kind: 'thinking-sign', choice: 0, text: '', signature: markOpenai('gAAA') })
   })
 
-  test('tells of searches, and not of pages that were opened', () => {
+  test('searches are counted, and opened pages are not', () => {
     const search = { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'x' } }
     const opened = { ...search, action: { type: 'open_page' } }
     const output = [search, opened, search]
@@ -125,17 +125,17 @@ describe('a stream', () => {
     { type: 'response.failed', response: { status: 'failed', error: { code: 'server_error', message: 'Broken.' } } },
     { type: 'error', code: 'server_error', message: 'Broken.', param: null },
     { type: 'error', error: { message: 'Broken.' } },
-  ])('fails where the vendor says so: %j', (event) => {
+  ])('an event that reports an error is a failure: %j', (event) => {
     const failure = read(words('msg_1', 'Hi'), event).at(-1)
     expect(failure).toMatchObject({ kind: 'failure', error: { kind: 'upstream-failed', message: 'Broken.' } })
   })
 
-  test('that cannot be read is no answer', () => {
+  test('a malformed event is a failure', () => {
     const [event] = openReader().read(Buffer.from('data: {"type":"response.output_te\n\n'))
     expect(event).toMatchObject({ kind: 'failure', error: { kind: 'upstream-failed' } })
   })
 
-  test('may have comments, an end that other protocols have, and events that nobody knows', () => {
+  test('comments, [DONE] and unknown events are tolerated', () => {
     const reader = openReader()
     expect(reader.read(Buffer.from(': alive\n\n'))).toEqual([{ kind: 'heartbeat' }])
     expect(reader.read(Buffer.from('data: [DONE]\n\n'))).toEqual([])
@@ -144,7 +144,7 @@ describe('a stream', () => {
 })
 
 describe('a whole answer', () => {
-  test('is read in its order', () => {
+  test('the items of an answer are read in their order', () => {
     const cited = { type: 'url_citation', url: 'https://pages.example/', title: 'Page', start_index: 0, end_index: 1 }
     const reply = answer({
       id: 'resp_1',
@@ -179,7 +179,7 @@ describe('a whole answer', () => {
   test.each([
     ['max_output_tokens', 'length'],
     ['content_filter', 'refusal'],
-  ] as const)('that ended by %s', (reason, finish) => {
+  ] as const)('an answer that was cut off by %s keeps its partial arguments and its finish', (reason, finish) => {
     const cut = answer({
       status: 'incomplete',
       incomplete_details: { reason },
@@ -198,7 +198,7 @@ describe('a whole answer', () => {
     '{"status":"completed"}',
     '{"status":"failed","output":[],"error":null}',
     '{"status":"failed","output":[],"error":{"code":"server_error","message":"Broken."}}',
-  ])('that is none: %s', (body) => {
+  ])('a body without a usable answer is a failure: %s', (body) => {
     expect(() => readAnswer(Buffer.from(body))).toThrow(/vendor|Broken/)
   })
 })

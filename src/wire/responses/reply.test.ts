@@ -74,7 +74,7 @@ const cited = (text: string, ...urls: string[]): AssistantBlock => ({
 })
 
 describe('a response', () => {
-  test('repeats what was asked, as far as it had an effect', () => {
+  test('a response repeats the fields of the request that had an effect', () => {
     const tool = { type: 'function', name: 'f' }
     const search = { type: 'web_search', external_web_access: false }
     const response = whole([{ kind: 'text', text: 'Hello' }], {
@@ -133,7 +133,7 @@ describe('a response', () => {
     ['pause', 'completed', null],
     ['length', 'incomplete', 'max_output_tokens'],
     ['refusal', 'incomplete', 'content_filter'],
-  ] as const)('that ended with %s is %s', (reason, status, why) => {
+  ] as const)('a response that finished with %s has the status %s', (reason, status, why) => {
     const said = whole([{ kind: 'text', text: 'Hm' }], {}, { finish: reason })
     const streamed = stream([say('Hm'), finish(reason)])
     for (const response of [said, streamed.response]) {
@@ -144,7 +144,7 @@ describe('a response', () => {
     expect(streamed.types.at(-1)).toBe(status)
   })
 
-  test('without a count has an estimate, never nothing', () => {
+  test('a response without usage gets an estimate above zero', () => {
     const counted = whole([{ kind: 'text', text: 'Hello to you' }], {}, { usage: undefined })['usage'] as JsonObject
     expect(counted['input_tokens']).toBeGreaterThan(0)
     expect(counted['output_tokens']).toBeGreaterThan(0)
@@ -152,7 +152,7 @@ describe('a response', () => {
 })
 
 describe('a stream', () => {
-  test('opens and closes what it shows, and ends once', () => {
+  test('a stream opens and closes each part that it shows, and ends once', () => {
     const events: ReplyEvent[] = [
       { kind: 'reply-start' },
       say('Hel'),
@@ -177,7 +177,7 @@ describe('a stream', () => {
     ])
   })
 
-  test('of calls that grow side by side tells them apart by their place', () => {
+  test('interleaved calls are told apart by their output_index', () => {
     const events = [
       start(0),
       start(1),
@@ -200,13 +200,13 @@ describe('a stream', () => {
     expect(types.indexOf('output_item.done')).toBeLessThan(types.indexOf('output_text.delta'))
   })
 
-  test('of a call without arguments gives it an object', () => {
+  test('a call without arguments is written with an empty object', () => {
     const { response, types } = stream([start(0), finish('tool-calls')])
     expect(response.output[0]).toMatchObject({ arguments: '{}', status: 'completed', call_id: 'call_0', name: 'f0' })
     expect(types).toContain('function_call_arguments.delta')
   })
 
-  test.each(['{"a":', ''])('of a call that was cut off behind %p says that it is not whole', (text) => {
+  test.each(['{"a":', ''])('a call that was cut off after %p is marked incomplete', (text) => {
     const streamed = stream([start(0), start(1), grow(1, text), finish('length')])
     const said = whole([call('f0', '{}'), call('f1', text)], {}, { finish: 'length' })
     for (const { output } of [streamed.response, said]) {
@@ -216,7 +216,7 @@ describe('a stream', () => {
     expect(streamed.events.findLast(({ arguments: said }) => said !== undefined)).toMatchObject({ arguments: text })
   })
 
-  test('keeps its client awake while nothing is shown, and never by an event that clients do not know', () => {
+  test('heartbeats, hosted searches and hidden reasoning are written as comments', () => {
     const writer = responsesChat.openWriter(askOf({ stream: true }), name)
     expect(writer.write([{ kind: 'heartbeat' }])).toBeUndefined()
     writer.write([{ kind: 'reply-start' }])
@@ -228,7 +228,7 @@ describe('a stream', () => {
     expect(hidden.filter((text) => text.startsWith(':')).length).toBeGreaterThan(2)
   })
 
-  test('that fails ends with the next number, a response that failed and an error that clients throw', () => {
+  test('a stream that fails ends with response.failed under the next sequence number', () => {
     const writer = responsesChat.openWriter(askOf({ stream: true }), name)
     const before = parse(writer.write([{ kind: 'reply-start' }, say('Hel')]))
     const error = new GatewayError('upstream-failed', 'It broke.', { param: 'messages[0]' })
@@ -243,13 +243,13 @@ describe('a stream', () => {
     expect((last as unknown as { response: Response }).response.output[0]).toMatchObject({ status: 'incomplete' })
   })
 
-  test('has one choice, whatever a vendor sends', () => {
+  test('a second choice is dropped', () => {
     const { response } = stream([say('One'), { kind: 'text-delta', choice: 1, text: 'Two' }, finish('stop')])
     expect(JSON.stringify(response.output)).not.toContain('Two')
   })
 })
 
-describe('thoughts', () => {
+describe('reasoning', () => {
   const blocks: AssistantBlock[] = [
     { kind: 'thinking', text: 'Hm', signature: 's' },
     { kind: 'thinking-redacted', data: 'd' },
@@ -265,7 +265,7 @@ describe('thoughts', () => {
   ]
   const both = (body: JsonObject) => [whole(blocks, body), stream(events, body).response].map(({ output }) => output)
 
-  test('are there and say nothing, unless they are asked for', () => {
+  test('reasoning items are empty unless the client asked for their content', () => {
     for (const output of both({})) {
       expect(output.map(({ type }) => type)).toEqual(['reasoning', 'reasoning', 'message'])
       for (const item of output.slice(0, 2)) {
@@ -274,7 +274,7 @@ describe('thoughts', () => {
     }
   })
 
-  test('are summed up, or sealed, or both, as they are asked for', () => {
+  test('reasoning is summarised and sealed as the client asked', () => {
     const summary = [{ type: 'summary_text', text: 'Hm' }]
     for (const output of both(showing)) expect(output[0]).toEqual({ type: 'reasoning', id: 'rs_012300', summary })
     for (const output of both({ ...sealing, ...showing })) {
@@ -295,7 +295,7 @@ describe('thoughts', () => {
     ])
   })
 
-  test("of Google's calls travel before them where seals do, and else on them", () => {
+  test('the signature of a Google call is sealed before the call, or else written on it', () => {
     const signed: AssistantBlock = { kind: 'tool-call', id: 'c', name: 'f', argumentsText: '{}', signature: 'google:g' }
     const [carrier, call] = whole([signed], sealing).output
     expect(unseal(textIn(carrier?.['encrypted_content']))).toEqual({ kind: 'call', signature: 'google:g' })
@@ -312,7 +312,7 @@ describe('tools', () => {
   const inside = { type: 'namespace', name: 'n', description: '', tools: [{ type: 'function', name: 'f' }] }
   const body = { tools: [plain, inside, search] }
 
-  test('are called as the client knows them', () => {
+  test('calls are written with the names and types of the client’s own tools', () => {
     expect(whole([call('patch', '{"input":"a\\nb"}')], body).output).toEqual([
       { type: 'custom_tool_call', id: 'ctc_012300', call_id: 'c', status: 'completed', name: 'patch', input: 'a\nb' },
     ])
@@ -344,12 +344,12 @@ describe('tools', () => {
     ['{"input":"a\\u00e', 'a'],
     ['{"input":"a"', 'a'],
     ['no obj', 'no obj'],
-  ])('that take plain text and were cut off behind %p have what came of it', (text, input) => {
+  ])('a plain-text tool call that was cut off after %p keeps the input so far', (text, input) => {
     const { output } = whole([call('patch', text)], body, { finish: 'length' })
     expect(output[0]).toMatchObject({ input, status: 'incomplete' })
   })
 
-  test('that take plain text are streamed when it is whole', () => {
+  test('the input of a plain-text tool is streamed once it is complete', () => {
     const { types, response } = stream(
       [start(0, { name: 'patch' }), grow(0, '{"inp'), grow(0, 'ut":"ab"}'), finish('tool-calls')],
       body,
@@ -364,7 +364,7 @@ describe('tools', () => {
   })
 })
 
-test('pages that were cited stand for the words since the last', () => {
+test('citations cover the text since the previous cited text', () => {
   const citation = (url: string): ReplyEvent => ({ kind: 'citation-add', choice, citation: { url } })
   const said = whole([cited('One. ', 'https://a.example/', 'https://b.example/'), cited('Two.', 'https://c.example/')])
   const told = stream([
@@ -385,7 +385,7 @@ test('pages that were cited stand for the words since the last', () => {
   ])
 })
 
-test('a picture is shown as one that a tool made', () => {
+test('an image is written as an image_generation_call', () => {
   const media = { kind: 'bytes', mediaType: 'image/png', base64: 'AAAA' } as const
   const item = {
     type: 'image_generation_call',

@@ -46,7 +46,7 @@ function outputOf(given: Reply, body: JsonObject = keeping): JsonObject[] {
   return (JSON.parse(written) as { output: JsonObject[] }).output
 }
 
-test('what a client sends back as it came is what the vendor said', () => {
+test('output that a client sends back unchanged is read as the original reply', () => {
   fc.assert(
     fc.property(reply, (given) => {
       const input = [{ role: 'user', content: 'Hi' }, ...outputOf(given), { role: 'user', content: 'And?' }]
@@ -56,7 +56,7 @@ test('what a client sends back as it came is what the vendor said', () => {
   )
 })
 
-test('without seals it is the same but for thoughts, and calls keep their signatures', () => {
+test('output sent back without seals loses only its thinking, and calls keep their signatures', () => {
   fc.assert(
     fc.property(reply, (given) => {
       const input = [{ role: 'user', content: 'Hi' }, ...outputOf(given, {}), { role: 'user', content: 'And?' }]
@@ -103,7 +103,7 @@ function eventsOf({ choices, usage: used }: Reply): ReplyEvent[] {
 type Told = { type: string; sequence_number: number; output_index?: number; item?: JsonObject; delta?: string }
 type End = { response: { output: JsonObject[]; usage: JsonObject } }
 
-test('a stream, cut anywhere on its way, comes to the whole answer, item by item', () => {
+test('a stream that is cut anywhere adds up to the items of the whole answer', () => {
   fc.assert(
     fc.property(reply, fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 20 }), (given, cuts) => {
       const writer = responsesChat.openWriter(askOf({ ...keeping, stream: true }), name)
@@ -134,7 +134,7 @@ test('a stream, cut anywhere on its way, comes to the whole answer, item by item
   )
 })
 
-test('what is sealed is unsealed, and nothing else is', () => {
+test('sealed content is unsealed unchanged, and other strings are not unsealed', () => {
   const sealed = fc.oneof(
     fc.record({ kind: fc.constant('thought' as const), text, signature: text }),
     fc.record({ kind: fc.constant('redacted' as const), data: text }),

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readUsage, writeUsage } from './usage.ts'
 
-test('an object without numbers counts nothing, which is not zero', () => {
+test('usage without any numbers is undefined, not zero', () => {
   for (const usage of [undefined, null, {}, { input_tokens: '5' }]) {
     expect(readUsage(usage === undefined ? {} : { usage })).toBeUndefined()
   }
@@ -9,7 +9,7 @@ test('an object without numbers counts nothing, which is not zero', () => {
   expect(readUsage({ usage: { output_tokens: 3 } })).toMatchObject({ input: 0, output: 3 })
 })
 
-test('a client is told of every kind of token, in the two counts that it has', () => {
+test('input_tokens and output_tokens include every kind of token', () => {
   const read = { input: 1, cachedInput: 2, cacheWrite: 4, cacheWriteHour: 8, imageInput: 16, audioInput: 32 }
   const shown = writeUsage({ ...read, output: 100, audioOutput: 200, imageOutput: 400, reasoning: 50 })
   expect(shown).toEqual({

@@ -138,7 +138,7 @@ const streamed = fc.tuple(
   fc.array(fc.nat(100_000), { maxLength: 20 }),
 )
 
-test('and so is one that is streamed, cut anywhere, whether it is translated or passed on', () => {
+test('a streamed response is the same reply wherever it is cut, translated or passed through', () => {
   fc.assert(
     fc.property(streamed, ([reply, turns, places]) => {
       const writer = responsesChat.openWriter(askOf({ ...keeping, stream: true }), name)

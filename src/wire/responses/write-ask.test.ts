@@ -19,7 +19,7 @@ function written(more: Partial<Conversation>, to: Partial<typeof target> = {}, s
 
 const asked = (...blocks: readonly UserBlock[]) => written({ turns: [{ role: 'user', blocks }] })['input']
 
-test('the least that is asked: nothing is kept, and thoughts come encrypted', () => {
+test('a minimal request stores nothing and asks for encrypted reasoning', () => {
   expect(written({})).toEqual({
     model: 'theirs',
     input: [{ role: 'user', content: 'Hi' }],
@@ -28,11 +28,11 @@ test('the least that is asked: nothing is kept, and thoughts come encrypted', ()
   })
 })
 
-test('a stream is not padded', () => {
+test('a stream is requested without obfuscation padding', () => {
   expect(written({}, {}, true)).toMatchObject({ stream: true, stream_options: { include_obfuscation: false } })
 })
 
-test('instructions stand apart, those in the middle in their place, and alone they are what is said', () => {
+test('instructions get their own field, later ones keep their place, and alone they become input', () => {
   const system = [
     { kind: 'text', text: 'Be brief.' },
     { kind: 'text', text: 'Be kind.' },
@@ -50,7 +50,7 @@ test('instructions stand apart, those in the middle in their place, and alone th
   expect(alone).not.toHaveProperty('instructions')
 })
 
-test('a tool is held to its schema only where that was asked for', () => {
+test('a tool is strict only where that was asked for', () => {
   const schema = { $schema: 'x', type: 'object', properties: {} }
   const tools = [
     { name: 'a', description: 'A.', schema },
@@ -68,7 +68,7 @@ test('a tool is held to its schema only where that was asked for', () => {
   expect(written({ toolChoice: 'auto', parallelTools: true })).not.toHaveProperty('tool_choice')
 })
 
-test('calls and their results are told apart by their ids, which may be too long for the vendor', () => {
+test('an overlong call id is replaced by the same short one in the call and in its result', () => {
   const id = 'x'.repeat(70)
   const [, call, result] = written({
     turns: [
@@ -82,11 +82,11 @@ test('calls and their results are told apart by their ids, which may be too long
   expect(result).toEqual({ type: 'function_call_output', call_id: call?.['call_id'] ?? '', output: 'Error: ' })
 })
 
-describe('what is seen and read', () => {
+describe('media in a user turn', () => {
   const png = { kind: 'bytes', mediaType: 'image/png', base64: 'AAAA' } as const
   const picture = { kind: 'image', media: png, detail: 'low' } as const
 
-  test('pictures and files, also in results', () => {
+  test('images are written in messages and in tool results', () => {
     const image = { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'low' }
     expect(asked(picture)).toEqual([{ role: 'user', content: [image] }])
     const text = { kind: 'text', text: 'Seen.' } as const
@@ -95,7 +95,7 @@ describe('what is seen and read', () => {
     ])
   })
 
-  test('documents, as bytes, by their address and as words', () => {
+  test('documents are written from bytes, from a URL and from text', () => {
     const pdf = { ...png, mediaType: 'application/pdf' }
     const url = { kind: 'url', url: 'https://pages.example/a.pdf' } as const
     const words = { kind: 'text', text: 'Words.' } as const
@@ -118,7 +118,7 @@ describe('what is seen and read', () => {
     ])
   })
 
-  test.each(['audio', 'video'] as const)('no %s, and the refusal names its place', (kind) => {
+  test.each(['audio', 'video'] as const)('%s is refused with the place where it stands', (kind) => {
     const block = { kind, media: png, at: 'messages[0].content[1]' }
     expect(() => asked(block)).toThrow("Invalid 'messages[0].content[1]'")
   })
@@ -131,14 +131,14 @@ const answered = (...blocks: Extract<Conversation['turns'][number], { role: 'ass
     .slice(1, -1)
     .map((item) => item['type'])
 
-describe('thoughts', () => {
-  test('go back as they were encrypted, and nobody else’s do', () => {
+describe('reasoning', () => {
+  test('only reasoning that this vendor encrypted is sent back', () => {
     expect(answered(thought(markOpenai('gAAA')), yes)).toEqual(['reasoning', 'message'])
     expect(answered(thought(markGoogle('sig')), thought('EqSigned'), yes)).toEqual(['message'])
     expect(answered({ kind: 'thinking-redacted', data: 'x' }, yes)).toEqual(['message'])
   })
 
-  test('that nothing came of stay here: the vendor refuses them', () => {
+  test('reasoning with no output after it is not sent back', () => {
     expect(answered(yes, thought(markOpenai('gAAA')))).toEqual(['message'])
   })
 
@@ -153,15 +153,15 @@ describe('thoughts', () => {
       { budget: 1_000, isShown: true },
       { effort: 'low', summary: 'auto' },
     ],
-  ] as const)('asked for as %j: %j', (thinking, reasoning) => {
+  ] as const)('thinking %j is written as the reasoning %j', (thinking, reasoning) => {
     expect(written({ thinking })['reasoning']).toEqual(reasoning)
   })
 
-  test('are not asked for where nobody said how', () => {
+  test('the reasoning field is left out where the client asked for none', () => {
     expect(written({})).not.toHaveProperty('reasoning')
   })
 
-  test('are no matter of a model that does not think, and its sampling is', () => {
+  test('only a model without reasoning gets sampling, and it is not asked for encrypted reasoning', () => {
     const body = written(
       { thinking: { effort: 'low', isShown: true }, temperature: 0.5, topP: 0.1 },
       { reasoning: false },
@@ -172,7 +172,7 @@ describe('thoughts', () => {
   })
 })
 
-test('forms, length, caps and labels', () => {
+test('format, verbosity, output cap and labels are written', () => {
   const schema = { type: 'object', properties: {}, required: [], additionalProperties: false }
   expect(
     written({
