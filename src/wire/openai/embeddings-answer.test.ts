@@ -26,7 +26,7 @@ test.each(['float', 'base64'] as const)(
     const vectors = Array.from({ length: 341 }, () => new Float32Array(3_072).fill(0.1))
     let turns = 0
     let isWritten = false
-    // Not by a timer, which fires once a millisecond at most: a fast machine writes all of it in four.
+    // A timer would count too few turns: it fires at most once a millisecond, and a fast machine needs only four.
     setImmediate(function count() {
       turns++
       if (!isWritten) setImmediate(count)
