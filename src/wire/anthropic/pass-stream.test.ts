@@ -163,7 +163,8 @@ describe('the end of a stream', () => {
 
   test('an error of unknown type is a failure with the vendor’s message', () => {
     const { facts } = follow([start, event({ type: 'error', error: { type: 'made_up', message: 'Busy' } })])
-    expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'Busy', details: {} })
+    expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'Busy' })
+    expect(facts.failure?.details.inside).toBeUndefined()
   })
 
   test.each(['message_delta', 'error'])('a malformed %s event is a failure and is not forwarded', (type) => {
