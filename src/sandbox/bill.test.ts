@@ -8,7 +8,7 @@ beforeEach(() => clearBill())
 
 describe('the bill', () => {
   // "Say it" is 2 tokens and the message's frame 3. 5 x 2 + 4 x 10 nano-dollars.
-  test('has a line per call with the cost reckoned by hand', async () => {
+  test('a call has one line with its units and exact cost', async () => {
     await say('Say it', { max_tokens: 4 }, { ref: 'attempt-1' })
     expect(await bill()).toEqual([
       {
@@ -27,12 +27,12 @@ describe('the bill', () => {
     [2, '0.000000016'],
     [10, '0.000000039'],
     [50, '0.000000175'],
-  ])('rounds once, and takes the tier the input of %d words reaches', async (words, cost) => {
+  ])('the cost is rounded once and priced by the tier that an input of %d words reaches', async (words, cost) => {
     await say('word '.repeat(words).trim(), { model: 'tiered', max_tokens: 1 })
     expect((await bill()).map((line) => [line.units.input, line.cost])).toEqual([[words + 3, cost]])
   })
 
-  test('a price below half a nano rounds to nothing, half a nano up', () => {
+  test('half a nano-dollar rounds up and less rounds down', () => {
     const own = createBill()
     const units = { input: 1, cachedInput: 0, output: 0, reasoning: 0 }
     for (const input of [499n, 500n, 1_499n, 123_456_789_000_000_000n]) {
@@ -41,7 +41,7 @@ describe('the bill', () => {
     expect(own.lines().map((line) => line.cost)).toEqual(['0', '0.000000001', '0.000000001', '123456.789'])
   })
 
-  test('reasoning is inside the output and costs as such', async () => {
+  test('reasoning is part of the output and costs as much', async () => {
     await say('Think', { model: 'thinker', reasoning_effort: 'low', max_completion_tokens: 20 })
     const [line] = await bill()
     expect(line).toMatchObject({ units: { input: 4, output: 20, reasoning: 16 }, cost: '0.000000208' })
@@ -53,7 +53,7 @@ describe('the bill', () => {
     expect((await bill())[0]?.units).toMatchObject({ input: 5, output: 21 })
   })
 
-  test('failures have a line and cost nothing', async () => {
+  test('a failed call has a line and costs nothing', async () => {
     await say('hi', { model: 'unheard-of' })
     await say('hi', {}, { key: 'bad-key' })
     await say('hi', { n: 0 })
@@ -65,7 +65,7 @@ describe('the bill', () => {
     expect(new Set(lines.map((line) => line.cost))).toEqual(new Set(['0']))
   })
 
-  test('one call is found by its ref', async () => {
+  test('the line of one call is found by its ref', async () => {
     await say('one', {}, { ref: 'a' })
     await say('two', {}, { ref: 'b' })
     const response = await fetch(`${sandbox.url}/__bill?ref=b`)
@@ -85,7 +85,7 @@ describe('the prompt cache', () => {
     return usage.prompt_tokens_details.cached_tokens
   }
 
-  test('reads a prefix of 1,024 tokens or more back in blocks of 128', async () => {
+  test('a shared prefix of at least 1,024 tokens is read back in blocks of 128', async () => {
     expect(await cached('first')).toBe(0)
     expect(await cached('second')).toBe(1_408) // 11 blocks of the 1,503 tokens shared
     expect(await cached('second', {}, 'other-key')).toBe(0)
@@ -96,7 +96,7 @@ describe('the prompt cache', () => {
     expect(lines[1]).toMatchObject({ units: { input: 99, cachedInput: 1_408, output: 1 }, cost: '0.000001616' })
   })
 
-  test('forgets short prompts', async () => {
+  test('a short prompt is not cached', async () => {
     const { usage } = await completionOf(say('short').then(() => say('short')))
     expect(usage.prompt_tokens_details.cached_tokens).toBe(0)
   })

@@ -26,15 +26,15 @@ const tools = [
 
 const identity = (error: unknown): unknown => error
 
-describe('the official client', () => {
-  test('gets an answer', async () => {
+describe('the official OpenAI client', () => {
+  test('the client gets an answer', async () => {
     const completion = await client.chat.completions.create({ model: 'plain', messages })
     expect(completion.choices[0]?.message.content).toContain('weather in Paris')
     expect(completion.usage?.total_tokens).toBeGreaterThan(0)
     expect(completion._request_id).toStartWith('req_')
   })
 
-  test('puts a stream together', async () => {
+  test('the client assembles a stream into the plain answer', async () => {
     const runner = client.chat.completions.stream({ model: 'plain', messages, stream_options: { include_usage: true } })
     let text = ''
     for await (const chunk of runner) text += chunk.choices[0]?.delta.content ?? ''
@@ -43,7 +43,7 @@ describe('the official client', () => {
     expect(await runner.totalUsage()).toMatchObject({ total_tokens: plain.usage?.total_tokens ?? 0 })
   })
 
-  test.each([false, true])('runs a tool loop to its end, streaming %p', async (isStreaming) => {
+  test.each([false, true])('the client runs a tool loop to its end, streaming %p', async (isStreaming) => {
     const asked: unknown[] = []
     const tool = tools[0]
     if (!tool) throw new Error('no tool')
@@ -67,7 +67,7 @@ describe('the official client', () => {
     expect(asked).toEqual([{ city: expect.any(String), unit: expect.stringMatching(/^[CF]$/) }])
   })
 
-  test('parses a structured answer', async () => {
+  test('the client parses a structured answer', async () => {
     const schema = {
       type: 'object',
       properties: { steps: { type: 'array', items: { type: 'string' } }, done: { type: 'boolean' } },
@@ -83,12 +83,12 @@ describe('the official client', () => {
     expect(parsed).toEqual({ steps: expect.any(Array), done: expect.any(Boolean) })
   })
 
-  test('lists the models', async () => {
+  test('the client lists the models', async () => {
     const page = await client.models.list()
     expect(page.data.map((model) => model.id)).toContain('plain')
   })
 
-  test('throws what the vendor refuses', async () => {
+  test('the client throws refusals and errors in the middle of a stream', async () => {
     const wrong = client.chat.completions.create({ model: 'unheard-of', messages })
     const refused: unknown = await wrong.then(() => undefined, identity)
     expect(refused).toMatchObject({ status: 404, code: 'model_not_found', type: 'invalid_request_error' })

@@ -11,7 +11,7 @@ function blocks(text: string, lifetimes: Readonly<Record<number, Lifetime>> = {}
 }
 
 describe('the cache of marked prompts', () => {
-  test('writes up to a mark and reads it back, for whoever wrote it', () => {
+  test('a prompt is written up to its mark and read back under the same key only', () => {
     const cache = createMarkedCache(() => 0)
     expect(cache.use('a', blocks('abc', { 1: '5m' }))).toEqual({ read: 0, write5m: 2_000, write1h: 0 })
     expect(cache.use('a', blocks('abx', { 1: '5m' }))).toEqual({ read: 2_000, write5m: 0, write1h: 0 })
@@ -19,7 +19,7 @@ describe('the cache of marked prompts', () => {
     expect(cache.use('a', blocks('abx'))).toEqual({ read: 0, write5m: 0, write1h: 0 })
   })
 
-  test('looks back from a mark for an older one, some twenty blocks', () => {
+  test('an older mark is found at most some twenty blocks before the new one', () => {
     const cache = createMarkedCache(() => 0)
     cache.use('a', blocks('ab', { 1: '5m' }))
     expect(cache.use('a', blocks('abcd', { 3: '5m' }))).toEqual({ read: 2_000, write5m: 2_000, write1h: 0 })
@@ -27,7 +27,7 @@ describe('the cache of marked prompts', () => {
     expect(cache.use('a', blocks(far, { 28: '5m' }))).toEqual({ read: 0, write5m: 29_000, write1h: 0 })
   })
 
-  test('keeps the first part an hour, the rest five minutes', () => {
+  test('a part marked 1h is kept for an hour and one marked 5m for five minutes since its last use', () => {
     let now = 0
     const cache = createMarkedCache(() => now)
     const marks = blocks('abcde', { 1: '1h', 3: '5m' })
@@ -43,7 +43,7 @@ describe('the cache of marked prompts', () => {
     expect(cache.use('a', marks)).toEqual({ read: 0, write5m: 2_000, write1h: 2_000 })
   })
 
-  test('forgets what is short', () => {
+  test('a short prompt is not cached', () => {
     const cache = createMarkedCache(() => 0)
     expect(cache.use('a', blocks('a', { 0: '5m' }))).toEqual({ read: 0, write5m: 0, write1h: 0 })
   })

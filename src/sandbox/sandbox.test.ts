@@ -6,8 +6,8 @@ afterAll(() => sandbox.stop())
 
 const authorized = { headers: { authorization: 'Bearer k' } }
 
-describe('addresses', () => {
-  test('are what the vendors SDKs call their base address', () => {
+describe('the addresses of the simulators', () => {
+  test("baseUrl returns the address that the vendor's SDK takes as its base address", () => {
     expect(sandbox.baseUrl('openai')).toBe(`http://127.0.0.1:${sandbox.port}/openai/v1`)
     expect(sandbox.baseUrl('dashscope')).toBe(`http://127.0.0.1:${sandbox.port}/dashscope`)
     expect(sandbox.baseUrl('ark')).toBe(`http://127.0.0.1:${sandbox.port}/ark/api/v3`)
@@ -17,13 +17,13 @@ describe('addresses', () => {
     ['deepseek', 'reasoner'],
     ['dashscope', 'qwen-plus'],
     ['ark', 'doubao'],
-  ])('of %s answer', async (vendor, model) => {
+  ])('a chat completion is answered at the base address of %s', async (vendor, model) => {
     const response = await say('hi', { model }, { vendor })
     expect(response.status).toBe(200)
     expect(await response.json()).toMatchObject({ model, object: 'chat.completion' })
   })
 
-  test('list and show the models', async () => {
+  test('the models of a vendor are listed and shown one by one', async () => {
     const list = await fetch(`${sandbox.baseUrl('openai')}/models`, authorized)
     expect(await list.json()).toMatchObject({
       object: 'list',
@@ -35,7 +35,7 @@ describe('addresses', () => {
     expect(await errorOf(none)).toMatchObject({ status: 404, code: 'model_not_found' })
   })
 
-  test('unknown ones are 404, wrong methods 405', async () => {
+  test('an unknown path is a 404 and a wrong method a 405', async () => {
     expect(await errorOf(fetch(`${sandbox.url}/openai/v1/nothing`, { method: 'POST' }))).toMatchObject({
       status: 404,
       code: 'unknown_url',
@@ -45,13 +45,13 @@ describe('addresses', () => {
   })
 })
 
-describe('keys', () => {
-  test('are needed', async () => {
+describe('vendor keys', () => {
+  test('a request without a key is a 401', async () => {
     const response = await fetch(`${sandbox.baseUrl('openai')}/chat/completions`, { method: 'POST', body: '{}' })
     expect(await errorOf(response)).toMatchObject({ status: 401, type: 'invalid_request_error', code: null })
   })
 
-  test('that are bad are refused in the vendor own words', async () => {
+  test("a bad key is refused in the vendor's own error format", async () => {
     expect(await errorOf(say('hi', {}, { key: 'bad-key' }))).toMatchObject({ status: 401, code: 'invalid_api_key' })
     const ark = await say('hi', { model: 'doubao' }, { vendor: 'ark', key: 'bad-key' })
     expect(await errorOf(ark)).toMatchObject({ status: 401, code: 'AuthenticationError', type: 'Unauthorized' })
@@ -60,8 +60,8 @@ describe('keys', () => {
   })
 })
 
-describe('calls', () => {
-  test('are shown as received, to the last digit', async () => {
+describe('the recorded calls', () => {
+  test('a call is shown exactly as received, large numbers included', async () => {
     await fetch(`${sandbox.url}/__calls`, { method: 'DELETE' })
     const body = '{"model":"plain","messages":[{"role":"user","content":"hi"}],"metadata":{"big":12345678901234567890}}'
     await post(body, { ref: 'r-1', key: 'seen' })
@@ -79,7 +79,7 @@ describe('calls', () => {
     expect(second).toMatchObject({ ref: null, body: 'not json' })
   })
 
-  test('are kept for the last thousand', async () => {
+  test('only the last thousand calls are kept', async () => {
     for (let batch = 0; batch < 11; batch += 1) {
       await Promise.all(Array.from({ length: 100 }, (_, index) => say('hi', {}, { ref: `${batch}-${index}` })))
     }

@@ -32,18 +32,18 @@ describe('an instance of a schema', () => {
     [{ type: 'object', required: ['extra'], additionalProperties: { const: 3 } }, { extra: 3 }],
     [{ type: 'string', nullable: true, minLength: 12, maxLength: 12 }, expect.stringMatching(/^.{12}$/)],
     [undefined, {}],
-  ])('of %j', (schema, expected) => {
+  ])('an instance satisfies the schema %j', (schema, expected) => {
     expect(make(schema)).toEqual(expected)
   })
 
-  test('of a multiple', () => {
+  test('a number respects multipleOf, minimum and maximum together', () => {
     const value = make({ type: 'number', minimum: 0.25, maximum: 0.95, multipleOf: 0.1 })
     expect(Number(value) * 10).toBeCloseTo(Math.round(Number(value) * 10), 9)
     expect(value).toBeGreaterThanOrEqual(0.25)
     expect(value).toBeLessThanOrEqual(0.95)
   })
 
-  test('of a schema that holds itself ends', () => {
+  test('a recursive schema that may end yields a finite instance', () => {
     const tree = {
       $ref: '#/$defs/node',
       $defs: {
@@ -61,12 +61,12 @@ describe('an instance of a schema', () => {
     expect(texts.at(-1)).toMatch(/^null}+$/)
   })
 
-  test('of a schema that demands itself for ever is cut short', () => {
+  test('a schema that requires itself without end yields a truncated instance', () => {
     expect(JSON.stringify(make({ properties: { self: { $ref: '#' } }, required: ['self'] })).length).toBeLessThan(1_000)
     expect(make({ $ref: '#' })).toBeNull()
   })
 
-  test('is the same for the same seed', () => {
+  test('the same seed yields the same instance', () => {
     const schema = {
       properties: { a: { type: 'number' }, b: { type: 'string' }, c: { type: 'array', items: { type: 'integer' } } },
     }

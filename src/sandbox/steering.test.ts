@@ -41,7 +41,7 @@ function unchunked(bytes: Buffer): { text: string; sizes: number[] } {
 const contentEvents = (events: readonly string[]): number =>
   events.filter((event) => /"delta":\{"content":"[^"]/.test(event)).length
 
-describe('failures on demand', () => {
+describe('steering words that make a request fail', () => {
   test.each([
     ['invalid_api_key', 401, 'invalid_request_error', 'invalid_api_key'],
     ['insufficient_quota', 429, 'insufficient_quota', 'insufficient_quota'],
@@ -51,7 +51,7 @@ describe('failures on demand', () => {
     ['content_filter', 400, 'invalid_request_error', 'content_policy_violation'],
     ['model_not_found', 404, 'invalid_request_error', 'model_not_found'],
     ['made_up', 400, 'invalid_request_error', 'made_up'],
-  ])('fail=%s', async (word, status, type, code) => {
+  ])('fail=%s answers with the error of that name, which costs nothing', async (word, status, type, code) => {
     for (const more of [{}, stream]) {
       expect(await errorOf(say(`sandbox:fail=${word}`, more))).toMatchObject({ status, type, code, param: null })
     }
@@ -61,14 +61,17 @@ describe('failures on demand', () => {
     ])
   })
 
-  test.each([400, 401, 402, 403, 404, 409, 422, 429, 500, 503, 529])('status=%d', async (status) => {
-    const response = await say(`sandbox:status=${status}`)
-    expect(response.status).toBe(status)
-    expect(response.headers.get('retry-after')).toBe(status === 429 ? '1' : null)
-    expect(await response.json()).toMatchObject({ error: { message: expect.any(String), param: null } })
-  })
+  test.each([400, 401, 402, 403, 404, 409, 422, 429, 500, 503, 529])(
+    'status=%d answers with that status and an error in JSON',
+    async (status) => {
+      const response = await say(`sandbox:status=${status}`)
+      expect(response.status).toBe(status)
+      expect(response.headers.get('retry-after')).toBe(status === 429 ? '1' : null)
+      expect(await response.json()).toMatchObject({ error: { message: expect.any(String), param: null } })
+    },
+  )
 
-  test('status=502 is a page from the edge, status=302 leads away', async () => {
+  test('status=502 answers with an HTML page and status=302 with a redirect', async () => {
     const page = await say('sandbox:status=502')
     expect([page.status, page.headers.get('content-type')]).toEqual([502, 'text/html; charset=utf-8'])
     const away = await fetch(`${sandbox.baseUrl('openai')}/chat/completions`, {
@@ -80,7 +83,7 @@ describe('failures on demand', () => {
     expect([away.status, away.headers.get('location')]).toEqual([302, 'http://127.0.0.1:9/elsewhere'])
   })
 
-  test('a word in the system text counts too, and the user has the last word', async () => {
+  test('steering words in the system message apply unless the user message overrides them', async () => {
     const system = { role: 'system', content: 'sandbox:status=503' }
     for (const [content, status] of [
       ['hi', 503],
@@ -90,7 +93,7 @@ describe('failures on demand', () => {
     }
   })
 
-  test('charge-then-fail bills the answer', async () => {
+  test('charge-then-fail fails the request and bills the answer', async () => {
     const failed = await say('hello sandbox:charge-then-fail=500', stream)
     expect(failed.status).toBe(500)
     const [line, ...others] = await bill()
@@ -99,7 +102,7 @@ describe('failures on demand', () => {
     expect(others).toEqual([])
   })
 
-  test('only is for one vendor: the others read no word at all', async () => {
+  test('only=openai makes every other vendor ignore the steering words', async () => {
     const words = 'hello sandbox:only=openai sandbox:charge-then-fail=500 sandbox:usage=77'
     expect((await say(words, stream)).status).toBe(500)
     const other = await say(words, { model: 'reasoner', ...stream }, { vendor: 'deepseek' })
@@ -113,7 +116,7 @@ describe('failures on demand', () => {
     expect((await calls()).at(-1)?.text).toContain(words)
   })
 
-  test('html and error200 are no answers, and free', async () => {
+  test('html and error200 answer with a 200 that is no completion and costs nothing', async () => {
     const page = await say('sandbox:html')
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('<html>')])
     const odd = await say('sandbox:error200')
@@ -124,33 +127,33 @@ describe('failures on demand', () => {
     expect((await bill()).map((line) => line.cost)).toEqual(['0', '0'])
   })
 
-  test('leak repeats the key', async () => {
+  test('leak repeats the key in the error message', async () => {
     const error = await errorOf(say('sandbox:leak', {}, { key: 'very-secret' }))
     expect(error).toMatchObject({ status: 401, message: expect.stringContaining('very-secret') })
   })
 
-  test('gzip unpacks to 100 MB', async () => {
+  test('gzip sends a body that unpacks to 100 MB', async () => {
     const response = await say('sandbox:gzip')
     let bytes = 0
     for await (const chunk of response.body ?? []) bytes += chunk.length
     expect(bytes).toBe(100 * 1024 * 1024)
   })
 
-  test('headers carries cookies and odd headers', async () => {
+  test('headers adds cookies and unusual headers', async () => {
     const { headers } = await say('sandbox:headers')
     expect(headers.getSetCookie().length).toBe(2)
     expect(headers.get('x-odd-50')).toBe('odd value 50')
   })
 
-  test('delay waits before the head', async () => {
+  test('delay waits before the response headers are sent', async () => {
     const start = performance.now()
     await say('sandbox:delay=30')
     expect(performance.now() - start).toBeGreaterThanOrEqual(29)
   })
 })
 
-describe('streams that break', () => {
-  test.each([0, 1, 5])('cut=%d: the connection dies after so many words', async (count) => {
+describe('steering words that break a stream', () => {
+  test.each([0, 1, 5])('cut=%d closes the connection after that many words and bills them', async (count) => {
     const events = splitEvents(await readBroken(await say(`sandbox:cut=${count}`, stream)))
     expect(events[0]).toContain('"role":"assistant"')
     expect(contentEvents(events)).toBe(count)
@@ -158,13 +161,13 @@ describe('streams that break', () => {
     expect(line).toMatchObject({ status: 200, units: { output: count } })
   })
 
-  test('cut: a plain answer dies mid body, and is billed whole', async () => {
+  test('cut ends a plain answer in the middle of its body and bills all of it', async () => {
     const text = await readBroken(await say('sandbox:cut=1'))
     expect(text).toStartWith('{"id":"chatcmpl-')
     expect((await bill())[0]?.units.output).toBeGreaterThan(1)
   })
 
-  test('eof: a clean end without finish', async () => {
+  test('eof ends the response cleanly without a finish reason or [DONE]', async () => {
     const events = await eventsOf(say('sandbox:eof=4', stream))
     expect(contentEvents(events)).toBe(4)
     expect(events.join('')).not.toMatch(/\[DONE\]|"finish_reason":"/)
@@ -173,14 +176,14 @@ describe('streams that break', () => {
     expect(await plain.json().catch(() => 'no JSON')).toBe('no JSON')
   })
 
-  test('midstream-error: an error event, then the end', async () => {
+  test('midstream-error sends an error event as the last event', async () => {
     const events = await eventsOf(say('sandbox:midstream-error', stream))
     expect(contentEvents(events)).toBe(3)
     expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ error: { type: 'server_error', code: null } })
     expect((await bill())[0]?.units.output).toBe(3)
   })
 
-  test('malformed: one event is no JSON, the rest is whole', async () => {
+  test('malformed makes one event invalid JSON and leaves the others intact', async () => {
     const events = await eventsOf(say('sandbox:malformed', stream))
     const broken = events.slice(0, -1).filter((event) => !event.endsWith('}'))
     expect(broken.length).toBe(1)
@@ -188,15 +191,15 @@ describe('streams that break', () => {
   })
 })
 
-describe('usage on demand', () => {
-  test('nousage is billed but not told', async () => {
+describe('steering words for usage', () => {
+  test('nousage leaves the usage out of the answer but bills it', async () => {
     expect(await completionOf(say('sandbox:nousage'))).not.toHaveProperty('usage')
     const events = await eventsOf(say('sandbox:nousage', stream))
     expect(events.join('')).not.toContain('prompt_tokens')
     expect((await bill()).map((line) => line.cost === '0')).toEqual([false, false])
   })
 
-  test('zero uses nothing', async () => {
+  test('zero reports and bills no tokens', async () => {
     const { usage } = await completionOf(say('sandbox:zero', { model: 'tiered' }))
     expect([usage.prompt_tokens, usage.completion_tokens, usage.total_tokens]).toEqual([0, 0, 0])
     expect((await bill())[0]).toMatchObject({ status: 200, cost: '0' })
@@ -205,7 +208,7 @@ describe('usage on demand', () => {
   test.each([
     [777, 777],
     [-5, 0],
-  ])('usage=%d is told as it is and billed as %d', async (told, billed) => {
+  ])('usage=%d is reported unchanged and billed as %d', async (told, billed) => {
     const { usage } = await completionOf(say(`sandbox:usage=${told}`))
     expect(usage.completion_tokens).toBe(told)
     const chunks = await chunksOf(say(`sandbox:usage=${told}`, stream))
@@ -213,7 +216,7 @@ describe('usage on demand', () => {
     expect((await bill()).map((line) => line.units.output)).toEqual([billed, billed])
   })
 
-  test('inline-usage rides in the finish chunk', async () => {
+  test('inline-usage puts the usage into the chunk with the finish reason', async () => {
     const chunks = await chunksOf(say('sandbox:inline-usage', stream))
     expect(chunks.at(-1)).toMatchObject({
       choices: [{ finish_reason: 'stop' }],
@@ -222,26 +225,26 @@ describe('usage on demand', () => {
   })
 })
 
-describe('answers on demand', () => {
-  test.each([0, 1, 100, 1_000])('tokens=%d', async (tokens) => {
+describe('steering words for the answer', () => {
+  test.each([0, 1, 100, 1_000])('tokens=%d answers with that many tokens', async (tokens) => {
     const { choices, usage } = await completionOf(say(`sandbox:tokens=${tokens}`))
     expect([usage.completion_tokens, choices[0]?.finish_reason]).toEqual([tokens, 'stop'])
     const chunks = await chunksOf(say(`sandbox:tokens=${tokens}`, stream))
     expect(chunks.at(-1)?.usage?.completion_tokens).toBe(tokens)
   })
 
-  test('tokens is subject to the cap', async () => {
+  test('tokens is limited by max_tokens', async () => {
     const { choices, usage } = await completionOf(say('sandbox:tokens=100', { max_tokens: 10 }))
     expect([usage.completion_tokens, choices[0]?.finish_reason]).toEqual([10, 'length'])
   })
 
-  test('dated', async () => {
+  test('dated reports the dated name of the model but bills the plain one', async () => {
     expect((await completionOf(say('sandbox:dated'))).model).toBe('plain-2026-01-01')
     expect((await chunksOf(say('sandbox:dated', stream)))[0]?.model).toBe('plain-2026-01-01')
     expect((await bill())[0]?.model).toBe('plain')
   })
 
-  test('unicode', async () => {
+  test('unicode answers with well-formed non-Latin text, counted correctly', async () => {
     const chunks = await chunksOf(say('sandbox:unicode', stream))
     const text = contentOf(chunks)
     expect(text).toMatch(/[\u0900-\uffff]/)
@@ -249,15 +252,15 @@ describe('answers on demand', () => {
     expect(chunks.at(-1)?.usage?.completion_tokens).toBe(splitTokens(text).length)
   })
 
-  test('big: one chunk of that many bytes, one token', async () => {
+  test('big sends one chunk of that many bytes', async () => {
     const chunks = await chunksOf(say('sandbox:big=1000000', stream))
     expect(chunks[1]?.choices[0]?.delta.content?.length).toBe(1_000_000)
     expect(chunks.at(-1)?.usage?.completion_tokens).toBe(splitTokens(contentOf(chunks)).length)
   })
 })
 
-describe('the bytes of a stream', () => {
-  test('drip: writes of so many bytes hold the same stream', async () => {
+describe('steering words for the bytes of a stream', () => {
+  test('drip sends the whole stream in writes of that many bytes', async () => {
     const content = 'sandbox:unicode sandbox:drip=7'
     const body = JSON.stringify({ model: 'plain', messages: [{ role: 'user', content }], ...stream })
     const head = [
@@ -278,14 +281,14 @@ describe('the bytes of a stream', () => {
     expect(events.at(-1)).toBe('[DONE]')
   })
 
-  test('crlf: other line ends, comments, no space', async () => {
+  test('crlf uses CRLF line ends, comments, and no space after the field name', async () => {
     const text = await (await say('sandbox:crlf', stream)).text()
     expect(text).toStartWith(': ping\r\ndata:{')
     expect(text).toEndWith('data:[DONE]\r\n\r\n')
     expect(text.replaceAll('\r\n', '')).not.toContain('\n')
   })
 
-  test('pace waits between chunks', async () => {
+  test('pace waits between two chunks', async () => {
     const start = performance.now()
     await chunksOf(say('sandbox:pace=10', { stream: true, max_tokens: 2 }))
     expect(performance.now() - start).toBeGreaterThanOrEqual(29)

@@ -3,7 +3,7 @@ import { assert, nat, property, string } from 'fast-check'
 import { splitTokens } from './tokens.ts'
 
 describe('the tokenizer', () => {
-  test('takes words with the space before them, in pieces of six letters', () => {
+  test('words keep the space before them and are split into pieces of six letters', () => {
     expect(splitTokens('Hello, wonderful  world 12345!')).toEqual([
       'Hello',
       ',',
@@ -17,12 +17,12 @@ describe('the tokenizer', () => {
     ])
   })
 
-  test('takes a run of one character as one token, and never splits a character', () => {
+  test('a run of one character is one token, and no character is split', () => {
     expect(splitTokens(`${'='.repeat(1_000)}🚀é\n\n日`)).toEqual(['='.repeat(1_000), '🚀', 'é', '\n\n', '日'])
   })
 
   // The gateway's hold covers the bytes of a request, so a vendor that counts more tokens than bytes would exceed it.
-  test('loses nothing, and never counts more tokens than bytes', () => {
+  test('the tokens join to the original text and are never more than its bytes', () => {
     assert(
       property(string({ unit: 'binary', maxLength: 200 }), (text) => {
         const tokens = splitTokens(text)

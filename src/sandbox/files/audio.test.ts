@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test'
 import { recordAudio } from './audio.ts'
 
 // Tested by hand with Chromium 156, which plays every format here except raw samples, with the right length.
-describe('a second of sound', () => {
-  test('in wav has a header that fits', () => {
+describe('a second of audio', () => {
+  test('a wav file has a matching header before its samples', () => {
     const file = recordAudio('wav', 1_000)
     expect(file.toString('latin1', 0, 4) + file.toString('latin1', 8, 16)).toBe('RIFFWAVEfmt ')
     expect(file.readUInt32LE(4)).toBe(file.length - 8)
@@ -12,13 +12,13 @@ describe('a second of sound', () => {
     expect(file.subarray(44)).toEqual(recordAudio('pcm', 1_000))
   })
 
-  test('in mp3 is frames of 24 ms end to end', () => {
+  test('an mp3 file is a sequence of 24 ms frames', () => {
     const file = recordAudio('mp3', 1_000)
     expect(file.length).toBe(42 * 480)
     for (let at = 0; at < file.length; at += 480) expect(file.readUInt32BE(at)).toBe(0xfff3e4c4)
   })
 
-  test('in aac is frames that tell their length', () => {
+  test('an aac file is a sequence of frames with correct lengths', () => {
     const file = recordAudio('aac', 1_000)
     let frames = 0
     for (let at = 0; at < file.length; frames += 1) {
@@ -28,14 +28,14 @@ describe('a second of sound', () => {
     expect(frames).toBe(24)
   })
 
-  test('in flac tells how many samples there are', () => {
+  test('a flac file states its number of samples', () => {
     const file = recordAudio('flac', 1_000)
     expect(file.toString('latin1', 0, 4)).toBe('fLaC')
     expect(file.readUInt32BE(22)).toBe(42 * 576)
     expect(file.readUInt16BE(42)).toBe(0xfff8)
   })
 
-  test('in opus ends at its last sample', () => {
+  test('an opus file ends at its last sample', () => {
     const file = recordAudio('opus', 1_010)
     const last = file.subarray(file.lastIndexOf('OggS'))
     expect([last[5], last.readUInt32LE(6)]).toEqual([4, 51 * 960])

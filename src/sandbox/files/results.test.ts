@@ -11,14 +11,14 @@ const draw = async (prompt: string): Promise<string> => {
   return data[0]?.url ?? ''
 }
 
-describe('a link', () => {
-  test('leads to the picture, without a key', async () => {
+describe('a link to a result', () => {
+  test('a link serves the image without a key', async () => {
     const response = await fetch(await draw('a fox'))
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png'])
     expect(readImageHeader(await bytesOf(response))).toMatchObject({ width: 512, height: 512, format: 'png' })
   })
 
-  test('that was changed is refused', async () => {
+  test('a changed link is refused', async () => {
     const link = await draw('a fox')
     for (const changed of [link.replace('512x512', '4096x4096'), link.replace(/Expires=\d+/, 'Expires=9999999999')]) {
       const response = await fetch(changed)
@@ -26,7 +26,7 @@ describe('a link', () => {
     }
   })
 
-  test('whose time is over is refused', async () => {
+  test('an expired link is refused', async () => {
     const response = await fetch(await draw('a fox sandbox:expired'))
     expect([response.status, response.headers.get('content-type')]).toEqual([403, 'application/xml'])
     expect(await response.text()).toContain('Request has expired.')

@@ -15,8 +15,8 @@ const prompt = 'a red fox in the snow'
 const generate = (body: object) => post('/openai/v1/images/generations', { model: 'gpt-image-2', prompt, ...body })
 const headerOf = (b64: string | undefined) => readImageHeader(Buffer.from(b64 ?? '', 'base64'))
 
-describe('pictures from words', () => {
-  test('reach the official client with all it was asked for and what it cost', async () => {
+describe('image generation', () => {
+  test('the official client gets the images as requested, with their usage', async () => {
     const { data, ...about } = await client.images.generate({
       model: 'gpt-image-2',
       prompt,
@@ -46,7 +46,7 @@ describe('pictures from words', () => {
     expect(await bill()).toMatchObject([{ units: { input, imageOutput: output }, cost: '0.000024492' }])
   })
 
-  test('of any size in steps of 16, where the model has them', async () => {
+  test('gpt-image-2 accepts any size in steps of 16', async () => {
     const { data, size } = await jsonOf<{ data: { b64_json: string }[]; size: string }>(generate({ size: '3840x1280' }))
     expect([size, headerOf(data[0]?.b64_json)]).toMatchObject(['3840x1280', { width: 3840, height: 1280 }])
   })
@@ -66,14 +66,14 @@ describe('pictures from words', () => {
     ['a jpeg to see through', { background: 'transparent', output_format: 'jpeg' }, 'background', 'invalid_value'],
     ['a smaller png', { output_compression: 50 }, 'output_compression', 'invalid_value'],
     ['four previews', { stream: true, partial_images: 4 }, 'partial_images', 'integer_above_max_value'],
-  ])('are refused: %s', async (_, body, param, code) => {
+  ])('a generation is refused with a 400 and costs nothing: %s', async (_, body, param, code) => {
     expect(await errorOf(generate(body))).toMatchObject({ status: 400, param, code })
     expect(await bill()).toMatchObject([{ status: 400, cost: '0' }])
   })
 })
 
-describe('a stream of pictures', () => {
-  test('shows previews, which cost, and then the picture', async () => {
+describe('a stream of images', () => {
+  test('the previews, which are billed, come before the final image', async () => {
     const stream = await client.images.generate({
       model: 'gpt-image-2',
       prompt,
@@ -94,21 +94,21 @@ describe('a stream of pictures', () => {
     expect(await bill()).toMatchObject([{ status: 200, units: { imageOutput: 4360 } }])
   })
 
-  test('has nothing but the picture where no previews are asked for', async () => {
+  test('a stream without previews consists of the final image alone', async () => {
     const text = await (await generate({ stream: true })).text()
     expect(text.match(/^event: .*$/gm)).toEqual(['event: image_generation.completed'])
   })
 })
 
-describe('the older models', () => {
-  test('charge by size and give links', async () => {
+describe('the DALL-E models', () => {
+  test('dall-e-2 charges by image size and reports no usage', async () => {
     const body = { model: 'dall-e-2', size: '512x512', n: 2 }
     const answer = await jsonOf<{ data: { url: string }[]; usage?: unknown }>(generate(body))
     expect([answer.data.length, answer.usage]).toEqual([2, undefined])
     expect(await bill()).toMatchObject([{ units: { images: { count: 2, size: '512x512' } }, cost: '0.000036' }])
   })
 
-  test('charge by quality and give bytes where asked to', async () => {
+  test('dall-e-3 charges by quality, returns base64 on request and refuses two images', async () => {
     const body = { model: 'dall-e-3', quality: 'hd', response_format: 'b64_json' }
     const { data } = await jsonOf<{ data: { b64_json: string; revised_prompt: string }[] }>(generate(body))
     expect(headerOf(data[0]?.b64_json)).toMatchObject({ width: 1024, height: 1024 })
@@ -128,8 +128,8 @@ function picture(format: ImageFormat, size: Size = square, isTransparent = false
 const refusalOf = (edit: OpenAI.Images.ImageEditParamsNonStreaming): Promise<unknown> =>
   client.images.edit(edit).catch((error: unknown) => error)
 
-describe('edits', () => {
-  test('take several pictures and a mask, and count what they look at', async () => {
+describe('image edits', () => {
+  test('an edit takes several images and a mask, and bills the images it reads', async () => {
     const { data, usage, size } = await client.images.edit({
       model: 'gpt-image-1',
       image: [await picture('png', { width: 600, height: 400 }), await picture('webp')],
@@ -150,14 +150,14 @@ describe('edits', () => {
     ])
   })
 
-  test('stream under their own name', async () => {
+  test('a streamed edit has event names of its own', async () => {
     const image = await picture('jpeg')
     const stream = await client.images.edit({ model: 'gpt-image-2', image, prompt, stream: true, partial_images: 1 })
     const types = (await Array.fromAsync(stream)).map(({ type }) => type)
     expect(types).toEqual(['image_edit.partial_image', 'image_edit.completed'])
   })
 
-  test('work on the older model, on squares', async () => {
+  test('dall-e-2 edits square images only and returns a link', async () => {
     const edited = await client.images.edit({ model: 'dall-e-2', image: await picture('png'), prompt, size: '256x256' })
     expect(edited.data?.[0]?.url).toStartWith(sandbox.url)
     const image = await picture('png', { width: 64, height: 32 })
@@ -173,12 +173,15 @@ describe('edits', () => {
     ['a mask of another size', { mask: picture('png', { width: 32, height: 32 }, true) }, 'invalid_mask_image_format'],
     ['a mask that hides nothing', { mask: picture('png') }, 'invalid_mask_image_format'],
     ['a mask that is no png', { mask: picture('webp', square, true) }, 'invalid_mask_image_format'],
-  ])('refuse %s', async (_, { image = picture('png'), mask }: { image?: typeof text; mask?: typeof text }, code) => {
-    const files = { image: await image, ...(mask && { mask: await mask }) }
-    expect(await refusalOf({ model: 'gpt-image-2', prompt, ...files })).toMatchObject({ status: 400, code })
-  })
+  ])(
+    'an edit with %s is refused',
+    async (_, { image = picture('png'), mask }: { image?: typeof text; mask?: typeof text }, code) => {
+      const files = { image: await image, ...(mask && { mask: await mask }) }
+      expect(await refusalOf({ model: 'gpt-image-2', prompt, ...files })).toMatchObject({ status: 400, code })
+    },
+  )
 
-  test('refuse 17 pictures, none, and JSON', async () => {
+  test('an edit with 17 images, without an image or in JSON is refused', async () => {
     const many = await Promise.all(Array.from({ length: 17 }, () => picture('png')))
     expect(await refusalOf({ model: 'gpt-image-2', prompt, image: many })).toMatchObject({
       code: 'array_above_max_length',

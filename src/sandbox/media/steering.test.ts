@@ -32,15 +32,15 @@ const breaksOff = (read: Promise<unknown>): Promise<boolean> =>
     () => true,
   )
 
-describe.each(Object.entries(protocols))('%s', (name, ask) => {
-  test('fails where told to, for nothing', async () => {
+describe.each(Object.entries(protocols))('steering words in %s', (name, ask) => {
+  test('status, fail and html answer as told and cost nothing', async () => {
     const words = ['status=429', 'status=500', 'status=503', 'fail=anything', 'html']
     const answers = await Promise.all(words.map((word) => ask(`hello sandbox:${word}`)))
     expect(answers.map(({ status }) => status)).toEqual([429, 500, 503, 400, 200])
     expect(new Set((await bill()).map(({ cost }) => cost))).toEqual(new Set(['0']))
   })
 
-  test('says no in JSON, and in a body with status 200', async () => {
+  test('status=400 and error200 answer with JSON and cost nothing', async () => {
     for (const word of ['status=400', 'error200']) {
       expect(await (await ask(`hello sandbox:${word}`)).json()).toBeObject()
     }
@@ -50,17 +50,17 @@ describe.each(Object.entries(protocols))('%s', (name, ask) => {
     ])
   })
 
-  test('repeats a key', async () => {
+  test('leak repeats the key', async () => {
     expect(await (await ask('hello sandbox:leak')).text()).toContain('vendor-key')
   })
 
-  test('charges and then fails', async () => {
+  test('charge-then-fail fails the request and bills it', async () => {
     expect((await ask('hello sandbox:charge-then-fail=503')).status).toBe(503)
     const [line, ...others] = await bill()
     expect([line?.status, line?.cost === '0', others]).toEqual([503, false, []])
   })
 
-  test('costs nothing, or what is said', async () => {
+  test('zero costs nothing and usage=7 bills 7 units', async () => {
     await (await ask('hello sandbox:zero')).text()
     await (await ask('hello sandbox:usage=7')).text()
     await (await ask('hello sandbox:usage=-7')).text()
@@ -70,23 +70,23 @@ describe.each(Object.entries(protocols))('%s', (name, ask) => {
     expect(JSON.stringify(negative?.units)).not.toContain('-')
   })
 
-  test('keeps its usage quiet, and charges it', async () => {
+  test('nousage leaves the usage out of the answer but bills it', async () => {
     const answer = await (await ask('hello sandbox:nousage')).text()
     expect(/"(usage\w*|billed_units)":/.exec(answer)).toBeNull()
     expect((await bill())[0]?.cost).not.toBe('0')
   })
 
-  test('breaks off', async () => {
+  test('cut=0 breaks off the response, which is billed except for speech', async () => {
     expect(await breaksOff(ask('hello sandbox:cut=0').then((response) => response.arrayBuffer()))).toBe(true)
     // Speech is sent as it is read, so nothing was sent and nothing is charged.
     expect((await bill())[0]?.cost === '0').toBe(name === 'speech')
   })
 
-  test('sends odd headers', async () => {
+  test('headers adds unusual headers', async () => {
     expect((await ask('hello sandbox:headers')).headers.get('x-odd-50')).toBe('odd value 50')
   })
 
-  test('answers and charges otherwise', async () => {
+  test('a request without steering words is answered and billed', async () => {
     expect((await (await ask('hello')).text()).length).toBeGreaterThan(0)
     expect(await bill()).toMatchObject([{ status: 200 }])
   })
@@ -100,8 +100,8 @@ const say = (words: string) =>
     response_format: 'wav',
   })
 
-describe('streams', () => {
-  test('that break off after a piece are paid for as a whole', async () => {
+describe('steering words in streams', () => {
+  test('an audio stream cut off after two pieces is billed in full', async () => {
     const response = await say('sandbox:cut=2')
     let bytes = 0
     const read = async () => {
@@ -112,11 +112,11 @@ describe('streams', () => {
     expect(await bill()).toMatchObject([{ status: 200, units: { characters: 613 } }])
   })
 
-  test('end early', async () => {
+  test('eof=3 ends an audio stream after three pieces', async () => {
     expect((await (await say('sandbox:eof=3')).arrayBuffer()).byteLength).toBe(3 * 16_384)
   })
 
-  test('that nobody hears to the end are told so', async () => {
+  test('a stream that the client aborts is billed with status 499', async () => {
     const stop = new AbortController()
     const response = await fetch(`${sandbox.url}/openai/v1/audio/speech`, {
       method: 'POST',
@@ -134,7 +134,7 @@ describe('streams', () => {
     }
   })
 
-  test('carry an error in the middle', async () => {
+  test('midstream-error ends a stream of images with an error event', async () => {
     const body = { model: 'gpt-image-2', prompt: 'a sandbox:midstream-error', stream: true, partial_images: 3 }
     const text = await (await post('/openai/v1/images/generations', body)).text()
     expect(text.match(/^event: .*$/gm)?.at(-1)).toBe('event: error')

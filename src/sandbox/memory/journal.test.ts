@@ -17,7 +17,7 @@ function open(folder: string, bytesMax?: number) {
   return { ...journal, complaints }
 }
 
-test('gives back what was appended before its end', () => {
+test('the journal returns the records appended before it was closed', () => {
   const folder = newFolder()
   const first = open(folder)
   first.append({ film: { text: 'a\nb' } })
@@ -27,7 +27,7 @@ test('gives back what was appended before its end', () => {
   expect(open(folder).read()).toEqual([{ film: { text: 'a\nb' } }, { cleared: true }])
 })
 
-test('has written before anybody can hear of it, and at once what belongs together', async () => {
+test('records appended together are written together, in the next microtask', async () => {
   const folder = newFolder()
   const journal = open(folder)
   journal.append({ bill: 1 })
@@ -40,7 +40,7 @@ test('has written before anybody can hear of it, and at once what belongs togeth
 test.each([
   ['cut off in a record', '{"film":{"id":'],
   ['no text at all', '\u0000\u0001\uFFFF'],
-])('a damaged end costs one record: %s', (_, damage) => {
+])('a damaged last record is skipped and the journal continues: %s', (_, damage) => {
   const folder = newFolder()
   const first = open(folder)
   first.append({ kept: 1 })
@@ -52,7 +52,7 @@ test.each([
   expect([open(folder).read(), second.complaints]).toEqual([[{ kept: 1 }, { kept: 2 }], []])
 })
 
-test('keeps the newest, in two files of the size it was given', async () => {
+test('the journal keeps the newest records in two files of limited size', async () => {
   const folder = newFolder()
   const journal = open(folder, 1_000)
   for (let number = 0; number < 500; number += 1) {
@@ -68,7 +68,7 @@ test('keeps the newest, in two files of the size it was given', async () => {
   expect(Math.max(...bytes)).toBeLessThan(1_100)
 })
 
-test('a file that nobody has written to for a day is taken away', () => {
+test('a journal file not written to for a day is emptied when it is opened', () => {
   const folder = newFolder()
   const first = open(folder)
   first.append({ old: true })
@@ -79,7 +79,7 @@ test('a file that nobody has written to for a day is taken away', () => {
   expect(statSync(join(folder, 'journal.jsonl')).size).toBe(0)
 })
 
-test('without a place to write to it says so once, and nothing is kept', async () => {
+test('a journal that cannot be written complains once and keeps nothing', async () => {
   const folder = join(root, 'a file')
   writeFileSync(folder, '')
   const journal = open(folder)

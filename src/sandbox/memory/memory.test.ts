@@ -32,7 +32,7 @@ function open(name: string, port = 0) {
 
 const refs = (lines: readonly BillLine[]) => lines.map(({ ref }) => ref)
 
-test('the bill goes on where it ended, and what was cleared stays cleared', async () => {
+test('the bill survives a restart, without the lines that were cleared', async () => {
   const first = open('bill')
   await first.chat('cleared')
   await first.clearBill()
@@ -46,7 +46,7 @@ test('the bill goes on where it ended, and what was cleared stays cleared', asyn
   await second.stop()
 })
 
-test('nothing that was said is written down', async () => {
+test('the contents of a request are not written to disk', async () => {
   const sandbox = open('said')
   await sandbox.chat('a-ref')
   await sandbox.stop()
@@ -55,7 +55,7 @@ test('nothing that was said is written down', async () => {
   expect(written).not.toContain('messages')
 })
 
-test('the port is the one of last time, unless another is chosen or it is taken', async () => {
+test('a restart uses the previous port unless another is chosen or it is taken', async () => {
   const first = open('port')
   await first.stop()
   const second = open('port')
@@ -76,11 +76,14 @@ test('the port is the one of last time, unless another is chosen or it is taken'
   await Promise.all([again.stop(), other.stop()])
 })
 
-test.each(['', 'eighty', '70000', '-1', '80 80'])('a port that is none, "%s", is as good as none', async (text) => {
-  const first = open('odd port')
-  await first.stop()
-  writeFileSync(join(root, 'odd port', 'port'), text)
-  const sandbox = open('odd port')
-  expect((await fetch(`${sandbox.url}/__bill`)).status).toBe(200)
-  await sandbox.stop()
-})
+test.each(['', 'eighty', '70000', '-1', '80 80'])(
+  'an invalid stored port, "%s", does not stop the sandbox from starting',
+  async (text) => {
+    const first = open('odd port')
+    await first.stop()
+    writeFileSync(join(root, 'odd port', 'port'), text)
+    const sandbox = open('odd port')
+    expect((await fetch(`${sandbox.url}/__bill`)).status).toBe(200)
+    await sandbox.stop()
+  },
+)

@@ -40,8 +40,8 @@ const reach = (id: string, ...states: string[]): Promise<Task> =>
   })
 const end = (id: string): Promise<Task> => reach(id, 'succeeded', 'failed', 'cancelled', 'expired')
 
-describe('a task', () => {
-  test('is queued, runs and succeeds', async () => {
+describe('a video task', () => {
+  test('a task is queued, runs and succeeds', async () => {
     const response = await post(
       {
         content: [text()],
@@ -84,7 +84,7 @@ describe('a task', () => {
     expect(await bill('one')).toMatchObject([{ units: { video: { tokens: 108_900, seconds: 5 } }, cost: '0.6534' }])
   })
 
-  test('gives a real file and its last frame', async () => {
+  test('a task returns a playable file and its last frame', async () => {
     const body = { resolution: '480p', ratio: '9:16', duration: 4, return_last_frame: true, generate_audio: false }
     const { content } = await end(await create(body))
     const file = new Uint8Array(await (await fetch(content?.video_url ?? '')).arrayBuffer())
@@ -110,7 +110,7 @@ describe('a task', () => {
     [{ content: [text(`${quick} --dur 4 --rs 999p`)], duration: 5 }, 108_900, '0.6534'],
     [{ content: [text(`${quick} sandbox:usage=1000`)] }, 1_000, '0.006'],
     [{ content: [text(`${quick} sandbox:seconds=4`)] }, 87_300, '0.5238'],
-  ])('counts tokens and bills them: %j', async (body, tokens, cost) => {
+  ])('a task reports its tokens and bills them: %j', async (body, tokens, cost) => {
     expect((await end(await create(body, 'made'))).usage?.total_tokens).toBe(tokens)
     expect(await bill('made')).toMatchObject([{ cost }])
   })
@@ -142,7 +142,7 @@ describe('a task', () => {
     [{ callback_url: 'here' }, 'InvalidParameter', 'callback_url'],
     [{ execution_expires_after: 60 }, 'InvalidParameter', 'execution_expires_after'],
     [{ model: newest, content: [text(), image()], ratio: '16:9' }, 'InvalidParameter.TaskTypeConstraint', 'ratio'],
-  ])('is refused at once where a rule is broken: %j', async (body, code, param) => {
+  ])('a task that breaks a rule is refused with a 400 and costs nothing: %j', async (body, code, param) => {
     expect(await errorOf(post(body, 'refused'))).toEqual({
       status: 400,
       code,
@@ -153,7 +153,7 @@ describe('a task', () => {
     expect(await bill('refused')).toMatchObject([{ status: 400, cost: '0' }])
   })
 
-  test('needs a known model and a key', async () => {
+  test('an unknown model is a 404, a bad key a 401 and an unknown task a 404', async () => {
     expect(await errorOf(post({ model: 'none' }))).toMatchObject({
       status: 404,
       code: 'InvalidEndpointOrModel.NotFound',
@@ -163,7 +163,7 @@ describe('a task', () => {
     expect(await errorOf(send(`${tasks}/x`))).toMatchObject({ status: 404, code: 'NotFound.Task', type: 'NotFound' })
   })
 
-  test('may be the final of a draft', async () => {
+  test('a task can be made from an existing draft', async () => {
     const draft = await create({ model: pro, draft: true, duration: 6 })
     const content = [{ type: 'draft_task', draft_task: { id: draft } }]
     await end(draft)
@@ -174,8 +174,8 @@ describe('a task', () => {
   })
 })
 
-describe('deleting', () => {
-  test('cancels what waits, and cannot be repeated', async () => {
+describe('deleting a task', () => {
+  test('deleting a queued task cancels it, once', async () => {
     const id = await create({ content: [text('sandbox:queued=600000')] }, 'gone')
     const response = await remove(id)
     expect([response.status, await response.text()]).toEqual([200, ''])
@@ -184,7 +184,7 @@ describe('deleting', () => {
     expect(await errorOf(remove(id))).toMatchObject({ status: 403, code: 'OperationDenied.InvalidState' })
   })
 
-  test('leaves what runs, and removes what has ended', async () => {
+  test('a running task cannot be deleted and a finished one can', async () => {
     const stuck = await create({ content: [text('sandbox:queued=0 sandbox:stuck')] })
     await reach(stuck, 'running')
     expect((await remove(stuck)).status).toBe(403)
@@ -198,8 +198,8 @@ describe('deleting', () => {
 type List = { items: Task[]; total: number }
 const list = async (query: string): Promise<List> => jsonOf(send(`${tasks}?${query}`))
 
-describe('the list', () => {
-  test('is filtered and paged', async () => {
+describe('the list of tasks', () => {
+  test('the list is filtered and paged', async () => {
     const ids: string[] = []
     for (let left = 3; left > 0; left -= 1)
       ids.unshift(await create({ model: fast, content: [text('sandbox:queued=600000')] }))
@@ -216,8 +216,8 @@ describe('the list', () => {
 
 const statuses = (heard: readonly Record<string, unknown>[]): unknown[] => heard.map(({ status }) => status)
 
-describe('a callback', () => {
-  test('comes at every change, with the record', async () => {
+describe('the callbacks of a task', () => {
+  test("a callback with the task's record is sent at every change of status", async () => {
     const { url, heard, stop } = openListener()
     const id = await create({ callback_url: url })
     await until(async () => (await get(id), heard.length === 3 ? true : undefined))
@@ -226,7 +226,7 @@ describe('a callback', () => {
     await stop()
   })
 
-  test('is tried three times at the end, and once before', async () => {
+  test('a failed final callback is sent three times and an earlier one once', async () => {
     const { url, heard, stop } = openListener(500, 500, 500, 500)
     const id = await create({
       content: [text(`${quick} sandbox:fail=OutputVideoSensitiveContentDetected`)],
@@ -241,7 +241,7 @@ describe('a callback', () => {
   test.each([
     ['double-callback', ['queued', 'queued', 'running', 'running', 'succeeded', 'succeeded']],
     ['no-callback', []],
-  ])('%s', async (word, expected) => {
+  ])('the steering word %s repeats or suppresses the callbacks', async (word, expected) => {
     const { url, heard, stop } = openListener()
     const id = await create({ content: [text(`${quick} sandbox:${word}`)], callback_url: url })
     await end(id)
@@ -251,16 +251,16 @@ describe('a callback', () => {
   })
 })
 
-describe('words in the prompt', () => {
+describe('steering words in the prompt', () => {
   test.each([
     [`${quick} sandbox:fail=InternalServiceError`, { status: 'failed', error: { code: 'InternalServiceError' } }],
     ['sandbox:expire', { status: 'expired', error: null }],
-  ])('%s ends the task, for free', async (words, record) => {
+  ])('%s ends the task without cost', async (words, record) => {
     expect(await end(await create({ content: [text(words)] }, 'free'))).toMatchObject(record)
     expect(await bill('free')).toMatchObject([{ cost: '0' }])
   })
 
-  test('vanish, lost and status', async () => {
+  test('vanish makes the task a 404, lost closes the connection, status=429 refuses the task', async () => {
     const id = await create({ content: [text('sandbox:vanish')] })
     expect((await send(`${tasks}/${id}`)).status).toBe(404)
     expect(await isLost(post({ content: [text('sandbox:lost')] }, 'lost'))).toBe(true)
@@ -271,7 +271,7 @@ describe('words in the prompt', () => {
     })
   })
 
-  test('odd-state', async () => {
+  test('odd-state reports an unknown status while the task runs', async () => {
     const odd = 'sandbox:odd-state=preparing'
     await reach(await create({ content: [text(`${odd} sandbox:slow=600000`)] }), 'preparing')
     expect(await end(await create({ content: [text(`${odd} sandbox:slow=0`)] }))).toMatchObject({ status: 'succeeded' })

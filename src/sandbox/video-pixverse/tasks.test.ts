@@ -32,7 +32,7 @@ test.each<[string, Record<string, string>, number]>([
   ['a bad key', { ...keyed, 'api-key': 'bad-key' }, 10005],
   ['a bearer', { 'ai-trace-id': 'x', authorization: 'Bearer key' }, 10005],
   ['no trace', { 'api-key': 'key' }, 400011],
-])('%s is refused, under a good status', async (_, headers, code) => {
+])('a request with %s is refused with an error code and status 200', async (_, headers, code) => {
   for (const asked of [post({}, undefined, headers), send(`${root}/result/1`, undefined, { headers })]) {
     const response = await asked
     expect([response.status, await jsonOf<object>(response)]).toMatchObject([200, { ErrCode: code, Resp: null }])
@@ -58,8 +58,8 @@ const made = async (kind: string, pictures: object): Promise<Answer<{ video_id: 
   return jsonOf(send(`${root}/${kind}/generate`, body, { headers: keyed }))
 }
 
-describe('a picture', () => {
-  test('is taken as a file or by its link, has a number, and is on no bill', async () => {
+describe('an uploaded image', () => {
+  test('an image is accepted as a file or by its URL, gets an id and is not billed', async () => {
     for (const given of [upload('image', new Blob([pixel], { type: 'image/png' })), upload('image_url', link)]) {
       expect(await jsonOf<object>(given)).toMatchObject({ ErrCode: 0, Resp: { img_id: expect.any(Number) } })
     }
@@ -72,17 +72,17 @@ describe('a picture', () => {
     ['picture', link, 400011],
     ['image_url', `${link}?sandbox:fail=500054`, 500054],
     ['image_url', `${link}?sandbox:status=429`, 500044],
-  ])('is refused under a good status: %s %p', async (name, value, code) => {
+  ])('an invalid upload is refused with an error code and status 200: %s %p', async (name, value, code) => {
     const response = await upload(name, value)
     expect([response.status, await jsonOf<object>(response)]).toMatchObject([200, { ErrCode: code }])
   })
 
-  test('that moderation holds back is refused under a bad one, in small letters', async () => {
+  test('an image that moderation rejects is a 500 with lower-case field names', async () => {
     const response = await upload('image_url', `${link}?sandbox:fail=500052`)
     expect([response.status, await jsonOf<object>(response)]).toMatchObject([500, { err_code: 500052, resp: '' }])
   })
 
-  test('begins a film, and ends one', async () => {
+  test('an image can be the first frame of a video, and another its last', async () => {
     const [first, last] = [await pictureId(link), await pictureId('https://h/b.png')]
     expect((await made('img', { img_id: first })).ErrCode).toBe(0)
     const { Resp } = await made('transition', { first_frame_img: first, last_frame_img: last })
@@ -93,8 +93,8 @@ describe('a picture', () => {
   })
 })
 
-describe('a task', () => {
-  test('is taken, made, and succeeds', async () => {
+describe('a video task', () => {
+  test('a task is queued, runs and succeeds with a playable file', async () => {
     const body = { duration: 8, aspect_ratio: '9:16', generate_audio_switch: true, seed: 7, water_mark: false }
     const created = await jsonOf<Answer<{ video_id: number }>>(post(body, 'one'))
     expect<Answer<{ video_id: number }>>(created).toEqual({
@@ -119,7 +119,7 @@ describe('a task', () => {
     [{ generate_audio_switch: true }, '0.25'],
     [{ quality: '360p', duration: 15 }, '0.3'],
     [{ prompt: `${quick} sandbox:seconds=9` }, '0.2'],
-  ])('costs its seconds as ordered, by size and sound: %j', async (body, cost) => {
+  ])('a task costs its ordered seconds by quality and audio: %j', async (body, cost) => {
     expect((await end(await create(body, 'priced'))).seed).toBeGreaterThan(0)
     expect(await bill('priced')).toMatchObject([{ cost }])
   })
@@ -141,13 +141,13 @@ describe('a task', () => {
     [{ model: 'none' }, 400017],
     [{ prompt: 'sandbox:status=429' }, 500044],
     [{ prompt: 'sandbox:status=402' }, 500090],
-  ])('is refused under a good status where a rule is broken: %j', async (body, code) => {
+  ])('a task that breaks a rule is refused with an error code and status 200: %j', async (body, code) => {
     const response = await post(body, 'refused')
     expect([response.status, await jsonOf<object>(response)]).toMatchObject([200, { ErrCode: code, Resp: null }])
     expect(await bill('refused')).toMatchObject([{ cost: '0' }])
   })
 
-  test('that never was is not there', async () => {
+  test('an unknown task has an error code of its own', async () => {
     const asked = send(`${root}/result/123`, undefined, { headers: keyed })
     expect(await jsonOf<object>(asked)).toMatchObject({ ErrCode: 500008 })
   })
@@ -155,13 +155,13 @@ describe('a task', () => {
   test.each([
     ['500063', 7],
     ['99999', 8],
-  ])('fails for nothing, and says no more than whether it was held back: %s', async (code, status) => {
+  ])('a failed task costs nothing and shows only whether moderation rejected it: %s', async (code, status) => {
     const id = await create({ prompt: `${quick} sandbox:fail=${code}` }, 'failed')
     expect(await end(id)).toMatchObject({ status, url: '' })
     expect(await bill('failed')).toMatchObject([{ cost: '0' }])
   })
 
-  test('may be billed though its answer got lost', async () => {
+  test('lost closes the connection without a response, but the task is billed', async () => {
     expect(await isLost(post({ prompt: `${quick} sandbox:lost` }, 'lost'))).toBe(true)
     expect(await lineOf('lost')).toMatchObject({ cost: '0.2' })
   })

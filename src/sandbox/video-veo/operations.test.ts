@@ -38,8 +38,8 @@ const end = (name: string): Promise<Operation> =>
 const uriOf = ({ response }: Operation): string =>
   response?.generateVideoResponse.generatedSamples?.[0]?.video.uri ?? ''
 
-describe('an operation', () => {
-  test('is named, runs, and is done with a sample', async () => {
+describe('a video operation', () => {
+  test('an operation is created, runs and ends with a sample', async () => {
     const waits = await create({ words: staysQueued })
     expect(await get(waits)).toEqual({ name: waits })
     const runs = await create({ words: staysRunning })
@@ -53,7 +53,7 @@ describe('an operation', () => {
     expect(await bill('one')).toMatchObject([{ units: { video: { seconds: 6, resolution: '720p' } }, cost: '2.4' }])
   })
 
-  test('has a file that needs the key, and then redirects to one that does not', async () => {
+  test('the file needs the key and redirects to a link that needs none', async () => {
     const uri = uriOf(await end(await create({ parameters: { resolution: '1080p', aspectRatio: '9:16' } })))
     expect((await fetch(uri)).status).toBe(403)
     const redirect = await fetch(uri, { headers, redirect: 'manual' })
@@ -63,7 +63,7 @@ describe('an operation', () => {
     expect(facts).toEqual({ width: 1080, height: 1920, ms: 8_000, tracks: 2 })
   })
 
-  test('in 4k costs more', async () => {
+  test('a video in 4k costs more', async () => {
     await end(await create({ parameters: { resolution: '4k' }, ref: 'large' }))
     expect(await bill('large')).toMatchObject([{ cost: '4.8' }])
   })
@@ -84,7 +84,7 @@ describe('an operation', () => {
     [{ parameters: { sampleCount: 2 } }, '`sampleCount`'],
     [{ instance: { image: { inlineData: { data: 'AAAA' } } } }, "`inlineData` isn't supported"],
     [{ instance: { prompt: '' } }, 'prompt'],
-  ])('is refused where a rule is broken: %j', async (wish, message) => {
+  ])('a request that breaks a rule is refused with a 400 and costs nothing: %j', async (wish, message) => {
     const response = await post({ ...wish, ref: 'refused' })
     expect(response.status).toBe(400)
     const { error } = await jsonOf<GoogleError>(response)
@@ -93,31 +93,31 @@ describe('an operation', () => {
     expect(await bill('refused')).toMatchObject([{ status: 400, cost: '0' }])
   })
 
-  test('takes images as bytes', async () => {
+  test('images are accepted as base64 bytes', async () => {
     expect((await post({ instance: { image, lastFrame: image } })).status).toBe(200)
   })
 
-  test('is not made by a model that chats, nor found when it never was', async () => {
+  test('a chat model and an unknown operation are a 404', async () => {
     expect((await post({ model: 'gemini-2.5-flash' })).status).toBe(404)
     expect((await send(`${root}/models/${full}/operations/none`, undefined, { headers })).status).toBe(404)
   })
 })
 
-describe('words in the prompt', () => {
-  test('end it with an error', async () => {
+describe('steering words in the prompt', () => {
+  test('fail ends the operation with an error, without cost', async () => {
     const name = await create({ words: `${quick} sandbox:fail=RESOURCE_EXHAUSTED`, ref: 'failed' })
     expect(await end(name)).toMatchObject({ done: true, error: { code: 8, message: expect.any(String) } })
     expect(await bill('failed')).toMatchObject([{ cost: '0' }])
   })
 
-  test('filter it, for free', async () => {
+  test('blocked filters the video out of the response, without cost', async () => {
     const { response } = await end(await create({ words: `${quick} sandbox:blocked`, ref: 'blocked' }))
     expect(response?.generateVideoResponse).toMatchObject({ raiMediaFilteredCount: 1 })
     expect(response?.generateVideoResponse).not.toHaveProperty('generatedSamples')
     expect(await bill('blocked')).toMatchObject([{ cost: '0' }])
   })
 
-  test('lose it, and lose track of it', async () => {
+  test('lost closes the connection but bills the operation, and vanish makes it a 404', async () => {
     expect(await isLost(post({ words: `${quick} sandbox:lost`, ref: 'lost' }))).toBe(true)
     expect(await lineOf('lost')).toMatchObject({ cost: '3.2' })
     const name = await create({ words: 'sandbox:vanish' })
