@@ -8,7 +8,7 @@ const user = { role: 'user', content: 'hi' }
 const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
 const tool = { type: 'function', function: { name: 'f' } }
 
-describe('requests the vendor refuses', () => {
+describe('the validation of a request', () => {
   test.each([
     ['no messages', {}, 'messages', 'missing_required_parameter'],
     ['messages as text', { messages: 'hi' }, 'messages', 'invalid_type'],
@@ -86,7 +86,7 @@ describe('requests the vendor refuses', () => {
       'reasoning_effort',
       'unsupported_parameter',
     ],
-  ])('%s', async (_, body, param, code) => {
+  ])('a request is refused with a 400: %s', async (_, body, param, code) => {
     const error = await errorOf(post({ model: 'plain', ...body }))
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error', param, code })
   })
@@ -97,7 +97,7 @@ describe('requests the vendor refuses', () => {
     [{ function: { arguments: '{}' } }, 'function.name', 'missing_required_parameter'],
     [{ function: { name: 'f', arguments: {} } }, 'function.arguments', 'invalid_type'],
     [{ type: 'custom', custom: { name: 'f' } }, 'custom.input', 'invalid_type'],
-  ])('a call that is quoted with %j', async (change, field, code) => {
+  ])('an earlier tool call with %j is refused', async (change, field, code) => {
     const quoted = { role: 'assistant', tool_calls: [{ ...call, ...change }] }
     const result = { role: 'tool', tool_call_id: 'call_1', content: 'done' }
     const error = await errorOf(post({ model: 'plain', messages: [user, quoted, result] }))
@@ -116,7 +116,7 @@ describe('requests the vendor refuses', () => {
     [{ type: 'input_audio', input_audio: { data: 'AA', format: 'ogg' } }, 'input_audio.format', 'invalid_value'],
     [{ type: 'input_audio', input_audio: { format: 'wav' } }, 'input_audio.data', 'missing_required_parameter'],
     [{ type: 'file', file: { filename: 'a.pdf' } }, 'file.file_id', 'missing_required_parameter'],
-  ])('the part %j', async (part, field, code) => {
+  ])('the content part %j is refused', async (part, field, code) => {
     const error = await errorOf(post({ model: 'plain', messages: [{ role: 'user', content: [part] }] }))
     expect(error).toMatchObject({ status: 400, param: `messages[0].content[0].${field}`, code })
   })
@@ -129,7 +129,7 @@ describe('requests the vendor refuses', () => {
       { type: 'object', properties: { y: named }, required: ['y'], additionalProperties: false },
       "In context=(/y), 'additionalProperties' is required",
     ],
-  ])('as strict, the schema %j', async (schema, message) => {
+  ])('a schema is refused as strict and accepted otherwise: %j', async (schema, message) => {
     const answer = { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema } }
     const format = await errorOf(say('hi', { response_format: answer }))
     expect([format.status, format.message]).toEqual([400, expect.stringContaining(message)])
@@ -141,20 +141,20 @@ describe('requests the vendor refuses', () => {
     expect((await say('hi', { tools: [loose] })).status).toBe(200)
   })
 
-  test('a prompt longer than the context', async () => {
+  test('a prompt longer than the context is refused', async () => {
     const error = await errorOf(say('word '.repeat(100_000)))
     expect(error).toMatchObject({ status: 400, code: 'context_length_exceeded', param: 'messages' })
     expect(error.message).toContain('maximum context length is 100000 tokens')
   })
 
-  test('in the dialects of other vendors', async () => {
+  test('DashScope and Ark refuse with error codes of their own', async () => {
     const dashscope = await errorOf(say('hi', { model: 'qwen-plus', n: 0 }, { vendor: 'dashscope' }))
     expect(dashscope).toMatchObject({ status: 400, code: 'invalid_parameter_error' })
     const ark = await errorOf(say('hi', { model: 'doubao', messages: null }, { vendor: 'ark' }))
     expect(ark).toMatchObject({ status: 400, code: 'MissingParameter.messages', type: 'BadRequest' })
   })
 
-  test('but null is absent', async () => {
+  test('null counts as absent', async () => {
     const nothing = {
       temperature: null,
       stop: null,
@@ -170,7 +170,7 @@ describe('requests the vendor refuses', () => {
   })
 })
 
-describe('a reasoning model of OpenAI refuses', () => {
+describe('a reasoning model of OpenAI', () => {
   test.each([
     [{ max_tokens: 5 }, 'max_tokens', 'unsupported_parameter'],
     [{ temperature: 0.2 }, 'temperature', 'unsupported_value'],
@@ -182,11 +182,11 @@ describe('a reasoning model of OpenAI refuses', () => {
     [{ logprobs: true }, 'logprobs', 'unsupported_parameter'],
     [{ prediction: {} }, 'prediction', 'unsupported_parameter'],
     [{ modalities: ['text'] }, 'modalities', 'unsupported_parameter'],
-  ])('%j', async (more, param, code) => {
+  ])('%j is refused', async (more, param, code) => {
     expect(await errorOf(say('hi', { model: 'thinker', ...more }))).toMatchObject({ status: 400, param, code })
   })
 
-  test('an effort it lacks, and lists those it has', async () => {
+  test('an unsupported effort is refused with a list of the supported ones', async () => {
     const several = await errorOf(say('hi', { model: 'thinker', reasoning_effort: 'max' }))
     expect(several.message).toBe(
       "Unsupported value: 'reasoning_effort' does not support 'max' with this model. Supported values are: 'minimal', 'low', 'medium', and 'high'.",
@@ -204,7 +204,7 @@ describe('a reasoning model of OpenAI refuses', () => {
     ['gpt-5.6-sol', {}, 400],
     ['gpt-5.6-sol', { reasoning_effort: 'none' }, 200],
     ['thinker', { reasoning_effort: 'low' }, 200],
-  ])('functions beside thoughts: %s, %p', async (model, more, status) => {
+  ])('functions together with reasoning depend on the model: %s, %p', async (model, more, status) => {
     const response = await say('hi', { model, tools: [tool], ...more })
     expect(response.status).toBe(status)
     if (status === 200) return
@@ -216,7 +216,7 @@ describe('a reasoning model of OpenAI refuses', () => {
     expect((await say('hi', { model, ...more })).status).toBe(200)
   })
 
-  test('but takes temperature 1, and the models of other vendors take all of it', async () => {
+  test('temperature 1 is accepted, and DeepSeek accepts the other parameters', async () => {
     expect((await say('hi', { model: 'thinker', temperature: 1 })).status).toBe(200)
     const more = {
       model: 'reasoner',

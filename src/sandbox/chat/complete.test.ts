@@ -11,14 +11,14 @@ async function textOf(text: string, more: object = {}): Promise<string> {
 }
 
 describe('a plain answer', () => {
-  test('is the same for the same request and differs for another', async () => {
+  test('the same request yields the same answer, and another text or seed a different one', async () => {
     const [once, again] = [await completionOf(say('Tell me of Paris')), await completionOf(say('Tell me of Paris'))]
     expect({ ...once, created: 0 }).toEqual({ ...again, created: 0 })
     expect(await textOf('Tell me of Rome')).not.toBe(once.choices[0]?.message.content)
     expect(await textOf('Tell me of Paris', { seed: 7 })).not.toBe(once.choices[0]?.message.content)
   })
 
-  test('quotes what was asked, in 20 to 60 tokens that are counted exactly', async () => {
+  test('the answer quotes the prompt in 20 to 60 tokens, which are counted exactly', async () => {
     const { choices, usage, id, created } = await completionOf(say('Tell me of Paris'))
     const content = choices[0]?.message.content ?? ''
     expect(content).toContain('Tell me of Paris')
@@ -30,14 +30,14 @@ describe('a plain answer', () => {
     expect(Math.abs(created - Date.now() / 1000)).toBeLessThan(5)
   })
 
-  test.each(['max_tokens', 'max_completion_tokens'])('ends at %s', async (name) => {
+  test.each(['max_tokens', 'max_completion_tokens'])('the answer ends at %s', async (name) => {
     const whole = splitTokens(await textOf('Go on'))
     const { choices, usage } = await completionOf(say('Go on', { [name]: 5 }))
     expect(choices[0]).toMatchObject({ finish_reason: 'length', message: { content: whole.slice(0, 5).join('') } })
     expect(usage.completion_tokens).toBe(5)
   })
 
-  test('ends at the smaller of two caps, where its vendor takes both', async () => {
+  test('DashScope applies the smaller of two caps and OpenAI refuses both together', async () => {
     const both = { max_tokens: 300, max_completion_tokens: 5 }
     const { usage } = await completionOf(say('Go on', { model: 'qwen-plus', ...both }, { vendor: 'dashscope' }))
     expect(usage.completion_tokens).toBe(5)
@@ -48,7 +48,7 @@ describe('a plain answer', () => {
     })
   })
 
-  test.each([['string'], ['list']])('ends before a stop given as a %s', async (form) => {
+  test.each([['string'], ['list']])('the answer ends before a stop sequence given as a %s', async (form) => {
     const whole = await textOf('Go on')
     const stop = whole.slice(30, 34)
     const { choices, usage } = await completionOf(
@@ -59,13 +59,13 @@ describe('a plain answer', () => {
     expect(usage.completion_tokens).toBe(splitTokens(content).length)
   })
 
-  test('gives n different choices', async () => {
+  test('n choices are all different', async () => {
     const { choices } = await completionOf(say('Go on', { n: 3 }))
     expect(choices.map((choice) => choice.index)).toEqual([0, 1, 2])
     expect(new Set(choices.map((choice) => choice.message.content)).size).toBe(3)
   })
 
-  test('is shorter or longer by verbosity', async () => {
+  test('verbosity changes the length of the answer', async () => {
     const [low, medium, high] = [
       await textOf('Go on', { verbosity: 'low' }),
       await textOf('Go on'),
@@ -75,7 +75,7 @@ describe('a plain answer', () => {
     expect(medium.length).toBeLessThan(high.length)
   })
 
-  test('carries log probabilities of every token', async () => {
+  test('logprobs cover every token', async () => {
     const { choices, usage } = await completionOf(say('Go on', { logprobs: true, top_logprobs: 2 }))
     const tokens = choices[0]?.logprobs?.content ?? []
     expect(tokens.length).toBe(usage.completion_tokens)
@@ -84,12 +84,12 @@ describe('a plain answer', () => {
     expect(tokens.every((token) => token.logprob <= 0)).toBe(true)
   })
 
-  test('is a JSON object where one was asked for', async () => {
+  test('json_object yields a JSON object', async () => {
     const text = await textOf('Answer in JSON', { response_format: { type: 'json_object' } })
     expect(JSON.parse(text)).toMatchObject({ answer: expect.any(String) })
   })
 
-  test('is an instance of the schema given', async () => {
+  test('json_schema yields an instance of the schema', async () => {
     const schema = {
       type: 'object',
       properties: {
@@ -111,7 +111,7 @@ describe('a plain answer', () => {
     expect(cut.choices[0]?.finish_reason).toBe('length')
   })
 
-  test('never quotes half a character', async () => {
+  test('a quotation never splits a character', async () => {
     const text = await textOf(`${'x'.repeat(47)}🚀🚀\ud800`)
     expect(text.isWellFormed()).toBe(true)
     expect(text).toContain('x🚀')
@@ -132,19 +132,19 @@ describe('the prompt', () => {
       10,
     ],
     ['85 for an image, however large', [{ role: 'user', content: [image] }], 88],
-  ])('counts %s', async (_, messages, tokens) => {
+  ])('the prompt tokens count %s', async (_, messages, tokens) => {
     const { usage } = await completionOf(post({ model: 'plain', messages }))
     expect(usage.prompt_tokens).toBe(tokens)
   })
 
-  test('counts the tools', async () => {
+  test('the prompt tokens count the tools', async () => {
     const tools = [{ type: 'function', function: { name: 'f' } }]
     const { usage } = await completionOf(say('Say it', { tools }))
     expect(usage.prompt_tokens).toBe(5 + splitTokens(JSON.stringify(tools)).length)
   })
 
   // 1e20 is four bytes in the request and twenty-one when written out.
-  test('never counts more than the bytes of the request', async () => {
+  test('the prompt tokens never exceed the bytes of the request', async () => {
     const tools = Array.from({ length: 40 }, () => '1e20').join(',')
     const body = `{"model":"plain","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{"enum":[${tools}]}}}]}`
     const { usage } = await completionOf(post(body))
@@ -162,7 +162,7 @@ describe('reasoning', () => {
     ['optional-thinker', 'none', 0],
     ['optional-thinker', 'xhigh', 256],
     ['optional-thinker', 'max', 512],
-  ])('of %s at %s is hidden and takes %d tokens', async (model, effort, tokens) => {
+  ])('the reasoning of %s at %s is hidden and takes %d tokens', async (model, effort, tokens) => {
     const { choices, usage } = await completionOf(say('Think', { model, reasoning_effort: effort }))
     const message = choices[0]?.message
     expect(message).not.toHaveProperty('reasoning_content')
@@ -170,7 +170,7 @@ describe('reasoning', () => {
     expect(usage.completion_tokens).toBe(tokens + splitTokens(message?.content ?? '').length)
   })
 
-  test('may use the whole budget', async () => {
+  test('reasoning may use the whole token budget', async () => {
     const { choices, usage } = await completionOf(say('Think', { model: 'thinker', max_completion_tokens: 64 }))
     expect(choices[0]).toMatchObject({ finish_reason: 'length', message: { content: '' } })
     expect([usage.completion_tokens, usage.completion_tokens_details.reasoning_tokens]).toEqual([64, 64])
@@ -182,7 +182,7 @@ describe('reasoning', () => {
     ['dashscope', { max_completion_tokens: 10, enable_thinking: true }, 10],
     ['ark', { max_tokens: 10 }, 64 + 10],
     ['ark', { max_completion_tokens: 10 }, 10],
-  ])('is bounded by %s as it reads %j', async (vendor, more, tokens) => {
+  ])('the output of %s is capped as the vendor reads %j', async (vendor, more, tokens) => {
     const model = { deepseek: 'reasoner', dashscope: 'qwen-plus', ark: 'doubao' }[vendor]
     const { usage } = await completionOf(say('Think', { model, ...more }, { vendor }))
     expect(usage.completion_tokens).toBe(tokens)
@@ -197,7 +197,7 @@ describe('reasoning', () => {
     ['ark', 'doubao', {}, 64],
     ['ark', 'doubao', { reasoning_effort: 'high', thinking: { type: 'enabled' } }, 128],
     ['ark', 'doubao', { thinking: { type: 'disabled' } }, 0],
-  ])('is shown by %s %s with %j', async (vendor, model, more, tokens) => {
+  ])('the reasoning of %s %s with %j is shown in full', async (vendor, model, more, tokens) => {
     const { choices, usage } = await completionOf(say('Think', { model, ...more }, { vendor }))
     expect(usage.completion_tokens_details.reasoning_tokens).toBe(tokens)
     expect(splitTokens(choices[0]?.message.reasoning_content ?? '').length).toBe(tokens)

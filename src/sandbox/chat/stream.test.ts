@@ -28,7 +28,7 @@ const paddings = async (more: object, vendor = 'openai') => {
 }
 
 describe('the layout of a stream', () => {
-  test('is role, a chunk per token, finish, usage, [DONE]', async () => {
+  test('a stream is the role, a chunk per token, the finish reason, the usage and [DONE]', async () => {
     const response = await say('Go on', { ...stream, max_tokens: 3 })
     expect(response.headers.get('content-type')).toStartWith('text/event-stream')
     const events = await eventsOf(response)
@@ -45,7 +45,7 @@ describe('the layout of a stream', () => {
     expect(new Set(chunks.map((chunk) => JSON.stringify(chunk).slice(0, 60))).size).toBe(1)
   })
 
-  test('is padded at random by the vendor that hides how long words are, unless it is told not to', async () => {
+  test('OpenAI pads its chunks at random unless obfuscation is switched off, DeepSeek never', async () => {
     const lengths = await paddings({})
     expect(Math.min(...lengths)).toBeGreaterThan(0)
     expect(new Set(lengths).size).toBeGreaterThan(3)
@@ -54,12 +54,12 @@ describe('the layout of a stream', () => {
     expect(new Set(await paddings({ model: 'reasoner' }, 'deepseek'))).toEqual(new Set([0]))
   })
 
-  test('never mentions usage unasked', async () => {
+  test('a stream has no usage unless it is requested', async () => {
     const response = await say('Go on', { stream: true })
     expect(await response.text()).not.toContain('usage')
   })
 
-  test('says what a plain answer says, at the same cost', async () => {
+  test('a stream has the content, usage and cost of the plain answer', async () => {
     const chunks = await chunksOf(say('Go on', stream))
     const plain = await completionOf(say('Go on'))
     expect(contentOf(chunks)).toBe(plain.choices[0]?.message.content ?? '')
@@ -68,7 +68,7 @@ describe('the layout of a stream', () => {
     expect(lines.slice(0, 1)).toEqual(lines.slice(1))
   })
 
-  test('holds every choice, each with its own end', async () => {
+  test('a stream carries every choice, each with its own finish reason', async () => {
     const chunks = await chunksOf(say('Go on', { ...stream, n: 3 }))
     const plain = await completionOf(say('Go on', { n: 3 }))
     for (const choice of plain.choices) expect(contentOf(chunks, choice.index)).toBe(choice.message.content ?? '')
@@ -78,7 +78,7 @@ describe('the layout of a stream', () => {
     expect(chunks.at(-1)?.usage).toEqual(plain.usage)
   })
 
-  test('shows the thinking of other vendors before the words', async () => {
+  test('the reasoning of DeepSeek comes before the content', async () => {
     const chunks = await chunksOf(say('Think', { model: 'reasoner', ...stream }, { vendor: 'deepseek' }))
     const plain = await completionOf(say('Think', { model: 'reasoner' }, { vendor: 'deepseek' }))
     const deltas = chunks.flatMap((chunk) => chunk.choices).map((choice) => choice.delta)
@@ -91,7 +91,7 @@ describe('the layout of a stream', () => {
     expect(chunks.at(-1)?.usage).toEqual(plain.usage)
   })
 
-  test('carries log probabilities token by token', async () => {
+  test('every content chunk carries the log probability of its token', async () => {
     const chunks = await chunksOf(say('"logprobs":null', { stream: true, logprobs: true }))
     const words = chunks.flatMap((chunk) => chunk.choices).filter((choice) => choice.delta.content)
     for (const { delta, logprobs } of words) expect(logprobs).toMatchObject({ content: [{ token: delta.content }] })
@@ -99,7 +99,7 @@ describe('the layout of a stream', () => {
 })
 
 describe('when the client hangs up', () => {
-  test('an endless stream stops, and what was sent is billed', async () => {
+  test('an endless stream stops and is billed for what was sent', async () => {
     await hangUpAfterFirstRead('sandbox:endless', stream)
     const { status, units, cost } = await firstLine()
     expect(status).toBe(499)
@@ -110,7 +110,7 @@ describe('when the client hangs up', () => {
   })
 
   // The first read gets the role; the first word comes ten minutes later.
-  test('a slow stream is billed to the word', async () => {
+  test('a stream aborted before its first word is billed for its prompt only', async () => {
     await hangUpAfterFirstRead('sandbox:pace=600000', stream)
     const { status, units } = await firstLine()
     expect(status).toBe(499)
@@ -118,7 +118,7 @@ describe('when the client hangs up', () => {
     expect(units.output).toBe(0)
   })
 
-  test('before the head, nothing is billed', async () => {
+  test('a request aborted before the response headers costs nothing', async () => {
     for (const more of [{}, stream]) {
       await clearBill()
       const abort = new AbortController()

@@ -46,11 +46,11 @@ describe('the tools called', () => {
     ['only allowed ones', 'weather', only('auto', stocks), []],
     ['an allowed one where required', 'weather', only('required', stocks), ['lookUpStocks']],
     ['the steered one', 'Hello sandbox:tool=take_notes', {}, ['take_notes']],
-  ])('are %s', async (_, text, more, names) => {
+  ])('the model calls %s', async (_, text, more, names) => {
     expect(await namesOf(text, more)).toEqual(names)
   })
 
-  test('are none after a result, even when forced', async () => {
+  test('the model calls no tool after a result, even when one is required', async () => {
     const messages = [
       { role: 'user', content: 'weather sandbox:tool=get_weather' },
       {
@@ -71,7 +71,7 @@ describe('the tools called', () => {
   })
 })
 
-describe('in the words of functions', () => {
+describe('the older functions parameter', () => {
   const functions = [
     { name: 'get_weather', parameters: place },
     { name: 'lookUpStocks', parameters: place },
@@ -82,7 +82,7 @@ describe('in the words of functions', () => {
     ['the one whose word stands in the text', 'How is the weather?', {}, 'get_weather'],
     ['one alone', 'weather and stocks', { function_call: 'auto' }, 'get_weather'],
     ['none where none is chosen', 'weather', { function_call: 'none' }, undefined],
-  ])('calls %s, and says so in them', async (_, text, more, name) => {
+  ])('the model calls %s, reported as function_call', async (_, text, more, name) => {
     const { choices } = await completionOf(say(text, { functions, ...more }))
     const [choice] = choices
     expect(choice?.message.function_call?.name).toBe(name as never)
@@ -93,7 +93,7 @@ describe('in the words of functions', () => {
     }
   })
 
-  test('streams the same call, and counts what was offered', async () => {
+  test('a stream carries the same call, and the functions count towards the prompt', async () => {
     const ask = { functions, function_call: { name: 'get_weather' } }
     const plain = await completionOf(say('Hello', ask))
     const chunks = await chunksOf(say('Hello', { ...ask, stream: true }))
@@ -106,14 +106,14 @@ describe('in the words of functions', () => {
     expect(plain.usage.prompt_tokens).toBeGreaterThan(without.usage.prompt_tokens)
   })
 
-  test('refuses to call what it was not offered', async () => {
+  test('a forced function that is not offered is refused', async () => {
     const response = await say('Hello', { functions, function_call: { name: 'zz' } })
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ error: { param: 'function_call' } })
   })
 })
 
-test('an allowed tool has to be one that is offered', async () => {
+test('an allowed tool that is not offered is refused', async () => {
   const response = await say('Hello', {
     tools,
     ...only('required', weather, { type: 'function', function: { name: 'z' } }),
@@ -123,7 +123,7 @@ test('an allowed tool has to be one that is offered', async () => {
 })
 
 describe('a tool call', () => {
-  test('has arguments that fit the schema, and is counted', async () => {
+  test('the arguments of a call fit the schema and count as output', async () => {
     const { choices, usage } = await completionOf(say('weather', { tools }))
     expect(choices[0]).toMatchObject({ finish_reason: 'tool_calls', message: { content: null } })
     const [call] = choices[0]?.message.tool_calls ?? []
@@ -132,19 +132,19 @@ describe('a tool call', () => {
     expect(usage.completion_tokens).toBeGreaterThan(0)
   })
 
-  test('is the same every time', async () => {
+  test('the same request yields the same call', async () => {
     const [once, again] = [await completionOf(say('weather', { tools })), await completionOf(say('weather', { tools }))]
     expect(once.choices).toEqual(again.choices)
   })
 
-  test('of a custom tool has an input', async () => {
+  test('a call of a custom tool has an input', async () => {
     const { choices } = await completionOf(say('Please take notes', { tools }))
     expect(choices[0]?.message.tool_calls).toMatchObject([
       { type: 'custom', custom: { name: 'take_notes', input: 'Please take notes' } },
     ])
   })
 
-  test('is cut by the cap inside its arguments', async () => {
+  test('max_tokens cuts the call inside its arguments', async () => {
     const { choices, usage } = await completionOf(say('weather', { tools, max_tokens: 6 }))
     expect(choices[0]?.finish_reason).toBe('length')
     expect(usage.completion_tokens).toBe(6)
@@ -153,7 +153,7 @@ describe('a tool call', () => {
   test.each([
     ['openai', 'plain', undefined],
     ['dashscope', 'qwen-plus', ''],
-  ])('streams in fragments at %s', async (vendor, model, laterId) => {
+  ])('a call is streamed in fragments at %s', async (vendor, model, laterId) => {
     const chunks = await chunksOf(say('weather and stocks', { model, tools, stream: true }, { vendor }))
     const plain = await completionOf(say('weather and stocks', { model, tools }, { vendor }))
     expect(chunks[0]?.choices[0]?.delta).toMatchObject({ role: 'assistant', content: null })

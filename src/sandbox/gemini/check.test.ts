@@ -8,11 +8,11 @@ beforeEach(() => clearBill())
 const unknown = (name: string, at: string) =>
   `Invalid JSON payload received. Unknown name "${name}" at '${at}': Cannot find field.`
 
-describe('who calls', () => {
+describe('keys and addresses', () => {
   const body = JSON.stringify({ contents: [user('hi')] })
   const address = `${root}/models/gemini-2.0-flash:generateContent`
 
-  test('with a bad key is told so with a 400', async () => {
+  test('a bad key is a 400', async () => {
     const error = await errorOf(say('hi', {}, { key: 'bad-key' }))
     expect(error).toMatchObject({
       http: 400,
@@ -24,7 +24,7 @@ describe('who calls', () => {
     expect(await bill()).toMatchObject([{ status: 400, cost: '0' }])
   })
 
-  test('without a key, or with one as a bearer, is not let in', async () => {
+  test('a missing key is a 403 and a bearer token a 401', async () => {
     expect(await errorOf(fetch(address, { method: 'POST', body }))).toMatchObject({
       http: 403,
       status: 'PERMISSION_DENIED',
@@ -36,7 +36,7 @@ describe('who calls', () => {
     })
   })
 
-  test('a model or a method that there is not gets a 404', async () => {
+  test('an unknown model or method is a 404', async () => {
     for (const sent of [{ model: 'gemini-9' }, { method: 'generateAnswer' }]) {
       expect(await errorOf(say('hi', {}, sent))).toMatchObject({
         http: 404,
@@ -47,7 +47,7 @@ describe('who calls', () => {
   })
 })
 
-describe('contents are refused', () => {
+describe('the validation of contents', () => {
   const text = { text: 'hi' }
   const image = (inlineData: object) => ({ contents: [{ role: 'user', parts: [text, { inlineData }] }] })
 
@@ -85,7 +85,7 @@ describe('contents are refused', () => {
       { contents: [user('hi')], systemInstruction: { parts: [] } },
       'system_instruction.parts',
     ],
-  ])('%s', async (_, body, message) => {
+  ])('contents %s are refused with a 400', async (_, body, message) => {
     expect(await errorOf(post(body))).toMatchObject({
       http: 400,
       status: 'INVALID_ARGUMENT',
@@ -94,22 +94,22 @@ describe('contents are refused', () => {
     expect(await bill()).toMatchObject([{ status: 400, cost: '0' }])
   })
 
-  test('longer than the model reads', async () => {
+  test('contents longer than the context are refused', async () => {
     const error = await errorOf(say('a '.repeat(100_001)))
     expect(error.message).toMatch(
       /^The input token count \(\d+\) exceeds the maximum number of tokens allowed \(100000\)/,
     )
   })
 
-  test('larger than 20 MB', async () => {
+  test('a body larger than 20 MB is refused', async () => {
     const data = 'A'.repeat(20 * 1024 * 1024)
     const parts = [{ inlineData: { mimeType: 'image/png', data } }]
     expect((await errorOf(post({ contents: [{ parts }] }))).message).toContain('payload size exceeds the limit')
   })
 })
 
-describe('fields are refused', () => {
-  test('that there are not, all at once, with the field in the details', async () => {
+describe('the validation of fields', () => {
+  test('all unknown fields are refused together, with their paths in the details', async () => {
     const error = await errorOf(say('hi', { messages: [], generationConfig: { max_tokens: 5 }, stream: true }))
     expect(error.message.split('\n')).toEqual([
       'Invalid JSON payload received. Unknown name "messages": Cannot find field.',
@@ -122,7 +122,7 @@ describe('fields are refused', () => {
     })
   })
 
-  test('that are no JSON', async () => {
+  test('a body that is not JSON is refused', async () => {
     expect((await errorOf(post('{"contents":'))).message).toStartWith('Invalid JSON payload received.')
   })
 
@@ -146,21 +146,21 @@ describe('fields are refused', () => {
     [{ ...json, responseSchema: text, responseJsonSchema: {} }, 'Only one of response_schema'],
     [{ responseModalities: ['IMAGE'] }, 'only supports text output'],
     [{ thinkingConfig: { thinkingLevel: 'EXTREME' } }, 'ThinkingConfig.ThinkingLevel), "EXTREME"'],
-  ])('generationConfig %p', async (generationConfig, message) => {
+  ])('generationConfig %p is refused', async (generationConfig, message) => {
     expect(await errorOf(say('hi', { generationConfig }))).toMatchObject({
       http: 400,
       message: expect.stringContaining(message),
     })
   })
 
-  test('several candidates in a stream', async () => {
+  test('several candidates in a stream are refused', async () => {
     for (const method of [events, array]) {
       const error = await errorOf(say('hi', { generationConfig: { candidateCount: 2 } }, { method }))
       expect(error).toMatchObject({ http: 400, message: expect.stringContaining('Only one candidate') })
     }
   })
 
-  test('logprobs of the third generation, and JSON with functions before it', async () => {
+  test('logprobs on Gemini 3 and JSON with functions before it are refused', async () => {
     const logprobs = await errorOf(say('hi', { generationConfig: { responseLogprobs: true } }, { model: thirdModel }))
     expect(logprobs.message).toContain('Logprobs is not enabled')
     const both = { generationConfig: json, tools: [{ functionDeclarations: [{ name: 'f' }] }] }
@@ -171,7 +171,7 @@ describe('fields are refused', () => {
 
 const declared = (parameters: unknown): object => ({ tools: [{ functionDeclarations: [{ name: 'f', parameters }] }] })
 
-describe('a schema is refused', () => {
+describe('the validation of tools and their schemas', () => {
   const holding = (property: unknown) => declared({ type: 'object', properties: { a: property } })
   const at = 'tools[0].function_declarations[0].parameters'
   const inside = `${at}.properties[0].value`
@@ -210,11 +210,11 @@ describe('a schema is refused', () => {
       { toolConfig: { functionCallingConfig: { mode: 'AUTO', allowedFunctionNames: ['f'] } } },
       'only when function calling mode is ANY',
     ],
-  ])('%j', async (more, message) => {
+  ])('%j is refused', async (more, message) => {
     expect(await errorOf(say('hi', more))).toMatchObject({ http: 400, message: expect.stringContaining(message) })
   })
 
-  test('but not under the name of JSON Schema', async () => {
+  test('parametersJsonSchema accepts the keywords that parameters refuses', async () => {
     const parametersJsonSchema = {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',

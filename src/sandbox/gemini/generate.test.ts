@@ -11,7 +11,7 @@ const pro = { model: 'gemini-2.5-pro' }
 const flash = { model: 'gemini-2.5-flash' }
 
 describe('an answer', () => {
-  test('has the vendor’s shape and is charged as it says', async () => {
+  test("an answer has the vendor's shape and is billed by its reported usage", async () => {
     const answer = await answerOf(say('Which road leads north?', {}, { ref: 'attempt-1' }))
     expect(answer).toMatchObject({
       candidates: [{ content: { role: 'model' }, finishReason: 'STOP', index: 0 }],
@@ -35,32 +35,32 @@ describe('an answer', () => {
     ])
   })
 
-  test('depends on the request alone, and on its seed', async () => {
+  test('the answer depends only on the request and its seed', async () => {
     const first = await (await say('hello')).text()
     expect(await (await say('hello')).text()).toBe(first)
     expect(textOf(await answerOf(say('hello', config({ seed: 7 }))))).not.toBe(textOf(JSON.parse(first)))
   })
 
-  test('takes fields in snake case, numbers as strings and one element for a list of one', async () => {
+  test('snake-case fields, numbers as strings and single elements for lists are accepted', async () => {
     const body = { contents: { parts: { text: 'hello' } }, generation_config: { max_output_tokens: '5' } }
     const answer = await answerOf(post(body))
     expect([answer.usageMetadata.candidatesTokenCount, finishOf(answer)]).toEqual([5, 'MAX_TOKENS'])
   })
 
-  test('takes the key in the address too', async () => {
+  test('the key is accepted in the query string', async () => {
     const body = JSON.stringify({ contents: [user('hello')] })
     const address = `${root}/models/gemini-2.0-flash:generateContent?key=k`
     expect((await fetch(address, { method: 'POST', body })).status).toBe(200)
   })
 
-  test('ends at a stop sequence', async () => {
+  test('the answer ends before a stop sequence', async () => {
     const whole = textOf(await answerOf(say('hello')))
     const stop = whole.split(' ')[3] ?? ''
     const answer = await answerOf(say('hello', config({ stopSequences: ['never said', stop] })))
     expect([textOf(answer), finishOf(answer)]).toEqual([whole.slice(0, whole.indexOf(stop)), 'STOP'])
   })
 
-  test('comes in several candidates', async () => {
+  test('several candidates differ and are counted together', async () => {
     const { candidates = [], usageMetadata } = await answerOf(say('hello', config({ candidateCount: 3 })))
     expect(candidates.map(({ index }) => index)).toEqual([0, 1, 2])
     const texts = candidates.map(({ content }) => content?.parts?.[0]?.text ?? '')
@@ -69,14 +69,14 @@ describe('an answer', () => {
     expect(usageMetadata.candidatesTokenCount).toBe(tokens)
   })
 
-  test('gives logprobs of each token', async () => {
+  test('logprobs cover every token', async () => {
     const answer = await answerOf(say('hello', config({ responseLogprobs: true, logprobs: 2 })))
     const { logprobsResult } = answer.candidates?.[0] ?? {}
     expect(logprobsResult?.chosenCandidates.map(({ token }) => token).join('')).toBe(textOf(answer))
     expect(logprobsResult?.topCandidates?.[0]).toEqual({ candidates: [expect.anything(), expect.anything()] })
   })
 
-  test('counts media by their kind', async () => {
+  test('prompt tokens are counted and billed by modality', async () => {
     const parts = [
       { text: 'What is this?' },
       { inlineData: { mimeType: 'image/png', data: 'aGVsbG8=' } },
@@ -95,7 +95,7 @@ describe('an answer', () => {
     expect(line?.units).toMatchObject({ input: usageMetadata.promptTokenCount - 258, audioInput: 258 })
   })
 
-  test('reads a long prompt from the cache the second time, at its price', async () => {
+  test('a repeated long prompt is read from the cache of its key and billed as cached', async () => {
     const long = `${'a long story '.repeat(1_000)} sandbox:tokens=0`
     const ask = async (key: string) => (await answerOf(say(long, {}, { key }))).usageMetadata
     const first = await ask('one')
@@ -111,7 +111,7 @@ describe('an answer', () => {
 })
 
 describe('thinking', () => {
-  test('is counted beside the answer, and shown on request', async () => {
+  test('thinking is counted beside the answer and shown on request', async () => {
     const hidden = await answerOf(say('hello', {}, pro))
     expect(partsOf(hidden).every((part) => part.thought === undefined)).toBe(true)
     expect(hidden.usageMetadata).toMatchObject({
@@ -137,12 +137,12 @@ describe('thinking', () => {
     ['nothing said, to the third generation', 'gemini-3-pro-preview', {}, 128],
     ['a level', 'gemini-3-pro-preview', { thinkingLevel: 'low' }, 16],
     ['a budget, to the third generation', 'gemini-3-pro-preview', { thinkingBudget: 1_024 }, 16],
-  ])('follows %s', async (_, model, thinkingConfig, tokens) => {
+  ])('the number of thinking tokens follows %s', async (_, model, thinkingConfig, tokens) => {
     const { usageMetadata } = await answerOf(say('hello', config({ thinkingConfig }), { model }))
     expect(usageMetadata.thoughtsTokenCount).toBe(tokens)
   })
 
-  test('counts towards the cap: a small one leaves an answer without parts, that still costs', async () => {
+  test('thinking counts towards the cap, and an answer without parts is still billed', async () => {
     const answer = await answerOf(say('hello', config({ maxOutputTokens: 20 }), flash))
     expect(answer.candidates).toEqual([{ content: { role: 'model' }, finishReason: 'MAX_TOKENS', index: 0 }])
     expect(answer.usageMetadata.thoughtsTokenCount).toBe(20)
@@ -173,11 +173,11 @@ describe('thinking', () => {
 describe('a structured answer', () => {
   const json = { responseMimeType: 'application/json' }
 
-  test('is an object without a schema', async () => {
+  test('JSON without a schema yields an object', async () => {
     expect(JSON.parse(textOf(await answerOf(say('hello', config(json)))))).toMatchObject({ sandbox: true })
   })
 
-  test('is an instance of the schema, in the order asked for', async () => {
+  test('a schema yields an instance with its properties in the requested order', async () => {
     const responseSchema = {
       type: 'OBJECT',
       properties: {
@@ -194,7 +194,7 @@ describe('a structured answer', () => {
     for (const day of made.days) expect([3, 4, 5]).toContain(day)
   })
 
-  test('takes the whole of JSON Schema under its own name', async () => {
+  test('responseJsonSchema accepts JSON Schema keywords', async () => {
     const responseJsonSchema = {
       type: 'object',
       properties: { kind: { const: 'road' }, note: { $ref: '#/$defs/note' } },
@@ -206,7 +206,7 @@ describe('a structured answer', () => {
     expect(made).toEqual({ kind: 'road', note: expect.any(String) })
   })
 
-  test('is a bare word of an enum', async () => {
+  test('text/x.enum yields a bare value of the enum', async () => {
     const asked = { responseMimeType: 'text/x.enum', responseSchema: { type: 'STRING', enum: ['yes', 'no'] } }
     expect(textOf(await answerOf(say('hello', config(asked))))).toMatch(/^(yes|no)$/)
   })

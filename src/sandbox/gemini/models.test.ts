@@ -14,7 +14,7 @@ async function page(query = ''): Promise<Page> {
 }
 
 describe('the models', () => {
-  test('are listed in pages', async () => {
+  test('the models are listed in pages', async () => {
     const all = await page()
     expect(all.models.length).toBe(5)
     expect(all).not.toHaveProperty('nextPageToken')
@@ -33,7 +33,7 @@ describe('the models', () => {
     expect(names).toEqual(all.models.map(({ name }) => name))
   })
 
-  test('are refused without a good key, token or name', async () => {
+  test('a missing key, a bad page token and an unknown model are refused', async () => {
     expect(await errorOf(fetch(`${root}/models`))).toMatchObject({ http: 403 })
     expect(await errorOf(fetch(`${root}/models?pageToken=nonsense`, { headers }))).toMatchObject({ http: 400 })
     expect(await errorOf(fetch(`${root}/models/gemini-9`, { headers }))).toMatchObject({
@@ -43,7 +43,7 @@ describe('the models', () => {
     expect(await (await fetch(`${root}/models/gemini-2.5-pro`, { headers })).json()).toMatchObject({ thinking: true })
   })
 
-  test('speak the common protocol too, under its own root', async () => {
+  test('the OpenAI-compatible protocol is served under its own path', async () => {
     const response = await fetch(`${root}/openai/chat/completions`, {
       method: 'POST',
       headers: { authorization: 'Bearer vendor-key' },
@@ -57,7 +57,7 @@ describe('counting tokens', () => {
   const method = 'countTokens'
   type Count = { totalTokens: number; promptTokensDetails: { modality: string; tokenCount: number }[] }
 
-  test('agrees with the prompt that is charged, and is free', async () => {
+  test('the count equals the billed prompt tokens and is free', async () => {
     const request = { contents: [user('hello there')], systemInstruction: { parts: [{ text: 'Be brief.' }] } }
     const whole = { generateContentRequest: { model: 'models/gemini-2.0-flash', ...request } }
     const bare: Count = await (await post({ contents: request.contents }, { method })).json()
@@ -69,7 +69,7 @@ describe('counting tokens', () => {
     expect((await bill())[1]).toMatchObject({ ref: 'count-1', status: 200, cost: '0', units: { input: 0 } })
   })
 
-  test('is as strict, and can be made to fail', async () => {
+  test('a count is validated as strictly as a request and can be steered to fail', async () => {
     const system = { systemInstruction: { parts: [{ text: 'x' }] } }
     expect((await errorOf(say('hi', system, { method }))).message).toContain('Unknown name "systemInstruction"')
     expect(await errorOf(post({ contents: [] }, { method }))).toMatchObject({ http: 400 })

@@ -20,7 +20,7 @@ async function readBroken(response: Response): Promise<string> {
   throw new Error('the stream ended cleanly')
 }
 
-describe('failures on demand', () => {
+describe('steering words that make a request fail', () => {
   test.each([
     ['RESOURCE_EXHAUSTED', 429, 'RESOURCE_EXHAUSTED'],
     ['CREDITS_DEPLETED', 429, 'RESOURCE_EXHAUSTED'],
@@ -30,7 +30,7 @@ describe('failures on demand', () => {
     ['UNAVAILABLE', 503, 'UNAVAILABLE'],
     ['DEADLINE_EXCEEDED', 504, 'DEADLINE_EXCEEDED'],
     ['made_up', 400, 'INVALID_ARGUMENT'],
-  ])('fail=%s', async (word, http, status) => {
+  ])('fail=%s answers with the error of that name, which costs nothing', async (word, http, status) => {
     for (const sent of [{}, stream]) {
       expect(await errorOf(say(`sandbox:fail=${word}`, {}, sent))).toMatchObject({ http, code: http, status })
     }
@@ -40,17 +40,20 @@ describe('failures on demand', () => {
     ])
   })
 
-  test.each([400, 401, 403, 404, 409, 429, 499, 500, 503, 504, 529])('status=%d', async (status) => {
-    const response = await say(`sandbox:status=${status}`)
-    expect(response.headers.get('retry-after')).toBeNull()
-    expect(await errorOf(response)).toMatchObject({
-      http: status,
-      code: status,
-      status: expect.stringMatching(/^[A-Z_]+$/),
-    })
-  })
+  test.each([400, 401, 403, 404, 409, 429, 499, 500, 503, 504, 529])(
+    'status=%d answers with that status and no retry-after',
+    async (status) => {
+      const response = await say(`sandbox:status=${status}`)
+      expect(response.headers.get('retry-after')).toBeNull()
+      expect(await errorOf(response)).toMatchObject({
+        http: status,
+        code: status,
+        status: expect.stringMatching(/^[A-Z_]+$/),
+      })
+    },
+  )
 
-  test('a 429 says when to come again, but not where the credit is used up', async () => {
+  test('a 429 has a retry delay unless the credits are depleted', async () => {
     const { details = [] } = await errorOf(say('sandbox:status=429'))
     expect(details.find((detail) => detail['@type'].endsWith('.RetryInfo'))).toMatchObject({ retryDelay: '1.2s' })
     expect(details.some((detail) => detail['@type'].endsWith('.QuotaFailure'))).toBe(true)
@@ -62,11 +65,11 @@ describe('failures on demand', () => {
     ['a stream of events', events, '', false],
     ['a stream of events, on demand', events, 'sandbox:error-array', true],
     ['a stream that is an array', array, '', true],
-  ])('an error in %s', async (_, method, more, isArray) => {
+  ])('an error in %s comes as an object or in an array', async (_, method, more, isArray) => {
     expect(await errorOf(say(`sandbox:status=503 ${more}`, {}, { method }))).toMatchObject({ http: 503, isArray })
   })
 
-  test('charge-then-fail bills the answer', async () => {
+  test('charge-then-fail fails the request and bills the answer', async () => {
     expect(await errorOf(say('hello sandbox:charge-then-fail=500', {}, stream))).toMatchObject({
       http: 500,
       status: 'INTERNAL',
@@ -75,7 +78,7 @@ describe('failures on demand', () => {
     expect([line?.status, line?.cost === '0', others]).toEqual([500, false, []])
   })
 
-  test('html, error200, leak, headers, status=502', async () => {
+  test('html, error200, leak, headers and status=502 work as in the other protocols', async () => {
     expect(await (await say('sandbox:html')).text()).toContain('<html>')
     expect(await errorOf(say('sandbox:error200'))).toMatchObject({ http: 200, status: 'INTERNAL' })
     const leak = await errorOf(say('sandbox:leak', {}, { key: 'very-secret' }))
@@ -84,14 +87,14 @@ describe('failures on demand', () => {
     expect((await say('sandbox:status=502')).headers.get('content-type')).toStartWith('text/html')
   })
 
-  test('a word in the system instruction counts too', async () => {
+  test('a steering word in the system instruction applies', async () => {
     const systemInstruction = { parts: [{ text: 'sandbox:status=503' }] }
     expect((await say('hi', { systemInstruction })).status).toBe(503)
   })
 })
 
-describe('answers that are kept back', () => {
-  test('blocked: no candidates, HTTP 200, the prompt is charged', async () => {
+describe('steering words that withhold the answer', () => {
+  test('blocked answers with a 200 without candidates and bills the prompt', async () => {
     const plain = await answerOf(say('sandbox:blocked'))
     expect(plain).not.toHaveProperty('candidates')
     expect(plain.promptFeedback?.blockReason).toBe('SAFETY')
@@ -107,7 +110,7 @@ describe('answers that are kept back', () => {
     ['refusal', 'SAFETY'],
     ['finish=RECITATION', 'RECITATION'],
     ['finish=MALFORMED_FUNCTION_CALL', 'MALFORMED_FUNCTION_CALL'],
-  ])('%s: no content; a stream has let some of it through', async (word, finish) => {
+  ])('%s ends the answer without content, after a stream has sent some of it', async (word, finish) => {
     const plain = await answerOf(say(`hello sandbox:${word}`))
     expect(plain.candidates?.[0]).not.toHaveProperty('content')
     expect(finishOf(plain)).toBe(finish)
@@ -120,32 +123,32 @@ describe('answers that are kept back', () => {
   })
 })
 
-describe('streams that break', () => {
-  test('cut=0: nothing arrives, not even the head, and nothing is billed', async () => {
+describe('steering words that break a stream', () => {
+  test('cut=0 closes the connection before the response headers, without cost', async () => {
     const gone = await say('sandbox:cut=0', {}, stream).catch(() => 'gone')
     expect(gone).toBe('gone')
     expect(await bill()).toMatchObject([{ status: 200, cost: '0' }])
   })
 
-  test.each([1, 5])('cut=%d: the connection dies after so many events', async (count) => {
+  test.each([1, 5])('cut=%d closes the connection after that many events and bills them', async (count) => {
     const sent = splitEvents(await readBroken(await say(`sandbox:cut=${count}`, {}, stream)))
     expect(sent.length).toBe(count)
     expect((await bill())[0]?.units.output).toBe(count)
   })
 
-  test('cut: a plain answer dies mid body, an array stays open', async () => {
+  test('cut ends a plain answer in the middle of its body and leaves an array open', async () => {
     expect(await readBroken(await say('sandbox:cut=1'))).toStartWith('{')
     expect(await readBroken(await say('sandbox:cut=2', {}, { method: array }))).toMatch(/^\[\{.*\}$/s)
   })
 
-  test('eof: a clean end without finish', async () => {
+  test('eof ends the stream cleanly without a finish reason', async () => {
     const answers = await eventsOf(say('sandbox:eof=4', {}, stream))
     expect([answers.length, answers.some(finishOf)]).toEqual([4, false])
     expect(await (await say('sandbox:eof=4', {}, { method: array })).json().catch(() => 'no JSON')).toBe('no JSON')
     expect((await bill()).map((line) => line.units.output)).toEqual([4, 4])
   })
 
-  test('midstream-error: an error event, then the end', async () => {
+  test('midstream-error sends an error as the last event', async () => {
     const sent = splitEvents(await (await say('sandbox:midstream-error', {}, stream)).text())
     expect([sent.length, JSON.parse(sent.at(-1) ?? '')]).toMatchObject([
       4,
@@ -155,13 +158,13 @@ describe('streams that break', () => {
     expect([elements.length, elements.at(-1)]).toMatchObject([4, { error: { code: 500 } }])
   })
 
-  test('malformed: one event is no JSON', async () => {
+  test('malformed makes one event invalid JSON', async () => {
     const sent = splitEvents(await (await say('sandbox:malformed', {}, stream)).text())
     expect(sent.filter((event) => !event.endsWith('}')).length).toBe(1)
     expect(sent.at(-1)).toContain('"finishReason":"STOP"')
   })
 
-  test('endless: a plain answer goes on until somebody leaves', async () => {
+  test('endless sends the answer until the client leaves', async () => {
     for (const sent of [{}, stream]) {
       const reader = (await say('sandbox:endless', {}, sent)).body?.getReader()
       for (let index = 0; index < 50; index += 1) expect((await reader?.read())?.done).toBe(false)
@@ -170,14 +173,14 @@ describe('streams that break', () => {
   })
 })
 
-describe('usage and answers on demand', () => {
-  test('nousage is billed but not told', async () => {
+describe('steering words for usage and content', () => {
+  test('nousage leaves the usage out of the answer but bills it', async () => {
     expect(await answerOf(say('sandbox:nousage'))).not.toHaveProperty('usageMetadata')
     expect(await (await say('sandbox:nousage', {}, stream)).text()).not.toContain('usageMetadata')
     expect((await bill()).map((line) => line.cost === '0')).toEqual([false, false])
   })
 
-  test('zero uses nothing', async () => {
+  test('zero reports and bills no tokens', async () => {
     const { usageMetadata } = await answerOf(say('sandbox:zero'))
     expect(usageMetadata).toMatchObject({ promptTokenCount: 0, totalTokenCount: 0 })
     const answers = await eventsOf(say('sandbox:zero', {}, stream))
@@ -188,14 +191,14 @@ describe('usage and answers on demand', () => {
   test.each([
     [777, 777],
     [-5, 0],
-  ])('usage=%d is told as it is and billed as %d', async (told, billed) => {
+  ])('usage=%d is reported unchanged and billed as %d', async (told, billed) => {
     expect((await answerOf(say(`sandbox:usage=${told}`))).usageMetadata.candidatesTokenCount).toBe(told)
     const answers = await eventsOf(say(`sandbox:usage=${told}`, {}, stream))
     expect(answers.at(-1)?.usageMetadata.candidatesTokenCount).toBe(told)
     expect((await bill()).map((line) => line.units.output)).toEqual([billed, billed])
   })
 
-  test.each([1, 100, 1_000])('tokens=%d', async (tokens) => {
+  test.each([1, 100, 1_000])('tokens=%d answers with that many tokens', async (tokens) => {
     for (const answer of [
       await answerOf(say(`sandbox:tokens=${tokens}`)),
       (await eventsOf(say(`sandbox:tokens=${tokens}`, {}, stream))).at(-1),
@@ -204,7 +207,7 @@ describe('usage and answers on demand', () => {
     }
   })
 
-  test('dated, unicode, big', async () => {
+  test('dated, unicode and big change the model version and the text', async () => {
     expect((await answerOf(say('sandbox:dated'))).modelVersion).toBe('gemini-2.0-flash-01-2026')
     const odd = await eventsOf(say('sandbox:unicode', {}, stream))
     expect(textOf(odd)).toMatch(/[\u0900-\uffff]/)
@@ -213,7 +216,7 @@ describe('usage and answers on demand', () => {
     expect(textOf(big[0] ?? []).length).toBe(1_000_000)
   })
 
-  test('drip and crlf hold the same stream', async () => {
+  test('drip leaves the stream readable, and crlf changes its line ends', async () => {
     const plain = textOf(await eventsOf(say('sandbox:unicode sandbox:drip=7', {}, stream)))
     expect(plain).not.toBe('')
     const text = await (await say('sandbox:crlf', {}, stream)).text()
@@ -221,7 +224,7 @@ describe('usage and answers on demand', () => {
     expect(text.replaceAll('\r\n', '')).not.toContain('\n')
   })
 
-  test('delay waits before the head, pace between events', async () => {
+  test('delay waits before the response headers, pace between two events', async () => {
     const start = performance.now()
     await say('sandbox:delay=30')
     await eventsOf(say('sandbox:pace=10 sandbox:tokens=2', {}, stream))

@@ -22,7 +22,7 @@ beforeEach(() => clearBill())
 const thoughts = { generationConfig: { thinkingConfig: { includeThoughts: true } } }
 
 describe('a stream', () => {
-  test('says what the plain answer says, piece by piece, and costs the same', async () => {
+  test('a stream has the text, usage and cost of the plain answer', async () => {
     const plain = await answerOf(say('hello'))
     const response = await say('hello', {}, { method: events })
     expect(response.headers.get('content-type')).toBe('text/event-stream')
@@ -37,7 +37,7 @@ describe('a stream', () => {
     expect(second).toEqual(first)
   })
 
-  test('finishes in its last event alone, without a [DONE]', async () => {
+  test('only the last event has a finish reason, and there is no [DONE]', async () => {
     const text = await (await say('hello', {}, { method: events })).text()
     expect(text).toEndWith('}\r\n\r\n')
     expect(text).not.toContain('[DONE]')
@@ -46,7 +46,7 @@ describe('a stream', () => {
     expect(finishOf(answers.at(-1))).toBe('STOP')
   })
 
-  test('tells the usage so far in every event', async () => {
+  test('every event reports the usage so far', async () => {
     const answers = await eventsOf(say('hello', thoughts, { method: events, model: 'gemini-2.5-pro' }))
     let thinking = 0
     let said = 0
@@ -60,14 +60,14 @@ describe('a stream', () => {
     expect(thinking).toBe(64)
   })
 
-  test('is one JSON array without alt=sse', async () => {
+  test('a stream without alt=sse is one JSON array', async () => {
     const response = await say('hello', {}, { method: array })
     expect(response.headers.get('content-type')).toStartWith('application/json')
     const answers: Answer[] = await response.json()
     expect(answers).toEqual(await eventsOf(say('hello', {}, { method: events })))
   })
 
-  test('holds a function call whole in one event', async () => {
+  test('a function call comes whole in one event', async () => {
     const parameters = { type: 'object', properties: { city: { type: 'string' }, days: { type: 'integer' } } }
     const tools = [{ functionDeclarations: ['get_weather', 'list_stocks'].map((name) => ({ name, parameters })) }]
     const answers = await eventsOf(say('weather and stocks', { tools }, { method: events, model: thirdModel }))
@@ -79,7 +79,7 @@ describe('a stream', () => {
     expect(finishOf(answers[2])).toBe('STOP')
   })
 
-  test('signs a text on an empty part at its end', async () => {
+  test('the signature of a text comes on an empty part in the last event', async () => {
     const answers = await eventsOf(say('hello', {}, { method: events, model: thirdModel }))
     const [last, ...others] = answers.slice(-1).flatMap((answer) => partsOf(answer))
     const signature = last?.thoughtSignature ?? 'none'
@@ -88,7 +88,7 @@ describe('a stream', () => {
     expect(partsOf(plain)).toEqual([{ text: textOf(answers), thoughtSignature: signature }])
   })
 
-  test('that is hung up on costs what was sent', async () => {
+  test('a stream that the client aborts is billed for what was sent', async () => {
     const leaving = new AbortController()
     const text = 'hello sandbox:pace=50 sandbox:tokens=1000'
     const response = await say(text, {}, { method: events, signal: leaving.signal })

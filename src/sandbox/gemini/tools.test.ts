@@ -39,13 +39,13 @@ describe('the functions called', () => {
     ['the fitting one where any will do', 'stocks', mode('ANY'), ['lookUpStocks']],
     ['the only one allowed', 'weather', mode('ANY', 'lookUpStocks'), ['lookUpStocks']],
     ['the steered one', 'Hello sandbox:tool=lookUpStocks', {}, ['lookUpStocks']],
-  ])('are %s', async (_, text, more, names) => {
+  ])('the model calls %s', async (_, text, more, names) => {
     const answer = await answerOf(say(text, { tools, ...more }))
     expect([namesOf(answer), finishOf(answer)]).toEqual([names, 'STOP'])
     for (const { functionCall } of callsOf(answer)) expect(functionCall?.args).toEqual({ city: expect.any(String) })
   })
 
-  test('are lost where the cap cuts them, and still cost', async () => {
+  test('a call cut off by the token cap is dropped and still counted', async () => {
     const answer = await answerOf(say('weather', { tools, generationConfig: { maxOutputTokens: 4 } }))
     expect([namesOf(answer), finishOf(answer)]).toEqual([[], 'MAX_TOKENS'])
     expect(answer.usageMetadata.candidatesTokenCount).toBe(4)
@@ -72,8 +72,8 @@ async function callBy(model: string): Promise<Part> {
   return call
 }
 
-describe('a function’s result', () => {
-  test('is answered in words, even where any function must be called', async () => {
+describe('the result of a function', () => {
+  test('a result is answered in text, even when a function call is required', async () => {
     const call = await callBy('gemini-2.5-flash')
     const answer = await answerOf(post({ ...replay(call, result), ...mode('ANY') }))
     expect([namesOf(answer), textOf(answer)]).toEqual([[], expect.stringContaining('weather')])
@@ -85,13 +85,13 @@ describe('a function’s result', () => {
     ['has another name', [{ ...result, name: 'call_1' }], 'does not answer any function call'],
     ['has no name', [{ ...result, name: '' }], 'Name cannot be empty'],
     ['is no object', [{ ...result, response: 'sunny' }], 'google.protobuf.Struct'],
-  ])('is refused where it %s', async (_, answers, message) => {
+  ])('a result that %s is refused with a 400', async (_, answers, message) => {
     const call = await callBy('gemini-2.5-flash')
     const error = await errorOf(post(replay(call, ...answers)))
     expect(error).toMatchObject({ http: 400, message: expect.stringContaining(message) })
   })
 
-  test('is refused where nothing was called, and a call where it is not answered', async () => {
+  test('a result without a call and a call without a result are refused', async () => {
     const { functionCall } = await callBy('gemini-2.0-flash')
     const call = { role: 'model', parts: [{ functionCall }] }
     const answer = { role: 'user', parts: [{ functionResponse: result }] }
@@ -107,14 +107,14 @@ describe('a function’s result', () => {
 })
 
 describe('a thought signature', () => {
-  test('comes with the first of several calls', async () => {
+  test('the signature comes with the first of several calls', async () => {
     const calls = callsOf(await answerOf(say('weather and stocks', { tools }, { model: thirdModel })))
     expect(calls.map((part) => typeof part.thoughtSignature)).toEqual(['string', 'undefined'])
     expect((await callBy('gemini-2.0-flash')).thoughtSignature).toBeUndefined()
     expect((await callBy('gemini-2.5-pro')).thoughtSignature).toEqual(expect.any(String))
   })
 
-  test('lets the third generation go on, whatever the order of the arguments', async () => {
+  test('a Gemini 3 model accepts its signature whatever the order of the arguments', async () => {
     const properties = { city: { type: 'string' }, days: { type: 'integer' } }
     const wide = [{ functionDeclarations: [{ name: 'get_weather', parameters: { type: 'object', properties } }] }]
     const [call] = callsOf(await answerOf(say('weather', { tools: wide }, { model: thirdModel })))
@@ -136,7 +136,7 @@ describe('a thought signature', () => {
       'Corrupted thought signature',
     ],
     ['is no base64', (call: Part) => ({ ...call, thoughtSignature: 'no, really' }), 'Base64 decoding failed'],
-  ])('is insisted on by the third generation: one that %s is refused', async (_, change, message) => {
+  ])('a Gemini 3 model refuses a signature that %s', async (_, change, message) => {
     const call = change(await callBy(thirdModel))
     const error = await errorOf(post(replay(call, result), { model: thirdModel }))
     expect(error).toMatchObject({
@@ -146,7 +146,7 @@ describe('a thought signature', () => {
     })
   })
 
-  test('may be missing before the third generation and in turns that are over', async () => {
+  test('a signature may be missing before Gemini 3 and in completed turns', async () => {
     const { functionCall } = await callBy(thirdModel)
     expect((await post(replay({ functionCall }, result), { model: 'gemini-2.5-pro' })).status).toBe(200)
     const past = [
@@ -159,7 +159,7 @@ describe('a thought signature', () => {
     expect((await post({ contents: past, tools }, { model: thirdModel })).status).toBe(200)
   })
 
-  test('may be the one that skips the check, and may come back on an empty text', async () => {
+  test('the signature that skips validation and one on an empty text are accepted', async () => {
     const { functionCall } = await callBy(thirdModel)
     const skipping = { functionCall, thoughtSignature: 'skip_thought_signature_validator' }
     expect((await post(replay(skipping, result), { model: thirdModel })).status).toBe(200)

@@ -20,8 +20,8 @@ const story = (images: number) => ({
   sequential_image_generation_options: { max_images: images },
 })
 
-describe('pictures', () => {
-  test('are links to JPEGs of two thousand pixels, billed by the piece', async () => {
+describe('Seedream images', () => {
+  test('an image is a link to a JPEG of 2048x2048 pixels and is billed per image', async () => {
     const { data, usage } = await jsonOf<Answer>(draw({}))
     expect(usage).toEqual({ generated_images: 1, output_tokens: 16_384, total_tokens: 16_384 })
     const header = readImageHeader(await bytesOf(fetch(data[0]?.url ?? '')))
@@ -36,13 +36,13 @@ describe('pictures', () => {
     ['doubao-seedream-4-0-250828', '1K', '1024x1024'],
     ['doubao-seedream-4-0-250828', '1280x720', '1280x720'],
     ['doubao-seedream-5-0-lite', '3K', '3072x3072'],
-  ])('of %s at %s are %s', async (model, size, made) => {
+  ])('%s at the size %s draws %s pixels', async (model, size, made) => {
     const { data } = await jsonOf<Answer>(draw({ model, size, response_format: 'b64_json' }))
     const { width, height } = readImageHeader(Buffer.from(data[0]?.b64_json ?? '', 'base64')) ?? {}
     expect([data[0]?.size, `${width}x${height}`]).toEqual([made, made])
   })
 
-  test('of a story come together; one that failed stands among them and is free', async () => {
+  test('a failed image of a sequence is reported among the others and costs nothing', async () => {
     const { data, usage } = await jsonOf<Answer>(draw({ prompt: 'a fox sandbox:fail-image=2', ...story(3) }))
     expect(data.map(({ url, error }) => [url !== undefined, error?.code])).toEqual([
       [true, undefined],
@@ -53,12 +53,12 @@ describe('pictures', () => {
     expect(await bill()).toMatchObject([{ status: 200, units: { images: { count: 2 } } }])
   })
 
-  test('and what they are made from are fifteen at most', async () => {
+  test('input and output images together are limited to fifteen', async () => {
     const image = Array.from({ length: 10 }, (_, index) => `https://example.com/${index}.png`)
     expect((await jsonOf<Answer>(draw({ image, ...story(15) }))).data.length).toBe(5)
   })
 
-  test('stream one by one, then the usage, then the end', async () => {
+  test('a stream sends the images one by one, then the usage and [DONE]', async () => {
     const text = await (await draw({ prompt: 'a fox sandbox:fail-image=1', stream: true, ...story(2) })).text()
     expect(text.match(/^event: .*$/gm)).toEqual([
       'event: image_generation.partial_failed',
@@ -81,7 +81,7 @@ describe('pictures', () => {
     ],
     ['a picture that is nowhere', { image: 'a.png' }, 'image'],
     ['a story of sixteen', story(16), 'max_images'],
-  ])('are refused: %s', async (_, body, param) => {
+  ])('a request is refused with a 400: %s', async (_, body, param) => {
     expect(await errorOf(draw(body))).toMatchObject({
       status: 400,
       code: 'InvalidParameter',

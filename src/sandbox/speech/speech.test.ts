@@ -13,7 +13,7 @@ const input = 'The quick brown fox jumps over the lazy dog.'
 const say = (body: object) =>
   post('/openai/v1/audio/speech', { model: 'gpt-4o-mini-tts', input, voice: 'alloy', ...body })
 
-describe('speech', () => {
+describe('OpenAI speech', () => {
   test.each([
     ['mp3', 'audio/mpeg'],
     ['opus', 'audio/opus'],
@@ -21,19 +21,19 @@ describe('speech', () => {
     ['flac', 'audio/flac'],
     ['wav', 'audio/wav'],
     ['pcm', 'audio/pcm'],
-  ] as const)('in %s lasts as long as the text', async (format, type) => {
+  ] as const)('speech in %s has the right type and lasts as long as the text', async (format, type) => {
     const response = await client.audio.speech.create({ model: 'tts-1', input, voice: 'nova', response_format: format })
     expect(response.headers.get('content-type')).toBe(type)
     expect(await bytesOf(response)).toEqual(recordAudio(format, 44 * 60))
     expect(await bill()).toMatchObject([{ status: 200, units: { characters: 44 }, cost: '0.00000066' }])
   })
 
-  test('is faster at a higher speed', async () => {
+  test('a higher speed makes the audio shorter', async () => {
     const bytes = await bytesOf(say({ response_format: 'pcm', speed: 2 }))
     expect(bytes.length).toBe(44 * 30 * 48)
   })
 
-  test('comes in events that end with the usage', async () => {
+  test('streamed speech comes in events that end with the usage', async () => {
     const events = (await eventsOf(say({ stream_format: 'sse', response_format: 'pcm' }))).map(
       (event): { type: string; audio?: string; usage?: unknown } => JSON.parse(event),
     )
@@ -46,7 +46,7 @@ describe('speech', () => {
     expect(await bill()).toMatchObject([{ units: { input: 10, audioOutput: 55 }, cost: '0.00000068' }])
   })
 
-  test('counts characters as people do', async () => {
+  test('an emoji and a Han character each count as one character', async () => {
     await bytesOf(say({ model: 'tts-1', input: 'a👍你' }))
     expect(await bill()).toMatchObject([{ units: { characters: 3 } }])
   })
@@ -61,11 +61,11 @@ describe('speech', () => {
     ['an unknown format', { response_format: 'ogg' }, 'response_format', 'invalid_value'],
     ['too high a speed', { speed: 4.5 }, 'speed', 'decimal_above_max_value'],
     ['events of an older model', { model: 'tts-1', stream_format: 'sse' }, 'stream_format', 'unsupported_value'],
-  ])('is refused: %s', async (_, body, param, code) => {
+  ])('a request is refused with a 400: %s', async (_, body, param, code) => {
     expect(await errorOf(say(body))).toMatchObject({ status: 400, param, code })
   })
 
-  test('takes a voice of one’s own', async () => {
+  test('a custom voice is accepted', async () => {
     expect((await say({ voice: { id: 'voice_1234' } })).status).toBe(200)
   })
 })
@@ -76,18 +76,18 @@ type Minimax = {
   base_resp: { status_code: number }
 }
 
-describe('MiniMax', () => {
+describe('MiniMax speech', () => {
   const body = { model: 'speech-2.6-hd', text: 'Hello 你好', voice_setting: { voice_id: 'narrator' } }
   const sound = recordAudio('mp3', 8 * 60)
 
-  test('writes sound in digits, and counts Han characters twice', async () => {
+  test('the audio is in hex, and a Han character counts twice', async () => {
     const { data, extra_info: told, base_resp: base } = await jsonOf<Minimax>(post('/minimax/v1/t2a_v2', body))
     expect(Buffer.from(data?.audio ?? '', 'hex')).toEqual(sound)
     expect([base.status_code, told]).toMatchObject([0, { usage_characters: 10, audio_length: 480 }])
     expect(await bill()).toMatchObject([{ units: { characters: 10 }, cost: '0.00000015' }])
   })
 
-  test('streams it, and then all of it again', async () => {
+  test('a stream ends with the whole audio again unless that is excluded', async () => {
     const text = await (await post('/minimax/v1/t2a_v2', { ...body, stream: true })).text()
     const events = splitEvents(text).map((event): Minimax => JSON.parse(event))
     expect(events.map(({ data }) => data?.status)).toEqual([1, 2])
@@ -108,7 +108,7 @@ describe('MiniMax', () => {
     ['what may not be said', { text: 'hi sandbox:fail=1026' }, 1026],
     ['too many requests', { text: 'hi sandbox:status=429' }, 1002],
     ['a bad key', { text: 'hi sandbox:status=401' }, 1004],
-  ])('refuses with status 200: %s', async (_, more, code) => {
+  ])('a request is refused with status 200 and an error code: %s', async (_, more, code) => {
     const response = await post('/minimax/v1/t2a_v2', { ...body, ...more })
     expect([response.status, await jsonOf<Minimax>(response)]).toMatchObject([
       200,
@@ -117,11 +117,11 @@ describe('MiniMax', () => {
   })
 })
 
-describe('ElevenLabs', () => {
+describe('ElevenLabs speech', () => {
   const path = '/elevenlabs/v1/text-to-speech/JBFqnCBsd6RMkjVDRZzb'
   const body = { model_id: 'eleven_multilingual_v2', text: 'Hello' }
 
-  test('tells the cost in a header', async () => {
+  test('the cost in characters is in a response header', async () => {
     const response = await post(`${path}?output_format=pcm_24000`, body)
     expect(response.headers.get('character-cost')).toBe('5')
     expect(await bytesOf(response)).toEqual(recordAudio('pcm', 300))
@@ -137,7 +137,7 @@ describe('ElevenLabs', () => {
     ['too long a text', path, { ...body, text: 'a'.repeat(10_001) }, 400, 'max_character_limit_exceeded'],
     ['an empty account', path, { ...body, text: 'hi sandbox:fail=quota_exceeded' }, 401, 'quota_exceeded'],
     ['too many at once', path, { ...body, text: 'hi sandbox:status=429' }, 429, 'too_many_concurrent_requests'],
-  ])('refuses %s', async (_, path, body, status, code) => {
+  ])('a request is refused: %s', async (_, path, body, status, code) => {
     const response = await post(path, body)
     expect([response.status, await response.json()]).toMatchObject([status, { detail: { status: code } }])
   })

@@ -45,7 +45,7 @@ const end = (id: string, kind?: string): Promise<Task> =>
     return data.task_status === 'succeed' || data.task_status === 'failed' ? data : undefined
   })
 
-describe('a token', () => {
+describe('a signed token', () => {
   const now = Math.floor(Date.now() / 1_000)
   test.each([
     ['none', { authorization: '' }, 1001],
@@ -54,15 +54,15 @@ describe('a token', () => {
     ['not yet valid', bearer({ nbf: now + 600 }), 1003],
     ['too old', bearer({ exp: now - 1 }), 1004],
     ['of a bad key', bearer({ iss: 'bad-key' }), 1000],
-  ])('that is %s is refused', async (_, headers, code) => {
+  ])('a token is refused with a 401: %s', async (_, headers, code) => {
     const response = await post({}, { headers })
     expect(response.status).toBe(401)
     expect(await jsonOf<object>(response)).toMatchObject({ code, request_id: expect.any(String) })
   })
 })
 
-describe('a task', () => {
-  test('is submitted, processed, and succeeds', async () => {
+describe('a video task', () => {
+  test('a task is submitted, processed and succeeds', async () => {
     const body = {
       prompt: quick,
       mode: 'pro',
@@ -85,14 +85,14 @@ describe('a task', () => {
     expect(await bill('one')).toMatchObject([{ model: 'kling-v2-6', cost: '1.4' }])
   })
 
-  test('from an image is found at its own address alone', async () => {
+  test('a task made from an image is found under image2video only', async () => {
     const id = await create({ prompt: '', image: 'https://h/a.png' }, { kind: 'image2video', ref: 'image' })
     expect((await get(id)).code).toBe(1203)
     expect(await end(id, 'image2video')).toMatchObject({ task_status: 'succeed' })
     expect(await bill('image')).toMatchObject([{ cost: '0.2' }])
   })
 
-  test('is found by the name its caller gave it, which no other may have', async () => {
+  test('a task is found by its external id, which must be unique', async () => {
     const id = await create({ external_task_id: 'ours-1' })
     expect((await get('ours-1')).data).toMatchObject({ task_id: id, task_info: { external_task_id: 'ours-1' } })
     expect(await jsonOf<object>(post({ external_task_id: 'ours-1' }))).toMatchObject({ code: 1201 })
@@ -107,12 +107,12 @@ describe('a task', () => {
     [{ model_name: 'none' }, 'text2video', 1203],
     [{}, 'image2video', 1201],
     [{ image: 'data:image/png;base64,AAAA' }, 'image2video', 1201],
-  ])('is refused where a rule is broken: %j', async (body, kind, code) => {
+  ])('a task that breaks a rule is refused and costs nothing: %j', async (body, kind, code) => {
     expect(await jsonOf<object>(post(body, { kind, ref: 'refused' }))).toMatchObject({ code })
     expect(await bill('refused')).toMatchObject([{ cost: '0' }])
   })
 
-  test('is listed, newest first', async () => {
+  test('the tasks are listed, newest first', async () => {
     const ids = [await create({}), await create({})]
     const { data } = await jsonOf<Answer<Task[]>>(
       send(`${root}/text2video?pageNum=1&pageSize=2`, undefined, { headers: bearer() }),
@@ -120,7 +120,7 @@ describe('a task', () => {
     expect(data.map((task) => task.task_id)).toEqual(ids.toReversed())
   })
 
-  test('tells of every change', async () => {
+  test('a callback is sent at every change of status', async () => {
     const { url, heard, stop } = openListener()
     const id = await create({ callback_url: url })
     await end(id)
@@ -129,7 +129,7 @@ describe('a task', () => {
     await stop()
   })
 
-  test('fails with the words of its code, and may get lost', async () => {
+  test('fail ends the task with the message of its code, and lost bills a task without a response', async () => {
     const id = await create({ prompt: `${quick} sandbox:fail=1301` }, { ref: 'failed' })
     expect(await end(id)).toMatchObject({
       task_status: 'failed',

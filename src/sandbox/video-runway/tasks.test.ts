@@ -42,14 +42,14 @@ test.each([
   ['a bad key', { ...version, authorization: 'Bearer bad-key' }, 401],
   ['no version', {}, 400],
   ['a version of another day', { 'x-runway-version': '2024-09-13' }, 400],
-])('%s is refused', async (_, headers, status) => {
+])('a request with %s is refused', async (_, headers, status) => {
   const response = await post({}, { headers })
   expect(response.status).toBe(status)
   expect(await jsonOf<object>(response)).toEqual({ error: expect.any(String) })
 })
 
-describe('a task', () => {
-  test('is pending, runs, and succeeds with a link', async () => {
+describe('a video task', () => {
+  test('a task is pending, runs and succeeds with a link', async () => {
     const waits = await create({ promptText: staysQueued })
     expect(await get(waits)).toEqual({ id: waits, status: 'PENDING', createdAt: expect.any(String) })
     const runs = await create({ promptText: staysRunning })
@@ -64,7 +64,7 @@ describe('a task', () => {
     expect(await bill('one')).toMatchObject([{ model: 'gen4.5', units: { video: { seconds: 10 } }, cost: '0.5' }])
   })
 
-  test('from a picture, or of a film, is made at an address of its own', async () => {
+  test('image_to_video and video_to_video create tasks at addresses of their own', async () => {
     await end(await create({ promptImage: image, ratio: '1584:672' }, { kind: 'image_to_video', ref: 'picture' }))
     expect(await bill('picture')).toMatchObject([{ cost: '0.25' }])
     const changed = { model: 'gen4_aleph', ratio: undefined, duration: undefined, videoUri: 'https://h/a.mp4' }
@@ -72,7 +72,7 @@ describe('a task', () => {
     expect(await bill('film')).toMatchObject([{ units: { video: { seconds: 5 } }, cost: '0.25' }])
   })
 
-  test('is charged as it was asked for, however long it is', async () => {
+  test('a task is billed by its ordered seconds, whatever the length of the file', async () => {
     const { output } = await end(await create({ promptText: `${quick} sandbox:seconds=3` }, { ref: 'short' }))
     const file = new Uint8Array(await (await fetch(output?.[0] ?? '')).arrayBuffer())
     expect(readMp4(file).ms).toBe(3_000)
@@ -94,7 +94,7 @@ describe('a task', () => {
     [{ promptImage: [{ uri: image, position: 'last' }] }, 'image_to_video', 'promptImage'],
     [{ model: 'gen4_aleph', duration: undefined }, 'video_to_video', 'videoUri'],
     [{ model: 'gen4_aleph', videoUri: 'https://h/a.mp4' }, 'video_to_video', 'duration'],
-  ])('is refused where a rule is broken: %j', async (body, kind, field) => {
+  ])('a task that breaks a rule is refused with a 400 and costs nothing: %j', async (body, kind, field) => {
     const response = await post(body, { kind, ref: 'refused' })
     expect(response.status).toBe(400)
     expect((await jsonOf<{ error: string }>(response)).error).toContain(`${field}: `)
@@ -102,7 +102,7 @@ describe('a task', () => {
   })
 
   test.each(['sandbox:queued=60000', 'sandbox:queued=0 sandbox:stuck'])(
-    'that is not over is stopped, costs nothing, and is not found again: %s',
+    'an unfinished task can be cancelled, costs nothing and is then a 404: %s',
     async (promptText) => {
       const id = await create({ promptText }, { ref: promptText.length.toString() })
       if (promptText.includes('stuck'))
@@ -113,7 +113,7 @@ describe('a task', () => {
     },
   )
 
-  test('that is over is deleted, and stays on the bill', async () => {
+  test('a finished task can be deleted and stays on the bill', async () => {
     const id = await create({}, { ref: 'deleted' })
     await end(id)
     expect((await call(id, 'DELETE')).status).toBe(204)
@@ -121,7 +121,7 @@ describe('a task', () => {
     expect(await bill('deleted')).toMatchObject([{ cost: '0.25' }])
   })
 
-  test('fails with its code, and may get lost', async () => {
+  test('fail ends the task with its failure code, and lost bills a task without a response', async () => {
     const id = await create({ promptText: `${quick} sandbox:fail=SAFETY.INPUT.TEXT` }, { ref: 'failed' })
     expect(await end(id)).toMatchObject({ status: 'FAILED', failureCode: 'SAFETY.INPUT.TEXT' })
     expect(await bill('failed')).toMatchObject([{ cost: '0' }])
