@@ -23,8 +23,8 @@ const draw = (model: string, content: unknown[], parameters: object = {}) =>
 
 const fox = { text: 'a red fox' }
 
-describe('pictures', () => {
-  test('stand in one choice as links, and are billed by the piece', async () => {
+describe('Qwen images', () => {
+  test('the images are links in one choice and are billed per image', async () => {
     const response = await draw('qwen-image-2.0', [fox], { n: 2, size: '1033*1032', seed: 7 })
     const { output, usage, request_id: id } = await jsonOf<Pictures>(response)
     expect(response.headers.get('x-request-id')).toBe(id)
@@ -41,18 +41,18 @@ describe('pictures', () => {
     ['qwen-image-2.0', [fox], 2048, 2048],
     ['qwen-image-max', [fox], 1664, 928],
     ['qwen-image-edit', [{ image }, fox], 1024, 1024],
-  ] as const)('of %s have the size it likes best', async (model, content, width, height) => {
+  ] as const)("an image of %s has the model's default size", async (model, content, width, height) => {
     expect((await jsonOf<Pictures>(draw(model, [...content]))).usage).toEqual({ image_count: 1, width, height })
   })
 
-  test('take the shape of the last picture', async () => {
+  test('an edit takes the aspect ratio of the last input image', async () => {
     const file = drawImage({ width: 200, height: 100, format: 'png', seed: 1 }).toString('base64')
     const content = [{ image }, { image: `data:image/png;base64,${file}` }, fox]
     const { usage } = await jsonOf<Pictures>(draw('qwen-image-edit-plus', content))
     expect(usage).toMatchObject({ width: 1456, height: 720 })
   })
 
-  test('that fail are missing and free', async () => {
+  test('a failed image is missing from the answer and costs nothing', async () => {
     const { usage } = await jsonOf<Pictures>(draw('qwen-image-2.0', [{ text: 'a fox sandbox:fail-image=1' }], { n: 3 }))
     expect(usage.image_count).toBe(2)
     expect(await bill()).toMatchObject([{ units: { images: { count: 2 } } }])
@@ -71,7 +71,7 @@ describe('pictures', () => {
     ['a prompt to be rewritten where none is', 'qwen-image-edit', [{ image }, fox], { prompt_extend: true }],
     ['seven', 'qwen-image-2.0', [fox], { n: 7 }],
     ['a seed below zero', 'qwen-image-2.0', [fox], { seed: -1 }],
-  ])('are refused: %s', async (_, model, content, parameters) => {
+  ])('a request is refused with a 400 and costs nothing: %s', async (_, model, content, parameters) => {
     const response = await draw(model, content, parameters)
     const refused = await jsonOf<Refused>(response)
     expect([response.status, refused.code]).toEqual([400, 'InvalidParameter'])
@@ -79,13 +79,13 @@ describe('pictures', () => {
     expect(await bill()).toMatchObject([{ status: 400, cost: '0' }])
   })
 
-  test('say that n must be 1 in the words of the vendor', async () => {
+  test("two images are refused with the vendor's own message where n must be 1", async () => {
     expect(await jsonOf<Refused>(draw('qwen-image-max', [fox], { n: 2 }))).toMatchObject({
       message: 'num_images_per_prompt must be 1',
     })
   })
 
-  test('come at once or not at all', async () => {
+  test('an asynchronous request is refused with a 403', async () => {
     const body = { model: 'qwen-image-2.0', input: { messages: [] } }
     const response = await post(path, body, { 'x-dashscope-async': 'enable' })
     expect([response.status, await response.json()]).toMatchObject([403, { code: 'AccessDenied' }])
@@ -114,8 +114,8 @@ const eventsOf = async (response: Response | Promise<Response>) =>
       return { id, name, status, spoken }
     })
 
-describe('speech', () => {
-  test('is a link to a WAV, and a Han character counts twice', async () => {
+describe('Qwen speech', () => {
+  test('speech is a link to a WAV file, and a Han character counts twice', async () => {
     const { output, usage } = await jsonOf<Spoken>(say({ text: 'Hello 你好' }))
     expect([output.finish_reason, output.audio.data]).toEqual(['stop', ''])
     expect(usage).toEqual({ characters: 10, input_tokens: 0, output_tokens: 0 })
@@ -125,7 +125,7 @@ describe('speech', () => {
     expect(await bill()).toMatchObject([{ units: { characters: 10 }, cost: '0.00000015' }])
   })
 
-  test('streams bare samples, with the word "null" until the link at the end', async () => {
+  test('a stream sends bare samples with finish_reason "null", then the link', async () => {
     const events = await eventsOf(say({ text: 'The quick brown fox' }, { sse: true }))
     expect(events[0]).toMatchObject({ id: 'id:1', name: 'event:result', status: ':HTTP_STATUS/200' })
     const last = events.at(-1)?.spoken
@@ -145,27 +145,27 @@ describe('speech', () => {
     ['no text', {}, undefined, 'Field required: input.text'],
     ['601 characters', { text: 'a'.repeat(601) }, undefined, 'Range of input length'],
     ['an unknown language', { text: 'hi', language_type: 'Klingon' }, undefined, 'language_type'],
-  ])('is refused: %s', async (_, input, model, message) => {
+  ])('a speech request is refused with a 400: %s', async (_, input, model, message) => {
     const response = await say(input, model === undefined ? {} : { model })
     const refused = await jsonOf<Refused>(response)
     expect([response.status, refused.code]).toEqual([400, 'InvalidParameter'])
     expect(refused.message).toContain(message)
   })
 
-  test('that is refused in a stream answers 200 with the true status inside', async () => {
+  test('a stream that is refused has status 200 and the real status in its event', async () => {
     const response = await say({ text: 'hi', voice: 'alloy' }, { sse: true })
     expect(response.status).toBe(200)
     expect(await response.text()).toStartWith('id:1\nevent:error\n:HTTP_STATUS/400\ndata:{"code":"InvalidParameter"')
     expect(await bill()).toMatchObject([{ status: 400, cost: '0' }])
   })
 
-  test('of the first line is sold by tokens', async () => {
+  test('qwen-tts is billed by tokens', async () => {
     const { usage } = await jsonOf<Spoken>(say({ text: 'The quick brown fox' }, { model: 'qwen-tts' }))
     expect(usage).toEqual({ characters: 0, input_tokens: 4, output_tokens: 57 })
     expect(await bill()).toMatchObject([{ units: { input: 4, audioOutput: 57 } }])
   })
 
-  test('of CosyVoice has an address and formats of its own', async () => {
+  test('CosyVoice has an address and formats of its own', async () => {
     const body = { model: 'cosyvoice-v3', input: { text: 'Hello', voice: 'longanyang', format: 'mp3' } }
     const { output } = await jsonOf<Spoken>(post('/dashscope/api/v1/services/audio/tts/SpeechSynthesizer', body))
     expect(await bytesOf(fetch(output.audio.url))).toEqual(recordAudio('mp3', 300))
@@ -177,12 +177,12 @@ describe('keys and models', () => {
     ['no key', { authorization: '' }, 401, 'InvalidApiKey'],
     ['a bad key', { authorization: 'Bearer bad-key' }, 401, 'InvalidApiKey'],
     ['an unknown model', {}, 404, 'ModelNotFound'],
-  ])('%s', async (_, headers: Record<string, string>, status, code) => {
+  ])('a request with %s is refused', async (_, headers: Record<string, string>, status, code) => {
     const response = await post(path, { model: 'none', input: {} }, headers)
     expect([response.status, (await jsonOf<Refused>(response)).code]).toEqual([status, code])
   })
 
-  test('a model that does something else', async () => {
+  test('a model of another kind is refused', async () => {
     const response = await post(path, { model: 'text-embedding-v4', input: {} })
     expect([response.status, (await jsonOf<Refused>(response)).code]).toEqual([400, 'InvalidParameter'])
   })

@@ -23,8 +23,8 @@ const vectors = async (body: object, path?: string): Promise<number[][]> =>
 const dot = (a: readonly number[] = [], b: readonly number[] = []): number =>
   a.reduce((sum, value, at) => sum + value * (b[at] ?? 0), 0)
 
-describe('vectors', () => {
-  test('are of length one, and near each other where the words are alike', async () => {
+describe('the vectors', () => {
+  test('a vector has unit length, and similar texts have near vectors', async () => {
     const [fox, sameFox, ship] = await vectors({
       input: ['The quick brown fox jumps', 'a brown fox jumps quickly', 'Ships sail over wide seas'],
     })
@@ -33,14 +33,14 @@ describe('vectors', () => {
     expect(Math.abs(dot(fox, ship))).toBeLessThan(0.2)
   })
 
-  test('reach the official client, which asks for base64, to the last bit', async () => {
+  test('the official client decodes the same vectors from base64', async () => {
     const { data, usage } = await client.embeddings.create({ model, input: ['hello world', 'again'] })
     expect(data.map(({ index }) => index)).toEqual([0, 1])
     expect(data.map(({ embedding }) => [...embedding])).toEqual(await vectors({ input: ['hello world', 'again'] }))
     expect(usage).toEqual({ prompt_tokens: 3, total_tokens: 3 })
   })
 
-  test('that are shorter are the beginning of the long one, made unit again', async () => {
+  test('a shorter vector is the normalised beginning of the long one', async () => {
     const [long = []] = await vectors({ input: 'hello world' })
     const [short = []] = await vectors({ input: 'hello world', dimensions: 64 })
     expect([long.length, short.length]).toEqual([1536, 64])
@@ -48,14 +48,14 @@ describe('vectors', () => {
     expect(dot(long.slice(0, 64), short)).toBeCloseTo(Math.sqrt(dot(long.slice(0, 64), long.slice(0, 64))), 5)
   })
 
-  test('are made of tokens too: one list is one input, several are several', async () => {
+  test('a list of tokens is one input, and several lists are several inputs', async () => {
     expect((await vectors({ input: [1, 2, 3] })).length).toBe(1)
     expect((await vectors({ input: [[1, 2], [3]] })).length).toBe(2)
     expect((await bill()).map(({ units }) => units.input)).toEqual([3, 3])
   })
 })
 
-describe('OpenAI refuses', () => {
+describe('refusals of OpenAI', () => {
   test.each([
     ['nothing', {}, 'missing_required_parameter'],
     ['an empty list', { input: [] }, 'missing_required_parameter'],
@@ -72,21 +72,21 @@ describe('OpenAI refuses', () => {
       'unsupported_parameter',
     ],
     ['a model that does not embed', { model: 'plain', input: 'a' }, 'invalid_value'],
-  ])('%s', async (_, body, code) => {
+  ])('a request is refused with a 400 and costs nothing: %s', async (_, body, code) => {
     expect(await errorOf(embed(body))).toMatchObject({ status: 400, type: expect.any(String), code })
     expect(await bill()).toMatchObject([{ status: 400, cost: '0' }])
   })
 
-  test('a model nobody knows', async () => {
+  test('an unknown model is a 404', async () => {
     expect(await errorOf(embed({ model: 'none', input: 'a' }))).toMatchObject({ status: 404, code: 'model_not_found' })
   })
 })
 
-describe('Alibaba', () => {
+describe('Alibaba embeddings', () => {
   const path = '/dashscope/compatible-mode/v1/embeddings'
   const v4 = { model: 'text-embedding-v4' }
 
-  test('embeds ten, adds an id and charges by the token', async () => {
+  test('an answer has an id, and ten inputs are billed by their tokens', async () => {
     const answer = await jsonOf<Answer>(embed({ ...v4, input: Array.from({ length: 10 }, () => 'ab') }, path))
     expect(answer).toMatchObject({ id: expect.any(String), usage: { prompt_tokens: 10, total_tokens: 10 } })
     expect(answer.data[0]?.embedding.length).toBe(1024)
@@ -98,14 +98,14 @@ describe('Alibaba', () => {
     ['tokens', { input: [1, 2] }, /neither str nor list of str/],
     ['base64', { input: 'a', encoding_format: 'base64' }, /Supported values are: 'float'/],
     ['dimensions off the list', { input: 'a', dimensions: 100 }, /'64'/],
-  ])('refuses %s', async (_, body, message) => {
+  ])('an Alibaba request is refused with a 400: %s', async (_, body, message) => {
     const response = await embed({ ...v4, ...body }, path)
     const { error } = await jsonOf<ErrorBody>(response)
     expect([response.status, error.code]).toEqual([400, 'invalid_parameter_error'])
     expect(error.message).toMatch(message)
   })
 
-  test('has a form of its own', async () => {
+  test('the native protocol has its own request and response format', async () => {
     const native = '/dashscope/api/v1/services/embeddings/text-embedding/text-embedding'
     const body = { ...v4, input: { texts: ['one', 'two'] }, parameters: { dimension: 64 } }
     type Native = { output: { embeddings: { text_index: number; embedding: number[] }[] }; usage: unknown }
@@ -120,7 +120,7 @@ describe('Alibaba', () => {
   })
 })
 
-test('ByteDance adds an id and the time', async () => {
+test('an answer of ByteDance has an id and a creation time', async () => {
   const body = { model: 'doubao-embedding-large-text-250515', input: ['a'], dimensions: 256, encoding_format: 'base64' }
   const answer = await jsonOf<{ id: string; created: number; data: { embedding: string }[] }>(
     embed(body, '/ark/api/v3/embeddings'),
@@ -131,15 +131,15 @@ test('ByteDance adds an id and the time', async () => {
 
 const sendVoyage = (body: object) => post('/voyage/v1/embeddings', { model: 'voyage-3.5', ...body })
 
-describe('Voyage', () => {
-  test('has its own names and one number of usage', async () => {
+describe('Voyage embeddings', () => {
+  test('Voyage has its own field names and reports only total tokens', async () => {
     const body = { input: ['a b', 'c'], input_type: 'query', output_dimension: 256, encoding_format: 'base64' }
     const answer = await jsonOf<{ data: { embedding: string }[]; usage: unknown }>(sendVoyage(body))
     expect(answer.usage).toEqual({ total_tokens: 3 })
     expect(Buffer.from(answer.data[1]?.embedding ?? '', 'base64').length).toBe(1024)
   })
 
-  test('repeats what it does not know, whatever that is', async () => {
+  test('an invalid input_type is repeated in the error, whatever its JSON type', async () => {
     for (const kind of ['Query', { toString: 1 }, ['query'], 7]) {
       const shown = typeof kind === 'string' ? kind : JSON.stringify(kind)
       const response = await sendVoyage({ input: 'a', input_type: kind })
@@ -152,7 +152,7 @@ describe('Voyage', () => {
     }
   })
 
-  test('cuts long texts unless told not to', async () => {
+  test('a long text is truncated unless truncation is off', async () => {
     const input = 'ab '.repeat(40_000)
     expect(await jsonOf(sendVoyage({ input }))).toMatchObject({ usage: { total_tokens: 32_000 } })
     expect((await sendVoyage({ input, truncation: false })).status).toBe(400)
@@ -164,7 +164,7 @@ describe('Voyage', () => {
     ['other dimensions', { input: 'a', output_dimension: 300 }],
     ['1,001 texts', { input: Array.from({ length: 1001 }, () => 'a') }],
     ['too many tokens in all', { input: Array.from({ length: 20 }, () => 'ab '.repeat(20_000)) }],
-  ])('refuses %s in one sentence', async (_, body) => {
+  ])('a Voyage request is refused with a 400: %s', async (_, body) => {
     const response = await sendVoyage(body)
     expect([response.status, await response.json()]).toEqual([400, { detail: expect.any(String) }])
   })
@@ -172,8 +172,8 @@ describe('Voyage', () => {
 
 const sendCohere = (body: object) => post('/cohere/v2/embed', { model: 'embed-v4.0', ...body })
 
-describe('Cohere', () => {
-  test('gives vectors by type and the tokens billed', async () => {
+describe('Cohere embeddings', () => {
+  test('the answer has vectors by type and the billed tokens', async () => {
     const answer = await jsonOf(sendCohere({ texts: ['a b'], input_type: 'search_query', output_dimension: 256 }))
     expect(answer).toMatchObject({
       response_type: 'embeddings_by_type',
@@ -186,7 +186,7 @@ describe('Cohere', () => {
   test.each([
     ['no type of input', { texts: ['a'] }],
     ['97 texts', { texts: Array.from({ length: 97 }, () => 'a'), input_type: 'search_query' }],
-  ])('refuses %s', async (_, body) => {
+  ])('a Cohere request with %s is refused', async (_, body) => {
     const response = await sendCohere(body)
     expect([response.status, await response.json()]).toMatchObject([400, { message: expect.any(String) }])
   })

@@ -23,7 +23,7 @@ const mediaOf = (answers: readonly Answer[]): InlineData[] =>
     .flatMap(({ inlineData }) => inlineData ?? [])
 const dot = (vector: readonly number[] = []): number => vector.reduce((sum, value) => sum + value * value, 0)
 
-describe('pictures', () => {
+describe('Gemini images', () => {
   const model = 'gemini-2.5-flash-image'
   const draw = (config: object = {}, text = 'a red fox', more: { model?: string; method?: string } = {}) =>
     call(more.model ?? model, more.method ?? 'generateContent', {
@@ -31,7 +31,7 @@ describe('pictures', () => {
       generationConfig: config,
     })
 
-  test('come with a few words, and their tokens have a price of their own', async () => {
+  test('the tokens of an image are reported and billed apart from the text', async () => {
     const answer = await jsonOf<Answer>(draw({ responseModalities: ['TEXT', 'IMAGE'] }))
     const [picture] = mediaOf([answer])
     expect(picture?.mimeType).toBe('image/png')
@@ -41,7 +41,7 @@ describe('pictures', () => {
     expect(await bill()).toMatchObject([{ units: { input, output: output - 1290, imageOutput: 1290 } }])
   })
 
-  test('have the shape and size asked for', async () => {
+  test('an image has the requested aspect ratio and size', async () => {
     const config = { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '16:9', imageSize: '4K' } }
     const answer = await jsonOf<Answer>(draw(config, 'a fox', { model: 'gemini-3-pro-image' }))
     const [picture] = mediaOf([answer])
@@ -49,7 +49,7 @@ describe('pictures', () => {
     expect(answer.usageMetadata.candidatesTokenCount).toBe(2000)
   })
 
-  test('stream whole', async () => {
+  test('a stream sends an image whole', async () => {
     const text = await (await draw({}, 'a fox', { method: 'streamGenerateContent?alt=sse' })).text()
     const answers = splitEvents(text).map((event): Answer => JSON.parse(event))
     expect(mediaOf(answers).length).toBe(1)
@@ -58,7 +58,7 @@ describe('pictures', () => {
     expect(mediaOf(array)).toEqual(mediaOf(answers))
   })
 
-  test('that are not shown are not charged', async () => {
+  test('a withheld image is not billed', async () => {
     const answer = await jsonOf<Answer>(draw({}, 'a fox sandbox:refusal'))
     expect(answer.candidates).toMatchObject([{ finishReason: 'IMAGE_SAFETY' }])
     const blocked = await jsonOf<Answer>(draw({}, 'a fox sandbox:blocked'))
@@ -71,7 +71,7 @@ describe('pictures', () => {
     ['an unknown shape', { imageConfig: { aspectRatio: '7:5' } }],
     ['an unknown size', { imageConfig: { imageSize: '1k' } }],
     ['two', { candidateCount: 2 }],
-  ])('are refused: %s', async (_, config) => {
+  ])('an image request is refused with a 400: %s', async (_, config) => {
     expect(await errorOf(draw(config))).toMatchObject({ http: 400, status: 'INVALID_ARGUMENT' })
   })
 })
@@ -83,18 +83,18 @@ const speak = (config: object, method = 'generateContent') =>
   })
 const voice = (voiceName: string) => ({ speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName } } } })
 
-describe('speech', () => {
+describe('Gemini speech', () => {
   const audio = { responseModalities: ['AUDIO'] }
   const sound = recordAudio('pcm', 23 * 60)
 
-  test('is bare samples whose type tells the rate', async () => {
+  test('speech is bare samples with the sample rate in its media type', async () => {
     const answer = await jsonOf<Answer>(speak({ ...audio, ...voice('Kore') }))
     expect(mediaOf([answer])).toEqual([{ mimeType: 'audio/L16;codec=pcm;rate=24000', data: sound.toString('base64') }])
     expect(answer.usageMetadata.candidatesTokensDetails).toEqual([{ modality: 'AUDIO', tokenCount: 35 }])
     expect(await bill()).toMatchObject([{ units: { audioOutput: 35 } }])
   })
 
-  test('streams in pieces', async () => {
+  test('speech is streamed in pieces', async () => {
     const text = await (await speak(audio, 'streamGenerateContent?alt=sse')).text()
     const pieces = mediaOf(splitEvents(text).map((event): Answer => JSON.parse(event)))
     expect(pieces.length).toBe(2)
@@ -104,7 +104,7 @@ describe('speech', () => {
   test.each([
     ['words', {}, 'response modalities'],
     ['a voice nobody has', { ...audio, ...voice('alloy') }, 'Voice name alloy is not supported'],
-  ])('is refused: %s', async (_, config, message) => {
+  ])('a speech request is refused with a 400: %s', async (_, config, message) => {
     expect(await errorOf(speak(config))).toMatchObject({ http: 400, message: expect.stringContaining(message) })
   })
 })
@@ -115,7 +115,7 @@ describe('Imagen', () => {
   const predict = (parameters: object, prompt = 'a red fox') =>
     call(model, 'predict', { instances: [{ prompt }], parameters })
 
-  test('draws by the piece', async () => {
+  test('the images are billed per image', async () => {
     const { predictions = [] } = await jsonOf<Predicted>(
       predict({ sampleCount: 2, aspectRatio: '16:9', imageSize: '2K' }),
     )
@@ -125,7 +125,7 @@ describe('Imagen', () => {
     expect(await bill()).toMatchObject([{ units: { images: { count: 2 } }, cost: '0.00008' }])
   })
 
-  test('leaves out what it filtered, or tells why', async () => {
+  test('a filtered image is left out, or explained if includeRaiReason is set', async () => {
     const text = 'a fox sandbox:fail-image=1'
     expect(await jsonOf<Predicted>(predict({ sampleCount: 1 }, text))).toEqual({})
     const told = await jsonOf<Predicted>(predict({ sampleCount: 2, includeRaiReason: true }, text))
@@ -137,7 +137,7 @@ describe('Imagen', () => {
     ['five', { sampleCount: 5 }],
     ['an unknown shape', { aspectRatio: '2:1' }],
     ['an unknown size', { imageSize: '4K' }],
-  ])('refuses %s', async (_, parameters) => {
+  ])('an Imagen request is refused with a 400: %s', async (_, parameters) => {
     expect(await errorOf(predict(parameters))).toMatchObject({ http: 400, status: 'INVALID_ARGUMENT' })
   })
 })
@@ -153,17 +153,17 @@ const lengths = async (model: string, dimensions: number) => {
   return [embedding.values.length, Math.round(dot(embedding.values) * 100) / 100, usageMetadata]
 }
 
-describe('embeddings', () => {
+describe('Gemini embeddings', () => {
   const model = 'gemini-embedding-001'
 
-  test('that are cut are not unit, but those of the second generation', async () => {
+  test('a shortened vector has unit length in the second generation only', async () => {
     expect(await lengths(model, 3072)).toEqual([3072, 1, undefined])
     expect(await lengths(model, 768)).toEqual([768, expect.not.closeTo(1, 1), undefined])
     expect(await lengths('gemini-embedding-2', 768)).toEqual([768, 1, { promptTokenCount: 2 }])
     expect((await bill()).map(({ units }) => units.input)).toEqual([2, 2, 2])
   })
 
-  test('of many come in order', async () => {
+  test('batched embeddings come back in the order of the inputs', async () => {
     const requests = ['a', 'b'].map((text) => ({
       model: `models/${model}`,
       content: content(text),
@@ -185,12 +185,12 @@ describe('embeddings', () => {
     ['an empty text', 'embedContent', { content: content('') }],
     ['too many dimensions', 'embedContent', { ...one, outputDimensionality: 4000 }],
     ['an unknown field', 'embedContent', { ...one, dimensions: 5 }],
-  ])('are refused: %s', async (_, method, body) => {
+  ])('an embedding request is refused with a 400: %s', async (_, method, body) => {
     expect(await errorOf(call(model, method, body))).toMatchObject({ http: 400, status: 'INVALID_ARGUMENT' })
   })
 })
 
-test('a model answers to its own methods only', async () => {
+test('a method that the model does not support is a 404', async () => {
   const contents = [{ parts: [{ text: 'hi' }] }]
   for (const [model, method, body] of [
     ['gemini-embedding-001', 'generateContent', { contents }],

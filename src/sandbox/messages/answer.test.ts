@@ -9,7 +9,7 @@ beforeEach(() => clearBill())
 const document = (source: object) => ({ type: 'document', source, title: 'Roads', citations: { enabled: true } })
 
 describe('an answer', () => {
-  test('is a message in the vendor form, counted exactly and billed', async () => {
+  test("an answer is a message in the vendor's form, counted exactly and billed", async () => {
     const response = await say('Say it', {}, { ref: 'attempt-1' })
     expect(response.headers.get('request-id')).toStartWith('req_')
     const message = await messageOf(response)
@@ -44,13 +44,13 @@ describe('an answer', () => {
     ])
   })
 
-  test('is the same for the same request and differs for another', async () => {
+  test('the same request yields the same answer, and another text a different one', async () => {
     const [once, again, other] = await Promise.all([say('One'), say('One'), say('Two')].map(messageOf))
     expect(once).toEqual(again)
     expect(other?.content[0]?.text).not.toBe(once?.content[0]?.text)
   })
 
-  test('ends at max_tokens, before a stop sequence, at the end of the context', async () => {
+  test('the answer ends at max_tokens, before a stop sequence or at the end of the context', async () => {
     const whole = (await messageOf(say('Go on'))).content[0]?.text ?? ''
     expect(await messageOf(say('Go on', { max_tokens: 3 }))).toMatchObject({
       stop_reason: 'max_tokens',
@@ -67,7 +67,7 @@ describe('an answer', () => {
     expect([full.stop_reason, full.usage.output_tokens]).toEqual(['model_context_window_exceeded', 7])
   })
 
-  test('refuses and pauses on demand', async () => {
+  test('refusal and pause end the answer with their own stop reasons', async () => {
     expect(await messageOf(say('sandbox:refusal'))).toMatchObject({
       stop_reason: 'refusal',
       stop_details: { type: 'refusal', category: 'general_harms', explanation: expect.any(String) },
@@ -82,7 +82,7 @@ describe('an answer', () => {
     expect((await messageOf(say('', { messages }))).stop_reason).toBe('end_turn')
   })
 
-  test('is an instance of the schema given, also where the beta had it', async () => {
+  test("a schema yields an instance of it, also in the beta's output_format", async () => {
     const schema = {
       type: 'object',
       properties: { city: { type: 'string' }, people: { type: 'integer' } },
@@ -100,7 +100,7 @@ describe('an answer', () => {
     }
   })
 
-  test('cites the documents it is to cite', async () => {
+  test('the answer cites the documents that have citations enabled', async () => {
     const content = [
       document({ type: 'text', media_type: 'text/plain', data: 'All roads lead to Rome.' }),
       document({ type: 'base64', media_type: 'application/pdf', data: 'JVBERi0=' }),
@@ -113,22 +113,22 @@ describe('an answer', () => {
     ])
   })
 
-  test('takes either key, in any version, with any query', async () => {
+  test('a bearer token, the newer version and a query string are accepted', async () => {
     const bearer = { 'x-api-key': '', authorization: 'Bearer k', 'anthropic-version': '2026-10-21' }
     expect((await say('hi', {}, { head: bearer, path: '/v1/messages?beta=true' })).status).toBe(200)
   })
 })
 
-describe('counting', () => {
+describe('counting tokens', () => {
   const body = { model: 'claude-test', messages: [{ role: 'user', content: 'Say it' }], tools: [] }
 
-  test('is free', async () => {
+  test('a count is free', async () => {
     const counted = await post(body, { path: '/v1/messages/count_tokens?beta=true' })
     expect([counted.status, await counted.json()]).toEqual([200, { input_tokens: 5 }])
     expect(await bill()).toEqual([])
   })
 
-  test('counts what the answer is charged for', async () => {
+  test('the count equals the billed input tokens', async () => {
     const more = {
       system: 'Be kind',
       tools: [{ name: 'f', input_schema: { type: 'object' } }],
@@ -142,10 +142,10 @@ describe('counting', () => {
   })
 })
 
-describe('models', () => {
+describe('the models', () => {
   const head = { headers: { 'x-api-key': 'k', 'anthropic-version': '2023-06-01' } }
 
-  test('come in pages', async () => {
+  test('the models are listed in pages', async () => {
     const first = await fetch(`${base}/v1/models?limit=2`, head)
     expect(await first.json()).toMatchObject({
       data: [{ type: 'model', id: 'claude-test', display_name: 'claude-test' }, { id: 'claude-plain' }],
@@ -160,7 +160,7 @@ describe('models', () => {
     expect((await fetch(`${base}/v1/models?limit=1001`, head)).status).toBe(400)
   })
 
-  test('are shown one by one', async () => {
+  test('a model is shown by its id, and an unknown one is a 404', async () => {
     const one = await fetch(`${base}/v1/models/claude-new`, head)
     expect(await one.json()).toMatchObject({ id: 'claude-new', max_tokens: 8_192 })
     const none = await fetch(`${base}/v1/models/none`, head)
@@ -168,6 +168,6 @@ describe('models', () => {
   })
 })
 
-test('a greeting warms the connection up', async () => {
+test('HEAD /api/hello answers with a 200', async () => {
   expect((await fetch(`${base}/api/hello`, { method: 'HEAD' })).status).toBe(200)
 })

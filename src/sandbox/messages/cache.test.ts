@@ -23,7 +23,7 @@ const ask = async (key: string, text: string, more: object): Promise<number[]> =
   inputOf(await messageOf(say(text, { ...short, ...more }, { head: { 'x-api-key': key } })))
 
 describe('the prompt cache', () => {
-  test('is written and read where the request marks it, and each is charged by itself', async () => {
+  test('a marked prompt is written to and read from the cache, each at its own price', async () => {
     expect(await ask('one', 'Say it', { system: systemOf() })).toEqual([5, 0, 1_500, 0])
     expect(await ask('one', 'Another', { system: systemOf() })).toEqual([5, 1_500, 0, 0])
     expect(await ask('two', 'Say it', { system: systemOf('1h') })).toEqual([5, 0, 0, 1_500])
@@ -34,7 +34,7 @@ describe('the prompt cache', () => {
     expect(lines[0]?.units).toMatchObject({ input: 5, cachedInput: 0, cacheWrite5m: 1_500, cacheWrite1h: 0 })
   })
 
-  test('grows with a talk whose last block is marked by the request itself', async () => {
+  test('a cache mark on the request itself covers a growing conversation', async () => {
     const more = { cache_control: { type: 'ephemeral' } }
     const first = { role: 'user', content: long }
     expect(await ask('talk', '', { ...more, messages: [first] })).toEqual([0, 0, 1_503, 0])
@@ -42,13 +42,13 @@ describe('the prompt cache', () => {
     expect(await ask('talk', '', { ...more, messages })).toEqual([0, 1_503, 8, 0])
   })
 
-  test('is warmed up without an answer', async () => {
+  test('max_tokens 0 fills the cache without an answer', async () => {
     const warm = await messageOf(say('hi', { max_tokens: 0, system: systemOf() }, { head: { 'x-api-key': 'warm' } }))
     expect([warm.content, warm.stop_reason, warm.usage.output_tokens]).toEqual([[], 'max_tokens', 0])
     expect(await ask('warm', 'hi', { system: systemOf() })).toEqual([4, 1_500, 0, 0])
   })
 
-  test('takes no prompt below 1,024 tokens', async () => {
+  test('a prompt below 1,024 tokens is not cached', async () => {
     const system = [{ type: 'text', text: 'Be kind', cache_control: { type: 'ephemeral' } }]
     expect(await ask('short', 'Say it', { system })).toEqual([7, 0, 0, 0])
     expect(await ask('short', 'Say it', { system })).toEqual([7, 0, 0, 0])

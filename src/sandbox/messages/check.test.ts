@@ -17,7 +17,7 @@ const image = (media_type: string, data: string) => ({
   content: [{ type: 'image', source: { type: 'base64', media_type, data } }],
 })
 
-describe('messages the vendor refuses', () => {
+describe('the validation of messages', () => {
   test.each([
     ['none', [], 'messages: at least one message is required'],
     ['an unknown role', [{ role: 'tool', content: 'x' }], 'messages: Unexpected role "tool"'],
@@ -137,13 +137,13 @@ describe('messages the vendor refuses', () => {
       [{ role: 'user', content: [cached, { ...words, cache_control: { type: 'ephemeral', ttl: '1h' } }] }],
       "a ttl='1h' cache_control block must not come after",
     ],
-  ])('%s', async (_, messages, message) => {
+  ])('messages are refused with a 400: %s', async (_, messages, message) => {
     const error = await errorOf(say('', { messages, tools: [tool] }))
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' })
     expect(error.message).toStartWith(message)
   })
 
-  test('but not those in order', async () => {
+  test('a well-formed conversation is accepted', async () => {
     const messages = [
       { role: 'user', content: [words, image('image/png', 'iVBORw0KGgo=').content[0]] },
       { role: 'user', content: 'twice in a row' },
@@ -155,7 +155,7 @@ describe('messages the vendor refuses', () => {
   })
 })
 
-describe('fields the vendor refuses', () => {
+describe('the validation of fields', () => {
   const enabled = { type: 'enabled', budget_tokens: 1_024 }
 
   test.each([
@@ -218,13 +218,13 @@ describe('fields the vendor refuses', () => {
     [{ tools: [tool, tool] }, 'tools: Tool names must be unique.'],
     [{ output_format: { type: 'json_schema', schema: {} } }, 'output_format: Extra inputs are not permitted'],
     [{ cache_control: { type: 'persistent' } }, "cache_control.type: Input should be 'ephemeral'"],
-  ])('%j', async (more, message) => {
+  ])('%j is refused with a 400', async (more, message) => {
     const error = await errorOf(say('hi', { max_tokens: 1_500, ...more }))
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' })
     expect(error.message).toStartWith(message)
   })
 
-  test('unless their beta is switched on', async () => {
+  test('beta fields are accepted with their beta header, and an unknown beta is refused', async () => {
     const beta = 'claude-code-20250219,context-management-2025-06-27, mcp-client-2025-11-20,safeguards-2026-08-01'
     const more = { context_management: {}, mcp_servers: [], safeguards: {} }
     expect((await say('hi', more, { head: { 'anthropic-beta': beta } })).status).toBe(200)
@@ -234,19 +234,19 @@ describe('fields the vendor refuses', () => {
     })
   })
 
-  test('a count that asks for an answer', async () => {
+  test('max_tokens in a token count is refused', async () => {
     const body = { model: 'claude-test', messages: [user], max_tokens: 5 }
     const error = await errorOf(post(body, { path: '/v1/messages/count_tokens' }))
     expect(error.message).toBe('max_tokens: Extra inputs are not permitted')
   })
 
-  test('a prompt longer than the context, and a body longer than anything', async () => {
+  test('a prompt beyond the context is a 400 and a body beyond the size limit a 413', async () => {
     const error = await errorOf(say('word '.repeat(100_000)))
     expect(error).toMatchObject({ status: 400, message: 'prompt is too long: 100004 tokens > 100000 maximum' })
     expect(await errorOf(post('x'.repeat(33 * 1024 * 1024)))).toMatchObject({ status: 413, type: 'request_too_large' })
   })
 
-  test('a turn begun for a model that will not go on', async () => {
+  test('a prefilled assistant turn is refused by a model that does not support it', async () => {
     const messages = [user, { role: 'assistant', content: 'So' }]
     expect((await say('', { messages })).status).toBe(200)
     expect(await errorOf(say('', { model: 'claude-new', messages }))).toMatchObject({
@@ -256,7 +256,7 @@ describe('fields the vendor refuses', () => {
   })
 })
 
-describe('the newer version', () => {
+describe('the newer API version', () => {
   const document = { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'x' } }
 
   test.each([
@@ -268,7 +268,7 @@ describe('the newer version', () => {
       { messages: [{ role: 'user', content: [{ ...words, citations: [{}] }] }] },
       'messages.0.content.0.text.citations: not',
     ],
-  ])('refuses %j, which the older takes', async (more, message) => {
+  ])('%j is refused, though the older version accepts it', async (more, message) => {
     expect((await say('hi', more)).status).toBe(200)
     const error = await errorOf(say('hi', more, newer))
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' })
@@ -276,24 +276,24 @@ describe('the newer version', () => {
   })
 })
 
-describe('the head', () => {
+describe('the request headers', () => {
   test.each([
     [{ 'x-api-key': '' }, 401, 'authentication_error', 'x-api-key header is required'],
     [{ 'x-api-key': 'bad-key' }, 401, 'authentication_error', 'invalid x-api-key'],
     [{ authorization: 'Bearer bad-key' }, 401, 'authentication_error', 'Invalid bearer token'],
     [{ 'anthropic-version': '2020-01-01' }, 400, 'invalid_request_error', 'anthropic-version: "2020-01-01" is not'],
-  ])('%j', async (head, status, type, message) => {
+  ])('the headers %j are refused', async (head, status, type, message) => {
     const error = await errorOf(say('hi', {}, { head }))
     expect(error).toMatchObject({ status, type })
     expect(error.message).toStartWith(message)
   })
 
-  test('needs a version', async () => {
+  test('a missing version header is a 400', async () => {
     const response = await fetch(`${base}/v1/messages`, { method: 'POST', headers: { 'x-api-key': 'k' }, body: '{}' })
     expect(await errorOf(response)).toMatchObject({ status: 400, message: 'anthropic-version: header is required' })
   })
 
-  test('an unknown model is not found, and the error says so in its envelope', async () => {
+  test("an unknown model is a 404 in the vendor's error envelope", async () => {
     const response = await say('hi', { model: 'gpt-5' })
     const requestId = response.headers.get('request-id') ?? ''
     expect([response.status, await response.json()]).toEqual([

@@ -16,14 +16,14 @@ const tool: Anthropic.Tool = {
 
 const identity = (error: unknown): unknown => error
 
-describe('the official client', () => {
-  test('gets an answer', async () => {
+describe('the official Anthropic client', () => {
+  test('the client gets an answer', async () => {
     const message = await client.messages.create(asked)
     expect(message.content[0]).toMatchObject({ type: 'text', text: expect.stringContaining('weather in Paris') })
     expect(message._request_id).toStartWith('req_')
   })
 
-  test('puts a stream of thoughts, words and calls together', async () => {
+  test('the client assembles a stream of thinking and tool calls into the plain answer', async () => {
     const more = { ...asked, tools: [tool], thinking: { type: 'adaptive' as const } }
     const [streamed, plain] = [await client.messages.stream(more).finalMessage(), await client.messages.create(more)]
     expect(streamed.content.map(({ type }) => type)).toEqual(['thinking', 'tool_use'])
@@ -32,7 +32,7 @@ describe('the official client', () => {
     expect([streamed.stop_reason, streamed.usage.output_tokens]).toEqual(['tool_use', plain.usage.output_tokens])
   })
 
-  test('runs a tool loop to its end, thoughts and all', async () => {
+  test('the client runs a tool loop with thinking to its end', async () => {
     const more = { ...asked, tools: [tool], thinking: { type: 'enabled' as const, budget_tokens: 1_024 } }
     const first = await client.messages.create(more)
     const call = first.content.find((block) => block.type === 'tool_use')
@@ -44,7 +44,7 @@ describe('the official client', () => {
     expect(second.stop_reason).toBe('end_turn')
   })
 
-  test('reads a search of the web', async () => {
+  test('the client reads a web search with its citations', async () => {
     const tools = [{ type: 'web_search_20250305' as const, name: 'web_search' as const }]
     const body = { ...asked, tools, messages: [{ role: 'user' as const, content: 'Search for roads' }] }
     const { content, usage } = await client.messages.stream(body).finalMessage()
@@ -53,7 +53,7 @@ describe('the official client', () => {
     expect(usage.server_tool_use?.web_search_requests).toBe(1)
   })
 
-  test('counts tokens and lists the models, page by page', async () => {
+  test('the client counts tokens and lists the models page by page', async () => {
     const { input_tokens: tokens } = await client.messages.countTokens({ model: 'claude-test', messages })
     expect(tokens).toBeGreaterThan(0)
     const ids: string[] = []
@@ -61,7 +61,7 @@ describe('the official client', () => {
     expect(ids).toEqual(['claude-test', 'claude-plain', 'claude-new'])
   })
 
-  test('uses betas', async () => {
+  test('the client uses a beta', async () => {
     const message = await client.beta.messages.create({
       ...asked,
       betas: ['context-management-2025-06-27'],
@@ -70,7 +70,7 @@ describe('the official client', () => {
     expect(message.stop_reason).toBe('end_turn')
   })
 
-  test('throws what the vendor refuses', async () => {
+  test('the client throws refusals and errors in the middle of a stream', async () => {
     const wrong: unknown = await client.messages
       .create({ ...asked, model: 'unheard-of' })
       .then(() => undefined, identity)

@@ -11,7 +11,7 @@ const contentEvents = (events: readonly Event[]): number =>
   events.filter((event) => event.delta?.type === 'text_delta').length
 
 describe('a stream', () => {
-  test('says what the plain answer says, event by event', async () => {
+  test('a stream has the text and usage of the plain answer, event by event', async () => {
     const plain = await messageOf(say('Go on'))
     const response = await say('Go on', stream)
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
@@ -32,7 +32,7 @@ describe('a stream', () => {
     expect((await bill()).map(({ units }) => units)).toEqual(Array(2).fill(expect.objectContaining({ input: 5 })))
   })
 
-  test('that is hung up on is charged for what was sent', async () => {
+  test('a stream that the client aborts is billed with status 499', async () => {
     const hangUp = new AbortController()
     const response = await say('sandbox:endless', stream, { signal: hangUp.signal })
     const reader = response.body?.getReader()
@@ -48,7 +48,7 @@ describe('a stream', () => {
   })
 })
 
-describe('failures on demand', () => {
+describe('steering words that make a request fail', () => {
   test.each([
     ['overloaded_error', 529, 'overloaded_error'],
     ['rate_limit_error', 429, 'rate_limit_error'],
@@ -56,7 +56,7 @@ describe('failures on demand', () => {
     ['credit_balance_too_low', 400, 'invalid_request_error'],
     ['content_filter', 400, 'invalid_request_error'],
     ['made_up', 400, 'invalid_request_error'],
-  ])('fail=%s', async (code, status, type) => {
+  ])('fail=%s answers with the error of that name, which costs nothing', async (code, status, type) => {
     const response = await say(`sandbox:fail=${code}`, stream)
     expect(await response.json()).toMatchObject({
       type: 'error',
@@ -76,14 +76,14 @@ describe('failures on demand', () => {
     [503, 'api_error', 'true'],
     [504, 'timeout_error', 'true'],
     [529, 'overloaded_error', 'true'],
-  ])('status=%d', async (status, type, again) => {
+  ])('status=%d answers with that status, its error type and its retry headers', async (status, type, again) => {
     const response = await say(`sandbox:status=${status}`)
     expect(response.headers.get('x-should-retry')).toBe(again)
     expect(response.headers.get('retry-after')).toBe(status === 429 ? '1' : null)
     expect(await errorOf(response)).toMatchObject({ status, type })
   })
 
-  test('pages, lies and leaks', async () => {
+  test('html, error200, leak and status=502 cost nothing, and headers adds unusual headers', async () => {
     expect((await say('sandbox:status=502')).headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(await (await say('sandbox:html')).text()).toContain('<html>')
     expect(await errorOf(say('sandbox:error200'))).toMatchObject({ status: 200, type: 'api_error' })
@@ -93,21 +93,21 @@ describe('failures on demand', () => {
     expect((await bill()).map(({ cost }) => cost === '0')).toEqual([true, true, true, true, false])
   })
 
-  test('charge-then-fail bills the answer', async () => {
+  test('charge-then-fail fails the request and bills the answer', async () => {
     expect(await errorOf(say('hi sandbox:charge-then-fail=500', stream))).toMatchObject({ status: 500 })
     const [line, ...others] = await bill()
     expect([line?.status, line?.cost === '0', others]).toEqual([500, false, []])
   })
 })
 
-describe('streams that break', () => {
-  test('eof: a clean end without finish', async () => {
+describe('steering words that break a stream', () => {
+  test('eof ends the stream cleanly without message_delta', async () => {
     const events = await eventsOf(say('sandbox:eof=4', stream))
     expect([contentEvents(events), typesOf(events).includes('message_delta')]).toEqual([4, false])
     expect((await bill())[0]?.units.output).toBe(4)
   })
 
-  test('cut: the connection dies', async () => {
+  test('cut closes the connection in the middle of the stream', async () => {
     const response = await say('sandbox:cut=2', stream)
     const end = await response.text().then(
       () => 'ended',
@@ -117,7 +117,7 @@ describe('streams that break', () => {
     expect((await bill())[0]?.units.output).toBe(2)
   })
 
-  test('midstream-error: an error event, then the end', async () => {
+  test('midstream-error sends an error as the last event', async () => {
     const events = await eventsOf(say('sandbox:midstream-error', stream))
     expect(contentEvents(events)).toBe(3)
     expect(events.at(-1)).toEqual({
@@ -126,34 +126,34 @@ describe('streams that break', () => {
     } as object as Event)
   })
 
-  test('malformed: one event is no JSON', async () => {
+  test('malformed makes one event invalid JSON', async () => {
     const text = await (await say('sandbox:malformed', stream)).text()
     const broken = text.split('\n\n').filter((event) => event !== '' && !event.endsWith('}'))
     expect(broken).toEqual([expect.stringMatching(/^event: content_block_delta\ndata: .*"unfini$/)])
   })
 })
 
-describe('odd streams', () => {
-  test('nousage is billed but not told, neither at the start nor at the end', async () => {
+describe('steering words for usage, events and text', () => {
+  test('nousage leaves the usage out of every event but bills it', async () => {
     const text = await (await say('sandbox:nousage', stream)).text()
     expect(text).not.toContain('usage')
     expect(await messageOf(say('sandbox:nousage'))).not.toHaveProperty('usage')
     expect((await bill()).map(({ cost }) => cost === '0')).toEqual([false, false])
   })
 
-  test('start-usage tells the beginning alone', async () => {
+  test('start-usage reports usage in message_start only', async () => {
     const events = await eventsOf(say('sandbox:start-usage', stream))
     expect(events[0]?.message.usage.input_tokens).toBeGreaterThan(0)
     expect(events.at(-2)).not.toHaveProperty('usage')
   })
 
-  test('double-start begins twice', async () => {
+  test('double-start sends message_start twice', async () => {
     const events = await eventsOf(say('sandbox:double-start', stream))
     expect(typesOf(events).slice(0, 3)).toEqual(['message_start', 'message_start', 'content_block_start'])
     expect(events[0]).toEqual(events[1] as Event)
   })
 
-  test('no-events has data alone, crlf other line ends', async () => {
+  test('no-events omits the event names, and crlf changes the line ends', async () => {
     const bare = await (await say('sandbox:no-events', stream)).text()
     expect(bare).toStartWith('data: {"type":"message_start"')
     expect(bare).not.toContain('event:')
@@ -162,7 +162,7 @@ describe('odd streams', () => {
     expect(odd.replaceAll('\r\n', '')).not.toContain('\n')
   })
 
-  test('usage, zero, tokens, dated, unicode, big', async () => {
+  test('usage, zero, tokens, dated, unicode and big change the usage, the model and the text', async () => {
     const told = await eventsOf(say('sandbox:usage=777', stream))
     expect(told.at(-2)?.usage.output_tokens).toBe(777)
     const { usage } = await messageOf(say('sandbox:zero'))
@@ -176,7 +176,7 @@ describe('odd streams', () => {
     expect(big.find((event) => event.delta?.type === 'text_delta')?.delta.text.length).toBe(100_000)
   })
 
-  test('drip: small writes hold the same stream', async () => {
+  test('drip leaves the stream complete', async () => {
     const response = await say('sandbox:drip=7', stream)
     const parts: Uint8Array[] = []
     for await (const part of response.body ?? []) parts.push(part)

@@ -19,7 +19,7 @@ describe('thinking', () => {
     [{ type: 'adaptive' }, {}, 128],
     [{ type: 'adaptive' }, { output_config: { effort: 'low' } }, 16],
     [{ type: 'adaptive', display: 'summarized' }, { output_config: { effort: 'max' } }, 512],
-  ])('%j with %j takes %#', async (thinking, more, tokens) => {
+  ])('thinking %j with %j takes the expected number of tokens (case %#)', async (thinking, more, tokens) => {
     const { content, usage } = await messageOf(say('Think', { ...long, thinking, ...more }))
     expect(usage.output_tokens_details.thinking_tokens).toBe(tokens)
     expect(splitTokens(content.find(({ type }) => type === 'thinking')?.thinking ?? '').length).toBe(tokens)
@@ -27,7 +27,7 @@ describe('thinking', () => {
     expect((await bill())[0]?.units).toMatchObject({ output: usage.output_tokens, reasoning: tokens })
   })
 
-  test('streams its thoughts, then signs them once', async () => {
+  test('a stream sends the thinking and then its signature, once', async () => {
     const plain = await messageOf(say('Think', { ...long, thinking: enabled }))
     const events = await eventsOf(say('Think', { ...long, thinking: enabled, stream: true }))
     const own = events.filter(({ index, type }) => index === 0 && type === 'content_block_delta')
@@ -36,7 +36,7 @@ describe('thinking', () => {
     expect(own.at(-1)?.delta.signature).toBe(plain.content[0]?.signature)
   })
 
-  test('that is not shown has only its signature', async () => {
+  test('omitted thinking has only its signature', async () => {
     const thinking = { type: 'adaptive', display: 'omitted' }
     const { content, usage } = await messageOf(say('Think', { thinking }))
     expect(content[0]).toMatchObject({ type: 'thinking', thinking: '', signature: expect.stringMatching(/^Eq/) })
@@ -46,13 +46,13 @@ describe('thinking', () => {
     expect(own.map(({ delta }) => delta.type)).toEqual(['signature_delta'])
   })
 
-  test('may use all tokens', async () => {
+  test('thinking may use all of max_tokens', async () => {
     const message = await messageOf(say('Think', { thinking: { type: 'adaptive' }, max_tokens: 10 }))
     expect(message).toMatchObject({ stop_reason: 'max_tokens', content: [{ type: 'thinking' }] })
     expect(message.usage.output_tokens).toBe(10)
   })
 
-  test('is hidden on demand, and charged though the stream breaks', async () => {
+  test('redacted hides the thinking, which is billed even if the stream ends early', async () => {
     const { content, usage } = await messageOf(say('sandbox:redacted', { ...long, thinking: enabled }))
     expect(content[0]).toMatchObject({ type: 'redacted_thinking', data: expect.any(String) })
     expect(usage.output_tokens_details.thinking_tokens).toBe(128)
@@ -62,7 +62,7 @@ describe('thinking', () => {
   })
 })
 
-describe('a tool loop that thinks', () => {
+describe('a tool loop with thinking', () => {
   const question = { role: 'user', content: 'What is the weather?' }
 
   async function firstTurn(thinking: object): Promise<Block[]> {
@@ -81,14 +81,14 @@ describe('a tool loop that thinks', () => {
   }
 
   test.each([enabled, { ...enabled, display: 'omitted' }, { type: 'adaptive' }])(
-    'goes on with %j',
+    'the loop continues with %j',
     async (thinking) => {
       const answer = await messageOf(secondTurn(thinking, await firstTurn(thinking)))
       expect(answer).toMatchObject({ stop_reason: 'end_turn', content: [{ type: 'thinking' }, { type: 'text' }] })
     },
   )
 
-  test('goes on with hidden thoughts, and begins to think between tools', async () => {
+  test('the loop continues with redacted thinking, and between_tools thinks after a result', async () => {
     const hidden = await messageOf(
       say('', {
         ...long,
@@ -104,7 +104,7 @@ describe('a tool loop that thinks', () => {
     expect((await messageOf(secondTurn(between, plain))).content[0]?.type).toBe('thinking')
   })
 
-  test('stops where the thought is missing or another', async () => {
+  test('a missing or changed thinking block is refused when thinking is enabled', async () => {
     const [thought, ...rest] = await firstTurn(enabled)
     expect(await errorOf(secondTurn(enabled, rest))).toMatchObject({
       status: 400,

@@ -22,7 +22,7 @@ describe('tools', () => {
     ['Nothing of the kind', { type: 'any' }, ['get_weather']],
     ['Nothing of the kind', { type: 'tool', name: 'current_time' }, ['current_time']],
     ['sandbox:tool=current_time', {}, ['current_time']],
-  ])('%s with %j calls %j', async (text, choice, names) => {
+  ])('the prompt "%s" with the tool choice %j calls %j', async (text, choice, names) => {
     const more = 'type' in choice ? { tool_choice: choice } : {}
     const { content, stop_reason: reason } = await messageOf(say(text, { tools, ...more }))
     const calls = content.filter(({ type }) => type === 'tool_use')
@@ -31,7 +31,7 @@ describe('tools', () => {
     for (const { id } of calls) expect(id).toMatch(/^toolu_01\w+$/)
   })
 
-  test('get an instance of their schema, in a stream piece by piece', async () => {
+  test('the input of a call fits the schema and is streamed in pieces', async () => {
     const { content, usage } = await messageOf(say('The weather at this time', { tools }))
     expect(content[0]).toMatchObject({ input: { city: expect.any(String) }, caller: { type: 'direct' } })
     const events = await eventsOf(say('The weather at this time', { tools, stream: true }))
@@ -46,16 +46,16 @@ describe('tools', () => {
     })
   })
 
-  test('may be broken off inside their input', async () => {
+  test('max_tokens cuts a call inside its input', async () => {
     const { content, stop_reason: reason } = await messageOf(say('The weather', { tools, max_tokens: 5 }))
     expect([reason, content[0]?.input]).toEqual(['max_tokens', {}])
   })
 })
 
-describe('the search of the web', () => {
+describe('web search', () => {
   const search = { type: 'web_search_20250305', name: 'web_search', max_uses: 8, allowed_domains: ['roads.example'] }
 
-  test('asks, finds and cites within the turn', async () => {
+  test('a search is made, cited and billed within the turn', async () => {
     const { content, usage, stop_reason: reason } = await messageOf(say('Search for roads', { tools: [search] }))
     const replayed = structuredClone(content)
     expect(content.map(({ type }) => type)).toEqual(['server_tool_use', 'web_search_tool_result', 'text'])
@@ -82,7 +82,7 @@ describe('the search of the web', () => {
     expect((await say('', { messages, tools: [search] })).status).toBe(200)
   })
 
-  test('streams, and the input has grown at the end', async () => {
+  test('a streamed search raises the input tokens at the end', async () => {
     const events = await eventsOf(say('Search for roads', { tools: [search], stream: true }))
     const [started, ended] = [events[0]?.message.usage, events.at(-2)?.usage]
     expect(started?.server_tool_use).toBeNull()
@@ -93,13 +93,13 @@ describe('the search of the web', () => {
     expect(events.filter((event) => event.delta?.type === 'citations_delta').length).toBe(2)
   })
 
-  test('that never came costs nothing', async () => {
+  test('a search that the stream did not reach costs nothing', async () => {
     await eventsOf(say('Search for roads sandbox:eof=1', { tools: [search], stream: true }))
     await eventsOf(say('Search for roads sandbox:eof=40', { tools: [search], stream: true }))
     expect((await bill()).map(({ units }) => units.webSearches)).toEqual([0, 1])
   })
 
-  test('pauses on demand and goes on', async () => {
+  test('pause interrupts the turn, and the next request completes it', async () => {
     const question = { role: 'user', content: 'Search for roads sandbox:pause' }
     const paused = await messageOf(say('', { messages: [question], tools: [search] }))
     expect(paused).toMatchObject({ stop_reason: 'pause_turn' })

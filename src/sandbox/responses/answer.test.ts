@@ -9,7 +9,7 @@ const sealed = { store: false, include: ['reasoning.encrypted_content'] }
 const typesOf = ({ output }: { output: { type: string }[] }): string[] => output.map(({ type }) => type)
 
 describe('an answer', () => {
-  test('is the same every time, repeats the request and is billed under its name', async () => {
+  test('the same request yields the same answer, which echoes its fields and is billed', async () => {
     const more = {
       instructions: 'Be brief.',
       max_output_tokens: 100,
@@ -70,7 +70,7 @@ describe('an answer', () => {
     ['gpt-5.4', { effort: 'xhigh' }, 256, 'xhigh'],
     ['gpt-5.6-sol', undefined, 64, 'medium'],
     ['gpt-5.6-sol', { effort: 'none' }, 0, 'none'],
-  ])('of %s at %p thinks %d tokens', async (model, reasoning, tokens, effort) => {
+  ])('an answer of %s at %p takes %d reasoning tokens', async (model, reasoning, tokens, effort) => {
     const answer = await answerOf(say('Go on', { model, reasoning }))
     expect(answer).toMatchObject({ reasoning: { effort, summary: null } })
     expect(typesOf(answer)).toEqual(tokens > 0 ? ['reasoning', 'message'] : ['message'])
@@ -85,7 +85,7 @@ describe('an answer', () => {
     expect([line?.units['reasoning'], line?.units['output']]).toEqual([tokens, answer.usage?.output_tokens])
   })
 
-  test('tells a summary and seals its thoughts only where asked, for the same price', async () => {
+  test('a summary and encrypted reasoning come only on request and cost nothing extra', async () => {
     const silent = await answerOf(say('Go on', { model: 'gpt-5' }))
     const told = await answerOf(say('Go on', { model: 'gpt-5', reasoning: { summary: 'auto' }, ...sealed }))
     expect(told.output[0]).toMatchObject({
@@ -95,7 +95,7 @@ describe('an answer', () => {
     expect(told.usage).toEqual(silent.usage)
   })
 
-  test('ends at its cap, thoughts included', async () => {
+  test('an answer ends at its cap, which includes reasoning', async () => {
     const short = await answerOf(say('Go on sandbox:tokens=50', { max_output_tokens: 20 }))
     expect(short).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } })
     expect([short.output[0]?.status, short.usage?.output_tokens]).toEqual(['incomplete', 20])
@@ -104,7 +104,7 @@ describe('an answer', () => {
     expect(lost.usage).toMatchObject({ output_tokens: 40, output_tokens_details: { reasoning_tokens: 40 } })
   })
 
-  test('refuses, is filtered and fails when it is told to', async () => {
+  test('refusal and finish make the answer refused, filtered or failed', async () => {
     const refused = await answerOf(say('sandbox:refusal'))
     expect<object | undefined>(refused.output[0]?.content).toEqual([
       { type: 'refusal', refusal: expect.stringContaining('sorry') },
@@ -116,7 +116,7 @@ describe('an answer', () => {
     expect((await bill()).map(({ cost }) => cost === '0')).toEqual([false, false, true])
   })
 
-  test('is JSON where that is asked for, and has likelihoods', async () => {
+  test('json_object yields JSON, and logprobs come on request', async () => {
     const object = await answerOf(say('Some JSON', { text: { format: { type: 'json_object' } } }))
     expect(JSON.parse(object.output[0]?.content[0]?.text ?? '')).toMatchObject({ sandbox: true })
     const more = { include: ['message.output_text.logprobs'], top_logprobs: 2 }
@@ -124,7 +124,7 @@ describe('an answer', () => {
     expect(part?.logprobs[0]).toMatchObject({ token: expect.any(String), top_logprobs: [{}, {}] })
   })
 
-  test('is known to azure too, whose key has a header of its own', async () => {
+  test('Azure serves both protocols and accepts the key in the api-key header', async () => {
     const body = { model: 'gpt-5', input: 'Go on' }
     for (const [path, fields] of [
       ['/responses', body],
@@ -148,7 +148,7 @@ describe('the prompt cache', () => {
     ['gpt-5.4', 0],
     // 2,000 words and a few tokens more: 15 blocks of 128 are first written to the cache and then read from it.
     ['gpt-5.6-sol', 1_920],
-  ])('of %s', async (model, written) => {
+  ])('a repeated prompt to %s is read from the cache and billed as cached', async (model, written) => {
     const body = { model, prompt_cache_key: model, reasoning: { effort: 'none' } }
     const usages = [await answerOf(say(long, body)), await answerOf(say(long, body))].map(({ usage }) => usage)
     const details = usages.map((usage) => usage?.input_tokens_details)
@@ -208,14 +208,14 @@ describe('tools', () => {
     ],
     ['in a namespace', 'All orders', {}, ['function_call', 'list_orders']],
     ['for tools', 'sandbox:tool=tool_search', {}, ['tool_search_call', undefined]],
-  ])('are called %s', async (_, text, more, [type, name]) => {
+  ])('a tool is called %s', async (_, text, more, [type, name]) => {
     const answer = await answerOf(say(text, { tools: [weather, patch, space, finder], ...more }))
     expect<object | undefined>(answer.output.map((item) => [item.type, item.name])).toEqual([[type, name]])
     expect(answer.output[0]?.call_id).toStartWith('call_')
     expect(answer.status).toBe('completed')
   })
 
-  test('are called as each is', async () => {
+  test('each kind of tool is called in its own form', async () => {
     const tools = [weather, patch, space, finder]
     const first = async (text: string) => (await answerOf(say(text, { tools }))).output[0]
     expect(JSON.parse((await first('weather'))?.arguments ?? '')).toEqual({ city: expect.any(String) })
@@ -227,7 +227,7 @@ describe('tools', () => {
     })
   })
 
-  test('that are to be loaded later are called once they were found', async () => {
+  test('a deferred tool is called only after a tool search has found it', async () => {
     const later = { ...weather, defer_loading: true }
     expect(typesOf(await answerOf(say('weather', { tools: [later] })))).toEqual(['message'])
     const found = [
@@ -239,7 +239,7 @@ describe('tools', () => {
     expect(typesOf(await answerOf(say(found, { tools: [later] })))).toEqual(['function_call'])
   })
 
-  test('that were called are not again for what comes behind their results as the user’s', async () => {
+  test('a tool is not called again after its result, even if the user then names it', async () => {
     const handedIn = [
       { role: 'user', content: 'weather' },
       { type: 'function_call', call_id: 'call_1', name: 'get_weather', arguments: '{}' },
@@ -251,7 +251,7 @@ describe('tools', () => {
     }
   })
 
-  test('several at once, or one alone; and a cap ends in the middle of the arguments', async () => {
+  test('calls are parallel unless switched off, and a cap cuts the arguments short', async () => {
     const clock = { type: 'function', name: 'read_clock' }
     const text = 'weather and clock'
     expect((await answerOf(say(text, { tools: [weather, clock] }))).output).toHaveLength(2)
@@ -266,7 +266,7 @@ describe('tools', () => {
     expect([cut.status, cut.output[0]?.status, cut.usage?.output_tokens]).toEqual(['incomplete', 'incomplete', 16])
   })
 
-  test('a search of the web is made, cited and billed', async () => {
+  test('a web search is made, cited and billed', async () => {
     const more = { tools: [{ type: 'web_search' }], include: ['web_search_call.action.sources'] }
     const answer = await answerOf(say('Search for roads', more))
     expect(typesOf(answer)).toEqual(['web_search_call', 'message'])

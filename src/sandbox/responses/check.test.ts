@@ -15,7 +15,7 @@ const user1 = (...content: unknown[]) => [{ role: 'user', content }]
 
 type Row = readonly [label: string, body: object, param: string | null, code: string | null]
 
-describe('fields the vendor refuses', () => {
+describe('the validation of fields', () => {
   test.each<Row>([
     ['no input', { input: undefined }, 'input', 'missing_required_parameter'],
     ['an empty input', { input: [] }, 'input', 'missing_required_parameter'],
@@ -93,12 +93,12 @@ describe('fields the vendor refuses', () => {
     ],
     ['a temperature beside thoughts', { model: 'gpt-5', temperature: 0.2 }, 'temperature', 'unsupported_parameter'],
     ['top_p beside thoughts', { model: 'gpt-5.6-sol', top_p: 0.2 }, 'top_p', 'unsupported_parameter'],
-  ])('%s', async (_, body, param, code) => {
+  ])('a request is refused with a 400: %s', async (_, body, param, code) => {
     const error = await errorOf(say('hi', body))
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error', param, code })
   })
 
-  test('a small cap and an effort that is lacking, in its own words', async () => {
+  test("a cap that is too small and an unsupported effort are refused in the vendor's words", async () => {
     expect((await errorOf(say('hi', { max_output_tokens: 5 }))).message).toBe(
       "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16, but got 5 instead.",
     )
@@ -107,13 +107,13 @@ describe('fields the vendor refuses', () => {
     )
   })
 
-  test('models that are none for this', async () => {
+  test('an unknown model, an unsuitable model and malformed JSON are refused', async () => {
     expect(await errorOf(say('hi', { model: 'gone' }))).toMatchObject({ status: 404, code: 'model_not_found' })
     expect(await errorOf(say('hi', { model: 'painter' }))).toMatchObject({ status: 400, param: 'model' })
     expect(await errorOf(post('{'))).toMatchObject({ status: 400, param: null })
   })
 
-  test('but null is as good as nothing, and a model that rests takes a temperature', async () => {
+  test('null counts as absent, and effort none allows sampling parameters', async () => {
     const nothing = {
       temperature: null,
       tools: null,
@@ -138,7 +138,7 @@ describe('fields the vendor refuses', () => {
   })
 })
 
-describe('tools the vendor refuses', () => {
+describe('the validation of tools', () => {
   test.each<Row>([
     [
       'chat’s form',
@@ -214,11 +214,11 @@ describe('tools the vendor refuses', () => {
       'tool_choice.allowed_tools',
       'unknown_parameter',
     ],
-  ])('%s', async (_, body, param, code) => {
+  ])('tools are refused with a 400: %s', async (_, body, param, code) => {
     expect(await errorOf(say('hi', body))).toMatchObject({ status: 400, param, code })
   })
 
-  test('but takes what strict mode does not, unless it is told', async () => {
+  test('a schema unfit for strict mode is accepted unless strict is set', async () => {
     const open1 = { ...tool, parameters: open }
     expect((await say('hi', { tools: [open1, { ...open1, name: 'g', strict: false }] })).status).toBe(200)
     const space = { type: 'namespace', name: 'n', description: 'd', tools: [open1] }
@@ -226,7 +226,7 @@ describe('tools the vendor refuses', () => {
   })
 })
 
-describe('items the vendor refuses', () => {
+describe('the validation of input items', () => {
   test.each<readonly [string, unknown[], string, string | null]>([
     ['one of no type', [{ content: 'x' }], 'input[0].type', 'missing_required_parameter'],
     ['one of nobody', [{ type: 'tool_use' }], 'input[0].type', 'invalid_value'],
@@ -310,11 +310,11 @@ describe('items the vendor refuses', () => {
       'input[1].summary',
       'missing_required_parameter',
     ],
-  ])('%s', async (_, input, param, code) => {
+  ])('an input item is refused with a 400: %s', async (_, input, param, code) => {
     expect(await errorOf(say(input, { store: false }))).toMatchObject({ status: 400, param, code })
   })
 
-  test('says which call and which item', async () => {
+  test('the error names the call without a counterpart or the missing item', async () => {
     expect((await errorOf(say([user, { ...output, call_id: 'call_x' }]))).message).toBe(
       'No tool call found for function call output with call_id call_x.',
     )
@@ -331,7 +331,7 @@ describe('items the vendor refuses', () => {
     }
   })
 
-  test('but takes all that it said itself, and what came with it', async () => {
+  test('the items of earlier turns are accepted as input', async () => {
     const items = [
       { role: 'developer', content: [{ type: 'input_text', text: 'Be brief.' }] },
       ...user1(

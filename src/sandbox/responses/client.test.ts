@@ -30,8 +30,8 @@ const thinking = {
 
 const identity = (error: unknown): unknown => error
 
-describe('the official client', () => {
-  test('gets an answer', async () => {
+describe('the official OpenAI client', () => {
+  test('the client gets an answer', async () => {
     const response = await client.responses.create({ model: 'gpt-4o', input: 'What is the weather in Paris?' })
     expect(response.output_text).toContain('weather in Paris')
     expect(response._request_id).toStartWith('req_')
@@ -39,7 +39,7 @@ describe('the official client', () => {
   })
 
   test.each([[{ model: 'gpt-4o', input }], [thinking], [{ ...thinking, tools: [tool] }]])(
-    'puts a stream together: %#',
+    'the client assembles a stream into the plain answer: %#',
     async (body) => {
       const streamed = await client.responses.stream(body).finalResponse()
       const plain = await client.responses.create(body)
@@ -51,7 +51,7 @@ describe('the official client', () => {
     },
   )
 
-  test('runs a tool loop to its end, thoughts and all', async () => {
+  test('the client runs a tool loop with reasoning to its end', async () => {
     const first = await client.responses.create({ ...thinking, tools: [tool] })
     expect(first.output.map(({ type }) => type)).toEqual(['reasoning', 'function_call'])
     const call = first.output.find((item) => item.type === 'function_call')
@@ -65,7 +65,7 @@ describe('the official client', () => {
     expect((await client.responses.create({ ...thinking, input: third })).status).toBe('completed')
   })
 
-  test('parses a structured answer', async () => {
+  test('the client parses a structured answer', async () => {
     const schema = {
       type: 'object',
       properties: { steps: { type: 'array', items: { type: 'string' } }, done: { type: 'boolean' } },
@@ -78,7 +78,7 @@ describe('the official client', () => {
     expect(parsed).toEqual({ steps: expect.any(Array), done: expect.any(Boolean) })
   })
 
-  test('throws what the vendor refuses, and what it says in the middle', async () => {
+  test('the client throws refusals and stream errors, and returns a failed response', async () => {
     const wrong = client.responses.create({ model: 'unheard-of', input })
     const refused: unknown = await wrong.then(() => undefined, identity)
     expect(refused).toMatchObject({ status: 404, code: 'model_not_found', type: 'invalid_request_error' })

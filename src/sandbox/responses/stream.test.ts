@@ -71,7 +71,7 @@ describe('a stream', () => {
       { ...stream, tools: [{ type: 'tool_search', execution: 'client' }] },
       ['output_item.added', 'output_item.done'],
     ],
-  ])('of %s tells every step and ends with the plain answer', async (_, text, more, steps) => {
+  ])('a stream of %s sends every step and ends with the plain answer', async (_, text, more, steps) => {
     const response = await say(text, more, { ref: 'streamed' })
     expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
     const events = await eventsOf(response)
@@ -86,7 +86,7 @@ describe('a stream', () => {
     expect([streamed?.units, streamed?.cost]).toEqual([once?.units, once?.cost])
   })
 
-  test('says in its deltas what it says in the end', async () => {
+  test('the deltas add up to the final summary and arguments', async () => {
     const events = await eventsOf(say('weather', { ...thinking, tools: [tool] }))
     const { output = [] } = events.at(-1)?.response ?? {}
     expect(deltasOf(events, 'response.reasoning_summary_text.delta')).toBe(output[0]?.summary[0]?.text ?? '')
@@ -94,7 +94,7 @@ describe('a stream', () => {
     expect(events.find(({ type }) => type.endsWith('arguments.done'))?.arguments).toBe(output[1]?.arguments ?? '')
   })
 
-  test('seals a thought when it is over: what stands there before opens nothing', async () => {
+  test('encrypted reasoning is accepted back from the completed item only', async () => {
     const asked = { ...thinking, include: ['reasoning.encrypted_content'] }
     const events = await eventsOf(say('Go on', asked))
     const [early, late] = events.filter(({ item }) => item?.type === 'reasoning').map(({ item }) => item)
@@ -107,14 +107,14 @@ describe('a stream', () => {
     expect((await back(late)).status).toBe(200)
   })
 
-  test('is padded unless that is switched off', async () => {
+  test('the deltas are padded unless obfuscation is switched off', async () => {
     const padded = await eventsOf(say('Go on', stream))
     for (const event of padded) expect(event.obfuscation !== undefined).toBe(event.type.endsWith('.delta'))
     const bare = await eventsOf(say('Go on', { ...stream, stream_options: { include_obfuscation: false } }))
     expect(bare.some((event) => event.obfuscation !== undefined)).toBe(false)
   })
 
-  test('ends as incomplete at its cap', async () => {
+  test('a stream that reaches its cap ends as incomplete', async () => {
     const events = await eventsOf(say('Go on sandbox:tokens=50', { ...stream, max_output_tokens: 16 }))
     expect(events.at(-1)).toMatchObject({
       type: 'response.incomplete',
@@ -122,7 +122,7 @@ describe('a stream', () => {
     })
   })
 
-  test('without usage, with lines of another kind, in small pieces', async () => {
+  test('nousage omits the usage, crlf changes the line ends, drip keeps the stream complete', async () => {
     expect((await eventsOf(say('sandbox:nousage', stream))).at(-1)?.response.usage).toBeNull()
     const text = await (await say('sandbox:crlf', stream)).text()
     expect(text).toStartWith(': ping\r\nevent:response.created\r\ndata:{')
@@ -130,8 +130,8 @@ describe('a stream', () => {
   })
 })
 
-describe('a stream that goes wrong', () => {
-  test('with an error in the middle, or a failure', async () => {
+describe('a stream that fails', () => {
+  test('midstream-error ends with an error event, finish=failed with response.failed', async () => {
     const broken = await eventsOf(say('Go on sandbox:midstream-error', stream))
     expect<object | undefined>(broken.at(-1)).toEqual({
       type: 'error',
@@ -149,7 +149,7 @@ describe('a stream that goes wrong', () => {
     expect((await bill()).map(({ units }) => units['output'])).toEqual([3, 3])
   })
 
-  test('breaks off, ends early, or holds what is no JSON', async () => {
+  test('cut breaks the connection, eof ends early and malformed sends invalid JSON', async () => {
     const cut = await say('Go on sandbox:cut=2', stream)
     expect(
       await cut.text().then(
@@ -164,14 +164,14 @@ describe('a stream that goes wrong', () => {
     expect((await bill()).slice(0, 2).map(({ units }) => units['output'])).toEqual([2, 2])
   })
 
-  test('before its search does not cost that', async () => {
+  test('a stream that ends before its web search is not billed for the search', async () => {
     const body = { ...thinking, tools: [{ type: 'web_search' }] }
     await (await say('Search sandbox:eof=1', body)).text()
     const [line] = await bill()
     expect(line?.units).toEqual({ input: expect.any(Number), cachedInput: 0, output: 1, reasoning: 1 })
   })
 
-  test('that is hung up on is charged for what was sent', async () => {
+  test('a stream that the client aborts is billed with status 499', async () => {
     const hangUp = new AbortController()
     const response = await say('sandbox:endless', stream, { signal: hangUp.signal })
     const reader = response.body?.getReader()
@@ -190,12 +190,12 @@ describe('a stream that goes wrong', () => {
     ['fail=rate_limit_exceeded', 429, 'rate_limit_exceeded'],
     ['status=503', 503, 'server_is_overloaded'],
     ['leak', 401, 'invalid_api_key'],
-  ])('is refused by %s, for nothing', async (word, status, code) => {
+  ])('the steering word %s refuses the request without cost', async (word, status, code) => {
     expect(await errorOf(say(`sandbox:${word}`, stream))).toMatchObject({ status, code })
     expect((await bill()).map((line) => [line.status, line.cost])).toEqual([[status, '0']])
   })
 
-  test('is billed and then refused', async () => {
+  test('charge-then-fail bills the request and answers with a 500', async () => {
     expect((await say('sandbox:charge-then-fail=500', stream)).status).toBe(500)
     expect((await bill()).map((line) => [line.status, line.cost === '0'])).toEqual([[500, false]])
   })

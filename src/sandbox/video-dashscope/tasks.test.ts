@@ -13,8 +13,8 @@ const quick = { prompt: 'a fox runs sandbox:queued=0 sandbox:slow=0' }
 const image = 'https://example.com/a.png'
 const clip = 'https://example.com/a.mp4'
 
-describe('creating', () => {
-  test('answers with a task that waits, under one request id', async () => {
+describe('creating a video task', () => {
+  test('a created task is pending, and its request id is also in the response header', async () => {
     const response = await post({ model: 'wan2.6-t2v', input: fox })
     expect(response.status).toBe(200)
     const body = await jsonOf<Record>(response)
@@ -39,7 +39,7 @@ describe('creating', () => {
       400,
       'InvalidParameter',
     ],
-  ])('refuses %s at once', async (_, body, headers, status, code) => {
+  ])('a request with %s is refused at once', async (_, body, headers, status, code) => {
     const response = await post(
       body,
       'refused',
@@ -59,8 +59,8 @@ describe('creating', () => {
   })
 })
 
-describe('a task', () => {
-  test('waits, runs and succeeds, in the time of Beijing', async () => {
+describe('a video task', () => {
+  test('a task waits, runs and succeeds, with its times in Beijing time', async () => {
     const waits = await create('wan2.6-t2v', { prompt: staysQueued })
     const pending = { task_id: waits, task_status: 'PENDING', submit_time: expect.any(String) }
     expect((await get(waits)).output).toEqual(pending)
@@ -93,7 +93,7 @@ describe('a task', () => {
     expect(await bill('one')).toMatchObject([{ model: 'wan2.6-t2v', status: 200, units: { video }, cost: '0.4' }])
   })
 
-  test('gives a link to a real file, which cannot be changed', async () => {
+  test('the link serves a playable file and is a 403 when changed', async () => {
     const { output } = await end(await create('wan2.7-t2v', fox, { resolution: '720P', ratio: '4:3', duration: 3 }))
     const link = output.video_url ?? ''
     const file = await fetch(link)
@@ -182,13 +182,13 @@ describe('a task', () => {
       { duration: 10, input_video_duration: 5 },
       '1',
     ],
-  ])('of %s reports and bills what was made: %j %j', async (model, input, parameters, usage, cost) => {
+  ])('a task of %s reports and bills what was made: %j %j', async (model, input, parameters, usage, cost) => {
     const record = await end(await create(model, input, parameters, 'made'))
     expect(record.usage).toMatchObject(usage)
     expect(await bill('made')).toMatchObject([{ cost }])
   })
 
-  test('shows the longer prompt in the oldest version alone', async () => {
+  test('wan2.5 shows the extended prompt unless prompt_extend is off', async () => {
     const extended = await end(await create('wan2.5-t2v-preview', fox))
     expect(extended.output.actual_prompt).toStartWith('a fox runs')
     const plain = await end(await create('wan2.5-t2v-preview', quick, { prompt_extend: false }))
@@ -240,7 +240,7 @@ describe('a task', () => {
       { duration: 11 },
       'less than or equal to 10',
     ],
-  ])('of %s fails where a rule is broken: %j %j', async (model, input, parameters, message) => {
+  ])('a task of %s that breaks a rule fails and costs nothing: %j %j', async (model, input, parameters, message) => {
     const { output, usage } = await end(await create(model, input, parameters, 'failed'))
     expect(output).toMatchObject({ task_status: 'FAILED', code: 'InvalidParameter' })
     expect(output.message).toContain(message)
@@ -248,19 +248,19 @@ describe('a task', () => {
     expect(await bill('failed')).toMatchObject([{ status: 200, cost: '0' }])
   })
 
-  test('that is not known is no error', async () => {
+  test('an unknown task is a 200 with the status UNKNOWN', async () => {
     const response = await send(`${root}/tasks/nobody`)
     expect(response.status).toBe(200)
     expect((await jsonOf<Record>(response)).output).toEqual({ task_id: 'nobody', task_status: 'UNKNOWN' })
   })
 
-  test('needs a key to be read', async () => {
+  test('reading a task without a key is a 401', async () => {
     expect((await send(`${root}/tasks/x`, undefined, { headers: { authorization: '' } })).status).toBe(401)
   })
 })
 
-describe('cancelling', () => {
-  test('works while the task waits', async () => {
+describe('cancelling a task', () => {
+  test('a pending task can be cancelled once and costs nothing', async () => {
     const id = await create('wan2.6-t2v', { prompt: 'sandbox:queued=600000' }, {}, 'gone')
     const response = await cancel(id)
     expect(response.status).toBe(200)
@@ -270,7 +270,7 @@ describe('cancelling', () => {
     expect((await cancel(id)).status).toBe(400)
   })
 
-  test('is refused afterwards', async () => {
+  test('a running task and an unknown one cannot be cancelled', async () => {
     const id = await create('wan2.6-t2v', { prompt: 'sandbox:stuck sandbox:queued=0' })
     await until(async () => ((await get(id)).output.task_status === 'RUNNING' ? true : undefined))
     for (const task of [id, 'nobody']) {
@@ -285,8 +285,8 @@ describe('cancelling', () => {
 type List = { data: { task_id: string; status: string; model_name: string }[]; total: number; total_page: number }
 const list = (query: string): Promise<List> => jsonOf(send(`${root}/tasks/${query}`))
 
-describe('the list', () => {
-  test('has the newest first, in pages, filtered', async () => {
+describe('the list of tasks', () => {
+  test('the list is filtered and paged, newest first', async () => {
     const ids = []
     for (let left = 3; left > 0; left -= 1)
       ids.unshift(
@@ -309,13 +309,13 @@ describe('the list', () => {
     '?page_no=0',
     '?start_time=yesterday',
     '?start_time=20260101000000&end_time=20260103000000',
-  ])('refuses %s', async (query) => {
+  ])('the query %s is refused', async (query) => {
     expect(await jsonOf<object>(send(`${root}/tasks/${query}`))).toMatchObject({ code: 'InvalidParameter' })
   })
 })
 
-describe('words in the prompt', () => {
-  test('fail the task, not its creation', async () => {
+describe('steering words in the prompt', () => {
+  test('fail makes the task fail, not its creation', async () => {
     const record = await end(await create('wan2.6-t2v', { prompt: 'sandbox:fail=DataInspectionFailed' }, {}, 'failed'))
     expect(record.output).toMatchObject({
       task_status: 'FAILED',
@@ -330,7 +330,7 @@ describe('words in the prompt', () => {
     ['sandbox:status=503', 503, 'ModelUnavailable'],
     ['sandbox:leak', 401, 'InvalidApiKey'],
     ['sandbox:error200', 200, 'InternalError'],
-  ])('refuse the creation: %s', async (prompt, status, code) => {
+  ])('the creation is refused and costs nothing: %s', async (prompt, status, code) => {
     const response = await post({ model: 'wan2.6-t2v', input: { prompt } }, 'none')
     expect(response.status).toBe(status)
     expect(response.headers.get('retry-after')).toBeNull()
@@ -338,13 +338,16 @@ describe('words in the prompt', () => {
     expect(await bill('none')).toMatchObject([{ status, cost: '0' }])
   })
 
-  test.each(['sandbox:lost', 'sandbox:cut=1'])('%s: made and billed, though nobody learns of it', async (prompt) => {
-    const body = { model: 'wan2.6-t2v', input: { prompt } }
-    expect(await isLost(post(body, 'lost').then((response) => response.text()))).toBe(true)
-    expect(await lineOf('lost')).toMatchObject({ status: 200, cost: '0.75' })
-  })
+  test.each(['sandbox:lost', 'sandbox:cut=1'])(
+    '%s closes the connection, but the task is made and billed',
+    async (prompt) => {
+      const body = { model: 'wan2.6-t2v', input: { prompt } }
+      expect(await isLost(post(body, 'lost').then((response) => response.text()))).toBe(true)
+      expect(await lineOf('lost')).toMatchObject({ status: 200, cost: '0.75' })
+    },
+  )
 
-  test('a caller who leaves does not stop it', async () => {
+  test('a client that disconnects does not stop the task', async () => {
     const body = { model: 'wan2.6-t2v', input: { prompt: 'sandbox:delay=600000' } }
     const url = `${root}/services/aigc/video-generation/video-synthesis`
     const headers = { 'x-dashscope-async': 'enable' }
@@ -352,19 +355,19 @@ describe('words in the prompt', () => {
     expect(await lineOf('left')).toMatchObject({ status: 200, cost: '0.75' })
   })
 
-  test('charge-then-fail refuses, and bills all the same', async () => {
+  test('charge-then-fail refuses the task and bills it', async () => {
     const response = await post({ model: 'wan2.6-t2v', input: { prompt: 'sandbox:charge-then-fail=500' } }, 'charged')
     expect(response.status).toBe(500)
     expect(await lineOf('charged')).toMatchObject({ status: 500, cost: '0.75' })
   })
 
-  test('vanish leaves no trace but a line without cost', async () => {
+  test('vanish makes the task unknown and costs nothing', async () => {
     const id = await create('wan2.6-t2v', { prompt: 'sandbox:vanish' }, {}, 'vanished')
     expect((await get(id)).output.task_status).toBe('UNKNOWN')
     expect(await bill('vanished')).toMatchObject([{ cost: '0' }])
   })
 
-  test('odd-state shows a word that nobody knows', async () => {
+  test('odd-state reports an unknown status while the task runs', async () => {
     const odd = 'sandbox:odd-state=SUSPENDED'
     const shown = await create('wan2.6-t2v', { prompt: `${odd} sandbox:slow=600000` })
     await until(async () => ((await get(shown)).output.task_status === 'SUSPENDED' ? true : undefined))
@@ -372,7 +375,7 @@ describe('words in the prompt', () => {
     expect((await end(id)).output.task_status).toBe('SUCCEEDED')
   })
 
-  test('seconds is what was made, reported and billed', async () => {
+  test('seconds sets the length that is made, reported and billed', async () => {
     const id = await create('wan2.6-t2v', { prompt: 'sandbox:seconds=7' }, { size: '1280*720', duration: 5 }, 'longer')
     expect((await end(id)).usage).toMatchObject({ duration: 7 })
     expect(await bill('longer')).toMatchObject([{ cost: '0.7' }])
@@ -385,7 +388,7 @@ describe('words in the prompt', () => {
     expect(statuses).toEqual([503, 503, 200])
   })
 
-  test('no-video succeeds without a link, nousage without usage, expired with a dead link', async () => {
+  test('no-video omits the link, nousage the usage, and expired makes the link a 403', async () => {
     const none = await end(await create('wan2.6-t2v', { prompt: 'sandbox:no-video sandbox:nousage' }))
     expect(none.output).toMatchObject({ task_status: 'SUCCEEDED' })
     expect(none.output).not.toHaveProperty('video_url')

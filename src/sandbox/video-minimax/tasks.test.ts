@@ -28,8 +28,8 @@ const end = (id: string): Promise<Task> =>
     return task.status === 'Success' || task.status === 'Fail' ? task : undefined
   })
 
-describe('a task', () => {
-  test('is prepared, queues, is processed, and succeeds with a file that says where it is', async () => {
+describe('a video task', () => {
+  test('a task is prepared, queued, processed and succeeds with a file', async () => {
     const body = { duration: 10 }
     const created = await jsonOf<Task>(post(body, 'one'))
     expect<Pick<Task, 'task_id' | 'base_resp'>>(created).toEqual({
@@ -59,7 +59,7 @@ describe('a task', () => {
     [{ resolution: '1080P', first_frame_image: 'https://h/a.png' }, '0.49'],
     [{ prompt: `${quick} sandbox:seconds=9` }, '0.28'],
     [{ subject_reference: [{ type: 'character', image: ['https://h/a.png'] }], prompt_optimizer: true }, '0.28'],
-  ])('costs what its length and size cost as ordered: %j', async (body, cost) => {
+  ])('a task costs its ordered length and resolution: %j', async (body, cost) => {
     await end(await create(body, 'priced'))
     expect(await bill('priced')).toMatchObject([{ cost }])
   })
@@ -79,14 +79,14 @@ describe('a task', () => {
     [{ model: 'MiniMax-M2.5' }, 2013],
     [{ prompt: 'sandbox:status=429' }, 1002],
     [{ prompt: 'sandbox:status=402' }, 1008],
-  ])('is refused under a good status where a rule is broken: %j', async (body, code) => {
+  ])('a task that breaks a rule is refused with an error code and status 200: %j', async (body, code) => {
     const response = await post(body, 'refused')
     expect(response.status).toBe(200)
     expect(await jsonOf<Base>(response)).toMatchObject({ base_resp: { status_code: code } })
     expect(await bill('refused')).toMatchObject([{ cost: '0' }])
   })
 
-  test('is nobody’s without a key, nor is its file', async () => {
+  test('a task and its file cannot be read without a valid key', async () => {
     const id = await create({})
     const { file_id: fileId } = await end(id)
     for (const authorization of ['', 'Bearer bad-key']) {
@@ -100,32 +100,32 @@ describe('a task', () => {
     }
   })
 
-  test('that never was is a wrong parameter, and so is a file', async () => {
+  test('an unknown task and an unknown file are refused as invalid parameters', async () => {
     expect(await get('123')).toMatchObject({ base_resp: { status_code: 2013 } })
     expect(await fileOf('7123')).toMatchObject({ base_resp: { status_code: 2013 } })
     const { file_id: fileId } = await end(await create({ prompt: `${quick} sandbox:no-video` }))
     expect(fileId).toBe('')
   })
 
-  test('fails for nothing, with the number of its reason beside it', async () => {
+  test('a failed task costs nothing and reports its error code', async () => {
     const task = await end(await create({ prompt: `${quick} sandbox:fail=1027` }, 'failed'))
     expect(task).toMatchObject({ status: 'Fail', file_id: '', base_resp: { status_code: 1027 } })
     expect(await bill('failed')).toMatchObject([{ cost: '0' }])
   })
 
-  test('may get lost, and is charged', async () => {
+  test('lost closes the connection without a response, but the task is billed', async () => {
     expect(await isLost(post({ prompt: `${quick} sandbox:lost` }, 'lost'))).toBe(true)
     expect(await lineOf('lost')).toMatchObject({ cost: '0.28' })
   })
 
-  test('may keep quiet about its file for a while', async () => {
+  test('file-status refuses the first two requests for the file', async () => {
     const { file_id: fileId } = await end(await create({ prompt: `${quick} sandbox:file-status=429` }))
     const codes = []
     for (let call = 0; call < 3; call += 1) codes.push((await fileOf(fileId)).base_resp.status_code)
     expect(codes).toEqual([1002, 1002, 0])
   })
 
-  test('in trouble of the server’s has a status of its own', async () => {
+  test('a server error is a 500 with an error code', async () => {
     const response = await post({ prompt: 'sandbox:status=500' })
     expect([response.status, await jsonOf<Base>(response)]).toMatchObject([500, { base_resp: { status_code: 1000 } }])
   })

@@ -37,7 +37,7 @@ const end = (id: string): Promise<Video> =>
     return video.status === 'completed' || video.status === 'failed' ? video : undefined
   })
 
-test.each(['', 'Bearer bad-key'])('no key without which anything is told: %p', async (authorization) => {
+test.each(['', 'Bearer bad-key'])('a request without a valid key is a 401: %p', async (authorization) => {
   const id = await create({})
   await end(id)
   const headers = { authorization }
@@ -48,7 +48,7 @@ test.each(['', 'Bearer bad-key'])('no key without which anything is told: %p', a
 })
 
 describe('a video', () => {
-  test('waits, is in progress, and is completed', async () => {
+  test('a video is queued, in progress and completed', async () => {
     const waits = await create({ prompt: staysQueued })
     expect(await get(waits)).toMatchObject({ id: waits, object: 'video', status: 'queued', progress: 0, error: null })
     const runs = await create({ prompt: staysRunning })
@@ -66,7 +66,7 @@ describe('a video', () => {
     expect(await bill('one')).toMatchObject([{ model: 'sora-2', units: { video: { seconds: 8 } }, cost: '0.8' }])
   })
 
-  test('of pro costs more where it is large', async () => {
+  test('a video of sora-2-pro costs more in a large size', async () => {
     for (const [size, cost] of [
       ['720x1280', '1.2'],
       ['1024x1792', '2'],
@@ -89,14 +89,14 @@ describe('a video', () => {
     [{ seed: 1 }, 'seed', 'unknown_parameter'],
     [{ duration: 8 }, 'duration', 'unknown_parameter'],
     [{ model: 'gpt-4o' }, 'model', 'invalid_value'],
-  ])('is refused where a rule is broken: %j', async (body, param, code) => {
+  ])('a request that breaks a rule is refused with a 400 and costs nothing: %j', async (body, param, code) => {
     const response = await post(body, 'refused')
     expect(response.status).toBe(400)
     expect((await jsonOf<Refused>(response)).error).toMatchObject({ param, code })
     expect(await bill('refused')).toMatchObject([{ status: 400, cost: '0' }])
   })
 
-  test('is deleted when it is over, and not stopped before', async () => {
+  test('a finished video can be deleted and a queued one cannot', async () => {
     const waits = await create({ prompt: staysQueued })
     expect((await remove(waits)).status).toBe(400)
     expect((await get(waits)).status).toBe('queued')
@@ -106,7 +106,7 @@ describe('a video', () => {
     for (const gone of [await send(`${root}/${id}`), await content(id), await remove(id)]) expect(gone.status).toBe(404)
   })
 
-  test('stands in a list, a page at a time', async () => {
+  test('the videos are listed in pages', async () => {
     const ids = [await create({}), await create({}), await create({})]
     const newest = await list('limit=2')
     expect(newest).toMatchObject({ object: 'list', first_id: ids[2], last_id: ids[1], has_more: true })
@@ -125,7 +125,7 @@ describe('a video', () => {
     for (const bad of ['limit=101', 'limit=x', 'order=up']) expect((await send(`${root}?${bad}`)).status).toBe(400)
   })
 
-  test('fails with a code, has no film, or gets lost', async () => {
+  test('fail reports a code, no-video and expired have no content, and lost is still billed', async () => {
     const failed = await create({ prompt: `${quick} sandbox:fail=moderation_blocked` }, 'failed')
     expect((await end(failed)).error).toMatchObject({ code: 'moderation_blocked' })
     expect(await bill('failed')).toMatchObject([{ cost: '0' }])
@@ -138,7 +138,7 @@ describe('a video', () => {
     expect(await lineOf('lost')).toMatchObject({ cost: '0.4' })
   })
 
-  test('says how long it really is, or nothing of it', async () => {
+  test('seconds sets the reported and billed length, and nousage omits it', async () => {
     const id = await create({ prompt: `${quick} sandbox:seconds=3` }, 'short')
     expect((await end(id)).seconds).toBe('3')
     expect(await bill('short')).toMatchObject([{ cost: '0.3' }])

@@ -38,14 +38,14 @@ test.each([
   ['no token', { authorization: '' }],
   ['a bearer', { authorization: 'Bearer key' }],
   ['a bad key', { authorization: 'Token bad-key' }],
-])('%s is refused', async (_, headers) => {
+])('a request with %s is refused', async (_, headers) => {
   const response = await post({}, { headers })
   expect(response.status).toBe(401)
   expect(await jsonOf<object>(response)).toMatchObject({ reason: 'Unauthorized', message: expect.any(String) })
 })
 
-describe('a task', () => {
-  test('is created, waits, is processed, and succeeds', async () => {
+describe('a video task', () => {
+  test('a task is created, queued, processed and succeeds', async () => {
     const body = {
       prompt: quick,
       duration: 8,
@@ -75,7 +75,7 @@ describe('a task', () => {
     ['img2video', { model: 'viduq3-pro', prompt: '', images: [image], resolution: '1080p', duration: 1 }, 24],
     ['start-end2video', { prompt: undefined, images: [image, image] }, 55],
     ['reference2video', { images: Array(7).fill(image), duration: 3 }, 30],
-  ])('of pictures is made at an address of its own: %s', async (kind, body, credits) => {
+  ])('a task made from images has an address of its own: %s', async (kind, body, credits) => {
     const id = await create(body, { kind, ref: kind })
     expect((await end(id)).credits).toBe(credits)
     expect(await bill(kind)).toMatchObject([{ units: { video: { tokens: credits } } }])
@@ -96,7 +96,7 @@ describe('a task', () => {
     [{ images: [image] }, 'start-end2video', 'images'],
     [{ images: [image], duration: 2 }, 'reference2video', 'duration'],
     [{ images: Array(8).fill(image) }, 'reference2video', 'images'],
-  ])('is refused where a rule is broken: %j', async (body, kind, field) => {
+  ])('a task that breaks a rule is refused with a 400 and costs nothing: %j', async (body, kind, field) => {
     const response = await post(body, { kind, ref: 'refused' })
     expect(response.status).toBe(400)
     const { reason, message } = await jsonOf<{ reason: string; message: string }>(response)
@@ -104,7 +104,7 @@ describe('a task', () => {
     expect(await bill('refused')).toMatchObject([{ status: 400, cost: '0' }])
   })
 
-  test('tells of what runs and what is over', async () => {
+  test('a callback is sent for a running and an ended task, and again if it is refused', async () => {
     const { url, heard, stop } = openListener(500)
     const id = await create({ callback_url: url })
     await end(id)
@@ -114,7 +114,7 @@ describe('a task', () => {
     await stop()
   })
 
-  test('fails with its word, and may get lost', async () => {
+  test('fail ends the task with its error code, and lost bills a task without a response', async () => {
     const id = await create({ prompt: `${quick} sandbox:fail=CreationPolicyViolation` }, { ref: 'failed' })
     expect(await end(id)).toMatchObject({ state: 'failed', err_code: 'CreationPolicyViolation', creations: [] })
     expect(await bill('failed')).toMatchObject([{ cost: '0' }])
@@ -122,7 +122,7 @@ describe('a task', () => {
     expect(await lineOf('lost')).toMatchObject({ cost: '0.275' })
   })
 
-  test('takes as many credits as it is told to', async () => {
+  test('usage sets the credits of a task, and nousage omits them', async () => {
     const id = await create({ prompt: `${quick} sandbox:usage=70` }, { ref: 'dear' })
     expect((await end(id)).credits).toBe(70)
     expect(await bill('dear')).toMatchObject([{ cost: '0.35' }])

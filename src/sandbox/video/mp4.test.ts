@@ -17,7 +17,7 @@ function boxesIn(bytes: Buffer): { name: string; body: Buffer }[] {
 
 // ffmpeg 5.1 decoded these without a warning at 1280x720, 1470x630, 1920x1080 and 4398x1886.
 describe('an MP4 file', () => {
-  test('is made of whole boxes, the index before the data', () => {
+  test('the file consists of whole boxes, with the index before the data', () => {
     const file = boxesIn(Buffer.from(writeMp4(clip)))
     expect(file.map(({ name }) => name)).toEqual(['ftyp', 'moov', 'mdat'])
     expect(boxesIn(file[1]?.body ?? Buffer.alloc(0)).map(({ name }) => name)).toEqual(['mvhd', 'trak', 'trak'])
@@ -29,11 +29,11 @@ describe('an MP4 file', () => {
       { ...clip, width: 1470, height: 630, frames: 24, sound: false },
       { width: 1470, height: 630, ms: 1_000, tracks: 1 },
     ],
-  ])('says how large and how long it is', (wish, facts) => {
+  ])('the file states its size, duration and tracks', (wish, facts) => {
     expect(readMp4(writeMp4(wish))).toEqual(facts)
   })
 
-  test('points at its first picture', () => {
+  test('the index points at the first frame', () => {
     const file = Buffer.from(writeMp4(clip))
     const offset = file.readUInt32BE(file.indexOf('stco') + 12)
     // The length of a unit, then the header of a picture that refers to no other.
@@ -41,7 +41,7 @@ describe('an MP4 file', () => {
     expect(file.readUInt32BE(file.indexOf('stsz') + 12)).toBe(120)
   })
 
-  test('is the same for the same wish, and small', () => {
+  test('the same clip yields the same small file', () => {
     expect(writeMp4(clip)).toEqual(writeMp4(clip))
     expect(writeMp4(clip).length).toBeLessThan(10_000)
   })

@@ -70,7 +70,7 @@ describe('a task', () => {
     ['sandbox:slow=100000', ['queued', 'running'], undefined],
     ['sandbox:queued=100000', ['queued'], undefined],
     ['sandbox:odd-state=HALFWAY', ['queued', 'HALFWAY', 'running', 'succeeded'], '5'],
-  ])('moves by the clock and is billed at its end: %s', (words, states, cost) => {
+  ])('a task advances with the clock and is billed at its end: %s', (words, states, cost) => {
     const { tasks, advance, costs, told } = openStudio()
     tasks.start(order(words))
     expect(costs()).toEqual([])
@@ -79,7 +79,7 @@ describe('a task', () => {
     expect(costs()).toEqual(cost === undefined ? [] : [cost])
   })
 
-  test('that fails costs nothing', () => {
+  test('a failed task costs nothing', () => {
     const { tasks, advance, costs } = openStudio()
     const { id } = tasks.start(order('', { failure: { code: 'Bad', message: 'bad' } }))
     advance(1_000)
@@ -87,7 +87,7 @@ describe('a task', () => {
     expect(costs()).toEqual(['0'])
   })
 
-  test('is cancelled while it waits, and then stays so', () => {
+  test('a queued task can be cancelled once and a running one cannot', () => {
     const { tasks, advance, costs, pending } = openStudio()
     const task = tasks.start(order('', { expiresAfterMs: 3_000 }))
     expect(tasks.cancel(task)).toBe(true)
@@ -99,7 +99,7 @@ describe('a task', () => {
     expect([other.state, tasks.cancel(other)]).toEqual(['running', false])
   })
 
-  test('that never ends expires', () => {
+  test('a task that never ends expires', () => {
     const { tasks, advance, costs } = openStudio()
     const task = tasks.start(order('sandbox:stuck', { expiresAfterMs: 3_000 }))
     advance(2_999)
@@ -108,7 +108,7 @@ describe('a task', () => {
     expect([task.state, costs()]).toEqual(['expired', ['0']])
   })
 
-  test('is forgotten after its time, at once when it vanishes, and when asked to', () => {
+  test('a task is removed after its retention, on vanish and on request', () => {
     const { tasks, advance, costs } = openStudio()
     const first = tasks.start(order())
     expect(tasks.find(tasks.start(order('sandbox:vanish')).id)).toBeUndefined()
@@ -121,7 +121,7 @@ describe('a task', () => {
     expect(tasks.list()).toEqual([])
   })
 
-  test('ends with the sandbox', () => {
+  test('stopping the sandbox stops its tasks without billing them', () => {
     const { tasks, advance, costs, pending, stop } = openStudio()
     tasks.start(order())
     const running = tasks.start(order('sandbox:odd-state=X', { expiresAfterMs: 9_000 }))
@@ -137,7 +137,7 @@ const complain = (cause: unknown): never => {
   throw cause
 }
 
-describe('in the next process a task', () => {
+describe('a task after a restart', () => {
   const root = mkdtempSync(join(tmpdir(), 'turnpike-films-'))
   afterAll(() => rmSync(root, { recursive: true }))
   const started = 1_000
@@ -165,7 +165,7 @@ describe('in the next process a task', () => {
     { words: 'sandbox:odd-state=X', after: 250, meanwhile: 0, ends: ['running', 'succeeded'], at: 1_350 },
     { words: 'sandbox:stuck', after: 60, meanwhile: 500, ends: ['running', 'expired'], at: 4_000 },
     { words: 'sandbox:fail=Bad', after: 60, meanwhile: 0, ends: ['running', 'failed'], at: 1_200 },
-  ])('goes on: $words after $after ms', ({ words, after, meanwhile, ends, at }) => {
+  ])('an unfinished task continues: $words after $after ms', ({ words, after, meanwhile, ends, at }) => {
     const folder = `on ${words} ${after} ${meanwhile}`.replaceAll(':', '')
     const first = openAgain(folder, started)
     const failure = words.includes('fail') && { failure: new Error('bad') }
@@ -182,7 +182,7 @@ describe('in the next process a task', () => {
     expect([...first.costs(), ...second.costs()]).toEqual([ends.at(-1) === 'succeeded' ? '5' : '0'])
   })
 
-  test('that has ended is as it was, and is not billed again', () => {
+  test('an ended task is restored unchanged and is not billed again', () => {
     const first = openAgain('ended', started)
     const { id } = first.tasks.start(order('sandbox:seconds=4', { failure: { code: 'Bad', message: 'bad' } }))
     const other = first.tasks.start(order())
@@ -201,7 +201,7 @@ describe('in the next process a task', () => {
     expect(second.told).toEqual([])
   })
 
-  test('is found at the new address, unless it was ordered at another than theirs', () => {
+  test('a task moves to the new address unless it was ordered through a different one', () => {
     const first = openAgain('moved', started, 'http://one')
     const own = first.tasks.start(order('', { origin: 'http://one' }))
     const other = first.tasks.start(order('', { origin: 'http://simulators.example' }))
@@ -211,7 +211,7 @@ describe('in the next process a task', () => {
     expect(second.tasks.find(other.id)?.origin).toBe('http://simulators.example')
   })
 
-  test('has the price that it was ordered for, and nothing of what was said', () => {
+  test('a task keeps its price but not its prompt', () => {
     const first = openAgain('said', started)
     const { id } = first.tasks.start(order('', { ask: 'a secret prompt' }))
     first.close()
@@ -220,7 +220,7 @@ describe('in the next process a task', () => {
     expect(second.tasks.find(id)).toMatchObject({ ask: 'nothing said', model })
   })
 
-  test('is gone after a day', () => {
+  test('a task is gone after a day', () => {
     const first = openAgain('old', started)
     const { id } = first.tasks.start(order())
     first.close()
