@@ -117,7 +117,7 @@ const adapters = [...vendors].flatMap(([id, vendor]) =>
   vendor.chat === undefined ? [] : [[id, vendor, vendor.chat] as const],
 )
 
-test('every vendor has a fixture, and every fixture a vendor', () => {
+test('every chat vendor has a fixture and every fixture a vendor', () => {
   expect(adapters.filter(([id]) => fixtureOf(id) === undefined).map(([id]) => id)).toEqual([])
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.json'))
   const named = files.map((file) => file.replace(/^.*[/\\]|\.json$/g, ''))
@@ -143,7 +143,7 @@ function textOfBody(body: Call['body'] | undefined): string {
 }
 
 test.each([...vendors.values()].map((vendor) => [vendor.id, vendor] as const))(
-  '%s: a key that is over its rate rests for as long as the vendor says',
+  '%s: a key over its rate rests for as long as the vendor says',
   (_id, vendor) => {
     const base = { status_code: 1002, status_msg: 'x' }
     // One body in the form of each vendor.
@@ -164,7 +164,7 @@ test.each([...vendors.values()].map((vendor) => [vendor.id, vendor] as const))(
   },
 )
 
-describe.each(adapters)('%s', (id, vendor, chat) => {
+describe.each(adapters)('the chat adapter of %s', (id, vendor, chat) => {
   const fixture = fixtureOf(id)
   if (fixture === undefined) return
   const context = contextFor(fixture)
@@ -174,14 +174,14 @@ describe.each(adapters)('%s', (id, vendor, chat) => {
   const stream = fixture.stream.join('')
 
   test.each(others.map(({ codec }) => [codec.protocol, codec] as const))(
-    'is asked in its own words for a client of %s',
+    "a request from a client of %s is written in the vendor's own form",
     (_protocol, codec) => {
       expectCall(translated(chat, codec, true, context), fixture.translated ?? fixture.sent)
     },
   )
 
   test.each(others.map((client) => [client.codec.protocol, client] as const))(
-    'its answer says and counts the same to a client of %s',
+    'a client of %s reads the same text and output tokens',
     (_protocol, { codec, ...client }) => {
       const ask = askOf(codec, false)
       const reply = client.readAnswer(codec.writeAnswer(ask, chat.readAnswer(answer), name))
@@ -197,13 +197,13 @@ describe.each(adapters)('%s', (id, vendor, chat) => {
     },
   )
 
-  test('its answer is read and counted', () => {
+  test('the answer is read with its usage', () => {
     const reply = chat.readAnswer(answer)
     expect(textIn(reply)).toBe(fixture.text)
     expect(reply.usage).toMatchObject(fixture.counts)
   })
 
-  test('its stream is read to its end, and counted', () => {
+  test('the stream is read to its end with its usage', () => {
     const events = readAll(chat.openReader(), stream)
     expect(textOf(events)).toBe(fixture.text)
     expect(usageOf(events)).toMatchObject(fixture.counts)
@@ -211,22 +211,22 @@ describe.each(adapters)('%s', (id, vendor, chat) => {
     expect(kindsOf(events)).not.toContain('failure')
   })
 
-  describe('for clients of its own protocol', () => {
+  describe("for clients of the vendor's own protocol", () => {
     if (own === undefined || chat.pass === undefined) return
     const { codec } = own
 
-    test('is asked as they ask', () => {
+    test('the request is passed through', () => {
       expectCall(chat.pass?.(askOf(codec, true), context), fixture.sent)
     })
 
-    test('its answer is counted, and named by our id', () => {
+    test('the answer is counted and carries our model id', () => {
       const passed = codec.passAnswer(askOf(codec, false), answer)
       expect(passed.usage).toMatchObject(fixture.counts)
       const shown = JSON.parse(Buffer.from(passed.body).toString()) as JsonObject
       expect(shown).toEqual({ ...fixture.answer, model: 'ours' })
     })
 
-    test('its stream comes to its end, is counted, and says what it says', () => {
+    test('the stream is counted, keeps its text and does not carry the upstream model', () => {
       const passing = codec.passStream(askOf(codec, true))
       const shown = eventsIn(stream).flatMap((event) => passing.take(event) ?? [])
       expect(passing.facts).toMatchObject({ ended: true, finished: true, failure: undefined })
@@ -244,7 +244,7 @@ describe.each(adapters)('%s', (id, vendor, chat) => {
     vendor.explain({ status, retryAfterSeconds: 7, body: '{"error":{"message":"x"}}' }, secrets)
 
   test.each(fixture.refusals.map((refusal) => [refusal.status, refusal] as const))(
-    'its %d is explained',
+    'a %d is explained with its kind and whether to retry',
     (status, { body, kind, retryable }) => {
       const text = JSON.stringify(body)
       const verdict = vendor.explain({ status, retryAfterSeconds: undefined, body: text }, secrets)
@@ -253,7 +253,7 @@ describe.each(adapters)('%s', (id, vendor, chat) => {
     },
   )
 
-  test('no refusal names our key or its address', () => {
+  test("no refusal contains our key or the vendor's address", () => {
     for (const status of [400, 401, 403, 404, 409, 422, 429, 500]) {
       const message = `key ${secrets.credential} at ${secrets.baseUrl} is bad`
       const body = JSON.stringify({ error: { message, type: 'x', param: null, code: null } })
@@ -264,7 +264,7 @@ describe.each(adapters)('%s', (id, vendor, chat) => {
     }
   })
 
-  test('a refused key rests, a refused request does not tire it', () => {
+  test('a refused key rests, and a refused request does not rest it', () => {
     expect(explain(401).restCredentialSeconds).toBeGreaterThan(0)
     expect(explain(429).restCredentialSeconds).toBe(7)
     expect(explain(400).restCredentialSeconds).toBeUndefined()

@@ -57,12 +57,12 @@ const embedding = [...vendors].flatMap(([id, vendor]) =>
   vendor.embeddings === undefined ? [] : [[id, vendor, vendor.embeddings] as const],
 )
 
-test('the vendors that embed', () => {
+test('the expected vendors offer embeddings', () => {
   const ids = embedding.map(([id]) => id)
   expect(ids).toEqual(expect.arrayContaining(['openai', 'dashscope', 'google', 'voyage', 'cohere', 'ark', 'mistral']))
 })
 
-describe.each(embedding)('%s', (id, vendor, adapter) => {
+describe.each(embedding)('the embeddings adapter of %s', (id, vendor, adapter) => {
   const fixture = fixtureOf(id)
   if (fixture === undefined) throw new Error(`${id} has no fixture`)
   const context: CallContext = {
@@ -76,7 +76,7 @@ describe.each(embedding)('%s', (id, vendor, adapter) => {
   }
   const start = (...inputs: EmbeddingInput[]) => calling(adapter.start(askFor(inputs), context))
 
-  test('is asked in its own words, with its key in one header', () => {
+  test("the request is written in the vendor's own form, with the key in one header", () => {
     const { calls } = start('Hello', 'again')
     expect(calls).toHaveLength(1)
     const [call] = calls
@@ -90,7 +90,7 @@ describe.each(embedding)('%s', (id, vendor, adapter) => {
     })
   })
 
-  test('its vectors come in the order of the inputs, and are counted', () => {
+  test('the vectors come in the order of the inputs, with their token count', () => {
     const answered = answerOf(start('Hello', 'again'), fixture.answer)
     if (answered.kind !== 'answered') throw new Error('no answer')
     expect(answered.answer.vectors.map((vector) => [...vector])).toEqual(fixture.vectors)
@@ -98,7 +98,7 @@ describe.each(embedding)('%s', (id, vendor, adapter) => {
     expect(answered.used).toEqual([{ usage: { input: fixture.tokens }, basis: 'vendor' }])
   })
 
-  test('more inputs than it takes are split, and joined again', () => {
+  test('more inputs than the vendor accepts are split into calls and joined again', () => {
     const step = start('Hello', 'again', 'Hello', 'again')
     expect(step.calls).toHaveLength(2)
     const answered = answerOf(step, fixture.answer, fixture.answer)
@@ -108,18 +108,18 @@ describe.each(embedding)('%s', (id, vendor, adapter) => {
     expect(answered.used).toHaveLength(2)
   })
 
-  test('usage that it does not tell is estimated, and said to be', () => {
+  test('missing usage is estimated and marked as estimated', () => {
     const { usage: _, usageMetadata: __, meta: ___, ...silent } = fixture.answer
     const step = start('Hello', 'again')
     expect(step.take?.(respond(silent), 0)).toMatchObject({ basis: 'estimated' })
     expect(step.next([])).toMatchObject({ used: [{ usage: { input: 2 }, basis: 'estimated' }] })
   })
 
-  test.each([[{}], [null], ['<html>'], [{ error: { message: 'x' } }]])('%j is no answer', (body) => {
+  test.each([[{}], [null], ['<html>'], [{ error: { message: 'x' } }]])('%j is not an answer', (body) => {
     expect(answerOf(start('Hello', 'again'), body)).toMatchObject(noAnswer)
   })
 
-  test('too few vectors are no answer', () => {
+  test('too few vectors are not an answer', () => {
     expect(answerOf(start('Hello'), {})).toMatchObject(noAnswer)
     const step = start('Hello', 'again', 'and again')
     // What the successful calls used is still counted.
@@ -127,18 +127,18 @@ describe.each(embedding)('%s', (id, vendor, adapter) => {
     expect(answerOf(step, fixture.answer, fixture.answer)).toMatchObject({ ...noAnswer, used: [used, used] })
   })
 
-  test('tokens go to those who take them, and to nobody else', () => {
+  test('tokens are sent to OpenAI and Azure and refused for other vendors', () => {
     if (id === 'openai' || id === 'azure') expect(start([1, 2, 3]).calls).toHaveLength(1)
     else expect(() => start([1, 2, 3])).toThrow('This model takes text, not tokens.')
   })
 
-  test.each(fixture.refusals)('its $status is explained in its own words', ({ status, body, message }) => {
+  test.each(fixture.refusals)("a $status is explained in the vendor's own words", ({ status, body, message }) => {
     const verdict = vendor.explain({ status, retryAfterSeconds: undefined, body: JSON.stringify(body) }, secrets)
     expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected', message }, retryable: false })
     expect(verdict.error.details.refusal?.status).toBe(status)
   })
 
-  test('a refused key is the operator’s affair, and no word of it reaches a client', () => {
+  test("no error contains our key or the vendor's address", () => {
     const said = `key ${secrets.credential} at ${secrets.baseUrl} is bad`
     for (const body of [{ error: { message: said } }, { message: said }, { detail: said }]) {
       for (const status of [400, 401, 403, 404, 429, 500]) {
@@ -161,7 +161,7 @@ test.each<[string, unknown[]]>([
     ],
   ],
   ['one that is too short', [[0, 1], [1]]],
-])('vectors that are not one for each input are no answer: %s', (_name, embeddings) => {
+])('vectors that do not match the inputs are not an answer: %s', (_name, embeddings) => {
   const { user: _user, ...ask } = askFor(['Hello', 'again'])
   const context = { ...secrets, upstreamModel: 'm', ref: 'att_1' as AttemptId } as CallContext
   const step = calling(vendors.get('mistral')?.embeddings?.start(ask, context))
@@ -169,7 +169,7 @@ test.each<[string, unknown[]]>([
   expect(answerOf(step, { data, usage: { prompt_tokens: 2, total_tokens: 2 } })).toMatchObject(noAnswer)
 })
 
-test('one text alone has a call of its own at Google', () => {
+test("a single text is sent to Google's embedContent", () => {
   const context = { ...secrets, upstreamModel: 'm', ref: 'att_1' as AttemptId } as CallContext
   const step = calling(vendors.get('google')?.embeddings?.start(askFor(['Hello']), context))
   expect(step.calls).toMatchObject([{ url: `${secrets.baseUrl}/v1beta/models/m:embedContent` }])

@@ -77,7 +77,7 @@ function answer(body: unknown, contentType = 'application/json') {
 const png = drawImage({ width: 64, height: 32, format: 'png', seed: 1 })
 const base64 = png.toString('base64')
 
-describe('dashscope', () => {
+describe('DashScope images', () => {
   const made = {
     output: {
       choices: [
@@ -88,7 +88,7 @@ describe('dashscope', () => {
     request_id: 'd0250a3d',
   }
 
-  test('is asked in its own protocol', () => {
+  test("the request is written in DashScope's own protocol", () => {
     const ask = askFor(native({ size: '1280*720', seed: 7, watermark: false }, 'https://example.com/a.png'))
     expect(sentBy(start('dashscope', 'qwen-image-2.0', ask))).toEqual({
       url: 'https://vendor.example/api/v1/services/aigc/multimodal-generation/generation',
@@ -100,7 +100,7 @@ describe('dashscope', () => {
     })
   })
 
-  test('its link passes on, and its count is what is paid for', () => {
+  test("the link is passed on and the vendor's count is billed", () => {
     const step = start('dashscope', 'qwen-image-2.0', askFor(native())).next([answer(made)])
     expect(step).toEqual({
       kind: 'answered',
@@ -109,14 +109,14 @@ describe('dashscope', () => {
     })
   })
 
-  test('one that was counted and not given is not paid for', () => {
+  test('an image that was counted but not delivered is not billed', () => {
     const counted = { ...made, usage: { ...made.usage, image_count: 2 } }
     expect(start('dashscope', 'qwen-image-2.0', askFor(native())).next([answer(counted)])).toMatchObject({
       used: [{ usage: { images: { count: 1 } }, vendorUsage: { images: { count: 2 } }, basis: 'vendor' }],
     })
   })
 
-  test('bytes are fetched under its channel; what is no picture is a failure of its', () => {
+  test("bytes are fetched from the vendor's link, and a file that is no image is a failure", () => {
     const ask = askFor({ prompt: 'a cat', response_format: 'b64_json' })
     const step = start('dashscope', 'qwen-image-2.0', ask).next([answer(made)])
     if (step.kind !== 'calls') throw new Error('nothing is fetched')
@@ -136,13 +136,13 @@ describe('dashscope', () => {
     ['Arrearage', 400],
     ['DataInspectionFailed', 400],
     ['', 200],
-  ])('its %j under a good status has the status that it has elsewhere', (code, status) => {
+  ])('the code %j under a 200 gets the status that it usually has', (code, status) => {
     const step = start('dashscope', 'qwen-image-2.0', askFor(native()))
     expect(step.statusOf?.(answer({ code, message: 'x', request_id: 'r' }))).toBe(status)
     expect(step.statusOf?.(answer(made))).toBe(200)
   })
 
-  test('HTML is no answer', () => {
+  test('an HTML page is a failure of the vendor', () => {
     const step = start('dashscope', 'qwen-image-2.0', askFor(native()))
     const page = answer(Buffer.from('<html>'))
     expect(step.statusOf?.(page)).toBe(200)
@@ -160,7 +160,7 @@ describe('dashscope', () => {
     [429, 'Throttling.RateQuota', 'too-many', true],
     [429, 'PostpaidBillOverdue', 'upstream-failed', true],
     [500, 'InternalError', 'upstream-failed', true],
-  ])('its %d %s is explained', (status, code, kind, retryable) => {
+  ])('a %d with %s is explained without our key', (status, code, kind, retryable) => {
     const body = JSON.stringify({ code, message: 'key vk-secret is bad', request_id: 'r' })
     const verdict = explainDashscope({ status, retryAfterSeconds: undefined, body }, context)
     expect([verdict.error.kind as string, verdict.retryable]).toEqual([kind, retryable])
@@ -172,8 +172,8 @@ describe('dashscope', () => {
   })
 })
 
-describe('ark', () => {
-  test('is asked for one picture without a mark', () => {
+describe('Ark images', () => {
+  test('the request is for one image without a watermark', () => {
     const ask = askFor({
       prompt: 'a cat',
       negative_prompt: 'dogs',
@@ -198,13 +198,13 @@ describe('ark', () => {
     ['doubao-seedream-3-0-t2i', { seed: 7 }],
     ['doubao-seedream-4-0', {}],
     ['doubao-seedream-5-0', { output_format: 'png' }],
-  ])('%s is told of what it knows alone: %j', (model, known) => {
+  ])('%s gets only the fields that it knows: %j', (model, known) => {
     const ask = askFor({ prompt: 'a cat', seed: 7, output_format: 'png' })
     const { seed, output_format } = sentBy(start('ark', model, ask)).body as JsonObject
     expect({ seed, output_format }).toEqual({ seed: undefined, output_format: undefined, ...known })
   })
 
-  test('a member that failed stands among the others, and is not counted', () => {
+  test('a failed image among others is left out and not billed', () => {
     const step = start('ark', 'seedream', askFor({ prompt: 'a cat' })).next([
       answer({
         data: [
@@ -221,7 +221,7 @@ describe('ark', () => {
     })
   })
 
-  test('one that was counted and not given is not paid for', () => {
+  test('an image that was counted but not delivered is not billed', () => {
     const data = [{ url: 'https://tos.example/1.jpeg' }]
     const step = start('ark', 'seedream', askFor({ prompt: 'a cat' })).next([
       answer({ data, usage: { generated_images: 2 } }),
@@ -231,7 +231,7 @@ describe('ark', () => {
     })
   })
 
-  test('where all failed, the reason passes on', () => {
+  test("if every image failed, the vendor's reason is passed on", () => {
     const step = start('ark', 'seedream', askFor({ prompt: 'a cat' })).next([
       answer({ data: [{ error: { code: 'x', message: 'Held back.' } }], usage: { generated_images: 0 } }),
     ])
@@ -245,16 +245,16 @@ describe('ark', () => {
     [{ data: [] }, 200],
     [{ error: { code: 'ServerOverloaded', message: 'x', type: 'TooManyRequests' } }, 429],
     [{ error: { code: 'InternalServiceError', message: 'x', type: 'InternalServerError' } }, 500],
-  ])('what it refuses under a good status has the status that it has elsewhere: %j', (body, status) => {
+  ])('an error under a 200 gets the status that it usually has: %j', (body, status) => {
     expect(start('ark', 'seedream', askFor({ prompt: 'a cat' })).statusOf?.(answer(body))).toBe(status)
   })
 })
 
-describe('google', () => {
+describe('Google images', () => {
   const none = { sizes: [], references: { min: 0, max: 3 } }
   const { free: _, ...noSize } = { ...anySize, ...none }
 
-  test('imagen is asked for a shape, and gives bytes', () => {
+  test('Imagen gets an aspect ratio and returns bytes', () => {
     const ask = askFor({ prompt: 'a cat', n: 2, size: '1664x928' }, { limits: { ...noSize } })
     const step = start('google', 'imagen-4.0-generate-001', { ...ask, limits: noSize })
     expect(sentBy(step)).toEqual({
@@ -281,7 +281,7 @@ describe('google', () => {
     candidatesTokensDetails: [{ modality: 'IMAGE', tokenCount: 1120 }],
   }
 
-  test('gemini answers a chat with a picture; tokens of words and of pictures are taken apart', () => {
+  test('the image in a Gemini answer is returned, with text and image tokens counted apart', () => {
     const ask = askFor({ prompt: 'a cat' }, { tokens: true })
     const step = start('google', 'gemini-3-pro-image', ask)
     const parts = [
@@ -302,7 +302,7 @@ describe('google', () => {
     })
   })
 
-  test('a picture that the client linked to is fetched by the rules for strangers, before anything is sent', () => {
+  test('an image linked by the client goes through the guarded fetch before anything is sent', () => {
     const ask = askFor(native({}, 'https://a.example/1.png'), { tokens: true })
     const first = start('google', 'gemini-2.5-flash-image', ask)
     expect(first.calls).toMatchObject([{ transport: 'guarded', url: 'https://a.example/1.png' }])
@@ -327,7 +327,7 @@ describe('the common protocol', () => {
     total_tokens: 1130,
   }
 
-  test("the client's own body goes on, and the answer's bytes come back", () => {
+  test("the client's body and the answer's bytes are passed through", () => {
     const body = { prompt: 'a cat', user: 'ada', response_format: 'url', quality: 'hd', novelty: [1] }
     const step = start('openai', 'gpt-image-2', askFor(body, { limits, tokens: true }))
     expect(sentBy(step)).toEqual({
@@ -342,14 +342,14 @@ describe('the common protocol', () => {
     })
   })
 
-  test('without usage the tokens are estimated, never as nothing', () => {
+  test('missing usage is estimated in image tokens', () => {
     const step = start('openai', 'gpt-image-2', askFor({ prompt: 'a cat', quality: 'low' }, { limits, tokens: true }))
     expect(step.next([answer({ data: [{ b64_json: base64 }] })])).toMatchObject({
       used: [{ usage: { imageOutput: expect.any(Number) }, basis: 'estimated' }],
     })
   })
 
-  test('the estimate is of what the answer says of its pictures, not of what was asked', () => {
+  test('the estimate follows the size and quality that the answer reports', () => {
     const step = start('openai', 'gpt-image-2', askFor({ prompt: 'a cat', quality: 'low' }, { limits, tokens: true }))
     const tokensOf = (said: JsonObject) => {
       const next = step.next([answer({ data: [{ b64_json: base64 }], ...said })])
@@ -360,34 +360,34 @@ describe('the common protocol', () => {
     expect(tokensOf({ ...small, size: '2048x2048' })).toBeGreaterThan(tokensOf(small))
   })
 
-  test('a size that it lacks goes as the nearest it has', () => {
+  test('an unsupported size is replaced by the nearest supported one', () => {
     const { free: _, ...images } = { ...anySize, ...limits, sizes: ['1024x1024', '1536x1024'] }
     const ask = askFor({ prompt: 'a cat', size: '1472x1140' }, { images, tokens: true })
     expect(sentBy(start('openai', 'gpt-image-2', ask)).body).toMatchObject({ size: '1536x1024' })
   })
 
-  test.each([[{ data: [] }], [{ created: 1 }], [{ error: { message: 'no' } }], [[]]])('%p is no answer', (body) => {
+  test.each([[{ data: [] }], [{ created: 1 }], [{ error: { message: 'no' } }], [[]]])('%p is not an answer', (body) => {
     const step = start('openai', 'gpt-image-2', askFor({ prompt: 'a cat' }, { limits, tokens: true }))
     expect(() => step.next([answer(body)])).toThrow()
   })
 
-  test.each([{ message: 'It broke.' }, 'It broke.'])('the error %p is said', (error) => {
+  test.each([{ message: 'It broke.' }, 'It broke.'])('the message of the error %p is passed on', (error) => {
     const step = start('xai', 'grok-2-image', askFor({ prompt: 'a cat' }))
     expect(() => step.next([answer({ error })])).toThrow('It broke.')
   })
 })
 
-describe('fields of other vendors in the common form', () => {
+describe('fields of other vendors in the common protocol', () => {
   const foreign = { negative_prompt: 'dogs', seed: 7, watermark: true, prompt_extend: false }
   const ask = askFor({ prompt: 'a cat', ...foreign })
 
-  test('stay behind where they are unknown, and go on where nobody knows', () => {
+  test('foreign fields are left out for OpenAI and kept for an unknown compatible vendor', () => {
     const { body } = sentBy(start('openai', 'theirs', ask))
     expect(body).toEqual({ model: 'theirs', prompt: 'a cat\n\nAvoid: dogs', response_format: 'b64_json' })
     expect(sentBy(start('compatible', 'theirs', ask)).body).toMatchObject({ prompt: 'a cat', ...foreign })
   })
 
-  test('what is to be avoided is held for like the prompt that it may become', () => {
+  test('the hold covers a negative prompt like the prompt', () => {
     const avoided = 'x'.repeat(1_000)
     const { bound } = askFor({ prompt: 'a cat', negative_prompt: avoided }, { tokens: true })
     expect(bound.input).toBeGreaterThanOrEqual(Buffer.byteLength(`a cat\n\nAvoid: ${avoided}`))

@@ -58,10 +58,10 @@ function readAll(reader: AudioReader, stream: string): number[] {
   return [...Buffer.from(stream)].flatMap((byte) => [...reader.read(Uint8Array.of(byte))])
 }
 
-describe.each(fixtures)('%s', (id, fixture) => {
+describe.each(fixtures)('the speech adapter of %s', (id, fixture) => {
   const saying = speechOf(id).say(askFor({ soldBy: fixture.soldBy, speed: 1.5 }), 'Hello', context)
 
-  test('is asked in its own words, with its key in one header', () => {
+  test("the request is written in the vendor's own form, with the key in one header", () => {
     const { call } = saying
     expect(call.url).toBe(secrets.baseUrl + fixture.sent.path)
     expect(JSON.parse(call.body as string)).toEqual(fixture.sent.body)
@@ -72,7 +72,7 @@ describe.each(fixtures)('%s', (id, fixture) => {
     })
   })
 
-  test('its sound is taken out as it comes, to its end, and counted', () => {
+  test('the audio is extracted from the stream as it arrives, to its end, and counted', () => {
     const reader = saying.openReader(noHeader)
     const [first = '', ...rest] = fixture.stream
     const heard = readAll(reader, first)
@@ -85,7 +85,7 @@ describe.each(fixtures)('%s', (id, fixture) => {
     expect(reader.refusal).toBeUndefined()
   })
 
-  test('a refusal under a good status is told apart, and explained', () => {
+  test('a refusal under a 200 is recognised and explained', () => {
     if (fixture.refusal === undefined) return
     const reader = saying.openReader(noHeader)
     expect(readAll(reader, fixture.refusal.stream)).toEqual([])
@@ -110,7 +110,7 @@ function readGoogle(event: JsonObject): number[] {
 }
 
 describe('the common protocol', () => {
-  test('sold by the character it is bare sound, and nothing is told of its usage', () => {
+  test('speech billed by the character is bare audio without usage', () => {
     const { body, reader } = sayCommon({})
     expect(body['stream_format']).toBeUndefined()
     expect([...reader.read(Uint8Array.of(1, 2))]).toEqual([1, 2])
@@ -125,19 +125,19 @@ describe('the common protocol', () => {
     ['mp3', ['pcm'], 'pcm', { kind: 'pcm', rate: 24_000 }],
     ['wav', ['mp3', 'pcm'], 'pcm', { kind: 'pcm', rate: 24_000 }],
     ['pcm', ['mp3', 'wav', 'pcm'], 'pcm', { kind: 'pcm', rate: 24_000 }],
-  ] as const)('%s of a vendor that has %j is made of its %s', (format, formats, asked, form) => {
+  ] as const)('%s from a vendor that offers %j is made from its %s', (format, formats, asked, form) => {
     const { body, reader } = sayCommon({ format, limits: { ...limits, formats } })
     expect(body['response_format']).toBe(asked)
     expect(reader.form).toEqual(form)
   })
 
-  test('an error in the middle of events is one', () => {
+  test('an error among the events ends the audio with a failure', () => {
     const { reader } = sayCommon({ soldBy: 'token' })
     expect(() => readAll(reader, 'data: {"error":{"message":"x"}}\n\n')).toThrow('broke off')
   })
 
   test.each(['{}', '{"input_tokens":5}', '{"output_tokens":7}', '{"input_tokens":"5","output_tokens":7}'])(
-    'half a count is none: %s',
+    'an incomplete token count is ignored: %s',
     (usage) => {
       const { reader } = sayCommon({ soldBy: 'token' })
       readAll(reader, `data: {"type":"speech.audio.done","usage":${usage}}\n\n`)
@@ -154,17 +154,17 @@ function event(body: JsonObject, comment = ':HTTP_STATUS/200\n'): string {
   return `${comment}data:${JSON.stringify(body)}\n\n`
 }
 
-describe('dashscope', () => {
+describe('DashScope speech', () => {
   const output = { finish_reason: 'stop', audio: { data: 'AQI=' } }
 
-  test('sold by tokens, those of the sound are the output', () => {
+  test('speech billed by tokens counts the audio tokens as output', () => {
     const reader = readerOf('token')
     const usage = { characters: 5, input_tokens: 14, output_tokens: 76, total_tokens: 90 }
     readAll(reader, event({ output, usage }))
     expect(reader.usage).toEqual({ input: 14, audioOutput: 76 })
   })
 
-  test('what is not told is not counted, and what was told before stays', () => {
+  test('a missing count is ignored and an earlier count is kept', () => {
     for (const soldBy of ['token', 'character'] as const) {
       const reader = readerOf(soldBy)
       readAll(reader, event({ output, usage: { input_tokens: 14 } }))
@@ -174,7 +174,7 @@ describe('dashscope', () => {
     }
   })
 
-  test('a refusal has the status of its own line, and none is a failure', () => {
+  test('a refusal has the status of its comment line, or a 500 without one', () => {
     const refused = { code: 'InternalError', message: 'as in :HTTP_STATUS/200' }
     for (const [comment, status] of [
       [':HTTP_STATUS/429\n', 429],
@@ -192,15 +192,15 @@ function settingOf(format: string) {
   return (JSON.parse(call.body as string) as JsonObject)['audio_setting']
 }
 
-describe('minimax', () => {
-  test('has no wav in a stream, whatever it is said to have', () => {
+describe('MiniMax speech', () => {
+  test('wav is requested as pcm', () => {
     for (const format of ['wav', 'pcm']) {
       expect(settingOf(format)).toEqual({ format: 'pcm', sample_rate: 24_000, channel: 1 })
     }
     expect(settingOf('flac')).toEqual({ format: 'flac' })
   })
 
-  test('the end has sound where nothing before it had, and none that was heard before', () => {
+  test('the final audio is used only if no audio came before it', () => {
     const reader = speechOf('minimax').say(askFor(), 'Hello', context).openReader(noHeader)
     const end = `data: ${JSON.stringify({ data: { audio: '0102', status: 2 } })}\n\n`
     expect(readAll(reader, end)).toEqual([1, 2])
@@ -208,7 +208,7 @@ describe('minimax', () => {
     expect(reader).toMatchObject({ ended: true, usage: undefined })
   })
 
-  test('what is said in the place of sound is a refusal by its number', () => {
+  test('an error in place of audio has the status of its code', () => {
     const reader = speechOf('minimax').say(askFor(), 'Hello', context).openReader(noHeader)
     const said = (code: number) => reader.statusOf?.(JSON.stringify({ base_resp: { status_code: code } }))
     expect([1004, 1008, 1002, 2054, 7, 0].map(said)).toEqual([401, 402, 429, 400, 500, undefined])
@@ -216,8 +216,8 @@ describe('minimax', () => {
   })
 })
 
-describe('google', () => {
-  test('what a filter holds back is refused, and what is merely missing has failed', () => {
+describe('Google speech', () => {
+  test('a filtered text is refused, and missing audio is a failure', () => {
     expect(() => readGoogle({ promptFeedback: { blockReason: 'SAFETY' } })).toThrow(
       'refused to speak this text: SAFETY',
     )
@@ -225,7 +225,7 @@ describe('google', () => {
     expect(() => readGoogle({ candidates: [{ finishReason: 'OTHER' }] })).toThrow('sent no audio')
   })
 
-  test('what was counted stays so, where the end counts nothing', () => {
+  test('a count is kept when the last event has none', () => {
     const reader = speechOf('google').say(askFor(), 'Hello', context).openReader(noHeader)
     const parts = [{ inlineData: { mimeType: 'audio/L16', data: 'AQI=' } }]
     for (const event of [
@@ -244,7 +244,7 @@ describe('google', () => {
     expect(reader).toMatchObject({ ended: true, usage: { input: 3, audioOutput: 9 } })
   })
 
-  test('without a rate it is 24 kHz', () => {
+  test('audio without a sample rate is taken as 24 kHz', () => {
     const reader = speechOf('google').say(askFor(), 'Hello', context).openReader(noHeader)
     const parts = [{ inlineData: { mimeType: 'audio/L16', data: 'AQI=' } }]
     readAll(reader, `data: ${JSON.stringify({ candidates: [{ content: { parts } }] })}\n\n`)

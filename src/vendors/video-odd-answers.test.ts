@@ -5,14 +5,14 @@ import { answer, facts, videoOf } from './testing.ts'
 test.each([
   ['ark', { items: [] }],
   ['dashscope', { data: [] }],
-])('%s: a list that does not say how long it is tells nothing', (vendor, list) => {
+])('%s: a task list without a valid total is inconclusive', (vendor, list) => {
   const { find } = videoOf(vendor)
   const sought = { ref: 'att_1', upstreamModel: 'm', kind: 't2v', sentAt: 1_000, knownIds: new Set<string>() } as const
   expect(find?.read(answer({ ...list, total: 0 }), sought)).toBe('absent')
   for (const total of [undefined, null, '0']) expect(find?.read(answer({ ...list, total }), sought)).toBe('unsure')
 })
 
-test('of Wan’s list, a page that is not all of it tells nothing, and what others are known to have ordered is theirs', () => {
+test("Wan's list: known tasks are ignored, and a partial page or an unknown task is inconclusive", () => {
   const { find } = videoOf('dashscope')
   const sought = {
     ref: 'att_1',
@@ -27,7 +27,7 @@ test('of Wan’s list, a page that is not all of it tells nothing, and what othe
   expect(find?.read(page('t-2', 1), sought)).toBe('unsure')
 })
 
-test('a record does not repeat what was asked', () => {
+test('a stored record omits the prompt and the inputs', () => {
   const output = { task_id: 't', task_status: 'RUNNING', orig_prompt: 'a secret', actual_prompt: 'a secret, in words' }
   const { record } = videoOf('dashscope').readTask(answer({ request_id: 'r', output }), facts)
   expect(record).toEqual({ request_id: 'r', output: { task_id: 't', task_status: 'RUNNING' } })
@@ -49,13 +49,13 @@ test('a record does not repeat what was asked', () => {
   expect(videoOf('openai').readTask(answer(sora), facts).record).toEqual({ id: 'video_1', status: 'queued' })
 })
 
-test('Sora’s film is at an address that its id makes: one that could lead elsewhere is none', () => {
+test('Sora: a video id that could lead to another address is refused', () => {
   for (const id of ['../x', 'a/b', '', undefined]) {
     expect(() => videoOf('openai').readTask(answer({ id, status: 'completed' }), facts)).toThrow(GatewayError)
   }
 })
 
-test.each(['ark', 'vidu'])('a word of %s for an error that nobody knows is a failure, whatever the word', (vendor) => {
+test.each(['ark', 'vidu'])('an unknown error word of %s counts as a failure', (vendor) => {
   const said = { reason: 'constructor', error: { type: 'constructor', message: 'no' } }
   expect(videoOf(vendor).readCreated(answer(said))).toEqual({ errorStatus: 500 })
 })

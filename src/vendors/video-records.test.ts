@@ -7,7 +7,7 @@ import { answer, facts, videoOf } from './testing.ts'
 const ratioOf = (vendor: string, response: ReturnType<typeof answer>, kind: VideoFacts['kind']) =>
   videoOf(vendor).readTask(response, { ...facts, kind, ratio: '9:16' }).result?.ratio
 
-test('a film from a picture has that one’s shape: what was asked for is not told of it', () => {
+test('the requested ratio is not reported for a video made from an image', () => {
   const url = 'https://result.example/x.mp4'
   const wan = (usage: object) => answer({ output: { task_status: 'SUCCEEDED', video_url: url }, usage })
   const kling = answer({ code: 0, data: { task_status: 'succeed', task_result: { videos: [{ url, duration: '5' }] } } })
@@ -46,7 +46,7 @@ const sora = (record: object) =>
   answer({ id: 'video_1', object: 'video', model: 'sora-2', created_at: 1, error: null, ...record })
 
 // The records are as vendors' documentation and public clients show them.
-describe('records', () => {
+describe('the task records of the vendors', () => {
   const link = 'https://result.example/x.mp4?Expires=1'
   const made = { task_status: 'SUCCEEDED', video_url: link }
 
@@ -336,11 +336,11 @@ describe('records', () => {
       sora({ status: 'completed', seconds: '4', size: '64x64' }),
       { used: { video: { seconds: 4, resolution: '720p' } }, result: { ratio: '16:9' } },
     ],
-  ])('%s: %#', (vendor, response, news) => {
+  ])('a record of %s is read: case %#', (vendor, response, news) => {
     expect(videoOf(vendor).readTask(response, facts)).toMatchObject(news)
   })
 
-  test('brought films are on the bill of Seedance, though not in its record', () => {
+  test('an input video counts in the usage of Seedance, though its record omits it', () => {
     const record = ark({ status: 'succeeded', content: { video_url: link }, usage: { total_tokens: 7 } })
     expect(videoOf('ark').readTask(record, { ...facts, hasInputVideo: true }).used).toMatchObject({
       videoToken: 7,
@@ -348,7 +348,7 @@ describe('records', () => {
     })
   })
 
-  test('without a count of the vendor there is none', () => {
+  test('usage is absent when the vendor reports none', () => {
     expect(videoOf('dashscope').readTask(wan(made), facts)).not.toHaveProperty('used')
     expect(
       videoOf('ark').readTask(ark({ status: 'succeeded', content: { video_url: link } }), facts),
@@ -366,7 +366,7 @@ describe('records', () => {
   })
 
   test.each([...vendors.values()].flatMap(({ id, video }) => (video === undefined ? [] : [[id, video] as const])))(
-    '%s: what is no record says nothing of a task, and what is no creation is none',
+    '%s: an invalid record and an invalid creation are failures',
     (_id, video) => {
       for (const status of [400, 401, 429, 500, 502, 503]) {
         expect(() => video.readTask(answer({ code: 5000 }, status), facts)).toThrow(GatewayError)

@@ -27,7 +27,7 @@ function sent(vendor: string, model: string, body: object, more: Partial<CreateC
   return { call, body: bodyOf(call) }
 }
 
-describe('Wan is told how large in its version’s way', () => {
+describe('Wan orders', () => {
   test.each<[string, object, object]>([
     ['wan2.5-t2v-preview', { input: prompt, resolution: '480p' }, { size: '832*480' }],
     ['wan2.6-t2v', { input: prompt }, { size: '1280*720' }],
@@ -43,11 +43,11 @@ describe('Wan is told how large in its version’s way', () => {
       { input: prompt, parameters: { ratio: '21:9' } },
       { resolution: '720P', ratio: '21:9', audio: true },
     ],
-  ])('%s %j', (model, body, frame) => {
+  ])('%s gets its size in the form of its version: %j', (model, body, frame) => {
     expect(sent('dashscope', model, body).body.parameters).toEqual({ ...frame, duration: 5 })
   })
 
-  test('and everything else passes on as it was written', () => {
+  test('the other parameters are passed on as written', () => {
     const input = { ...prompt, img_url: image, audio_url: tune, negative_prompt: null, template: 'x' }
     const parameters = {
       prompt_extend: false,
@@ -83,7 +83,7 @@ describe('Wan is told how large in its version’s way', () => {
     })
   })
 
-  test('2.7 is not told of the sound that it always makes; 3.0 gets a list of media whatever was written', () => {
+  test('Wan 2.7 gets no audio field, and Wan 3.0 gets its inputs as a list of media', () => {
     const { body } = sent('dashscope', 'wan2.7-t2v', { input: prompt, parameters: { audio: true } })
     expect(body.parameters).toEqual({ resolution: '720P', ratio: '16:9', duration: 5 })
     const later = sent('dashscope', 'wan3.0-video', { input: { ...prompt, img_url: image }, duration: -1 }).body
@@ -92,7 +92,7 @@ describe('Wan is told how large in its version’s way', () => {
   })
 
   test.each(['wan2.6-t2v', 'wan3.0-video'])(
-    '%s has one place for what is not wanted, wherever that was written',
+    '%s gets the negative prompt in the input, wherever it was given',
     (model) => {
       const negative = { negative_prompt: 'dark' }
       for (const asked of [{ input: { ...prompt, ...negative } }, { input: prompt, parameters: negative }]) {
@@ -103,8 +103,8 @@ describe('Wan is told how large in its version’s way', () => {
   )
 })
 
-describe('Seedance', () => {
-  test('is told everything in its own fields', () => {
+describe('Seedance orders', () => {
+  test("an order is written in Seedance's own fields", () => {
     const { call, body } = sent(
       'ark',
       'doubao-seedance-2-0-260128',
@@ -137,7 +137,7 @@ describe('Seedance', () => {
     })
   })
 
-  test('a draft of someone unknown is not asked for', () => {
+  test('an unknown draft is refused, and a known one is sent by its upstream id', () => {
     const input = { content: [{ type: 'draft_task', draft_task: { id: 'cgt-1' } }] }
     const model = 'doubao-seedance-1-5-pro-251215'
     expect(() => sent('ark', model, { input })).toThrow('no such draft')
@@ -151,7 +151,7 @@ describe('Seedance', () => {
   })
 })
 
-test('Veo gets bytes, which somebody else has fetched', () => {
+test('Veo gets images as bytes, which are fetched beforehand', () => {
   const ask = askFor('veo-3.1-generate-preview', { input: media(['first_frame'], ['last_frame']) })
   const video = videoOf('google')
   expect(video.fetches?.(ask)).toEqual([image, image])
@@ -169,7 +169,7 @@ test('Veo gets bytes, which somebody else has fetched', () => {
   expect(() => video.create(ask, { ...context, fetched: page })).toThrow('is not an image')
 })
 
-test('Kling gets its own fields, and our reference for a name', () => {
+test('Kling gets its own fields, with our reference as the external task id', () => {
   const input = { ...prompt, img_url: 'data:image/png;base64,AAAA', negative_prompt: 'dark' }
   const { call, body } = sent(
     'kling',
@@ -196,10 +196,10 @@ test('Kling gets its own fields, and our reference for a name', () => {
   )
 })
 
-describe('Runway gets its own fields, at the address of its kind', () => {
+describe('Runway orders', () => {
   const vendor = 'https://vendor.example/v1'
 
-  test('a picture, its shape in pixels, and the version in every call', () => {
+  test('an order with an image has its ratio in pixels, and every call names the API version', () => {
     const parameters = { seed: 7, contentModeration: { publicFigureThreshold: 'low' }, watermark: false, ratio: '1:1' }
     const { call, body } = sent('runway', 'gen4-turbo', { input: { ...prompt, img_url: image }, parameters })
     expect(call).toMatchObject({
@@ -228,13 +228,13 @@ describe('Runway gets its own fields, at the address of its kind', () => {
     }
   })
 
-  test('a text has no picture, and a seed of the model’s own choice is not named', () => {
+  test('an order from text has no image, and a random seed is left out', () => {
     const { call, body } = sent('runway', 'gen4.5', { input: prompt, duration: 3, parameters: { seed: -1 } })
     expect(call.url).toBe(`${vendor}/text_to_video`)
     expect(body).toEqual({ model: 'theirs', promptText: prompt.prompt, ratio: '1280:720', duration: 3 })
   })
 
-  test('a film to be changed is as long and as wide as it is', () => {
+  test('a video-to-video order has neither ratio nor duration', () => {
     const input = media(['reference_video', clip], ['reference_image'])
     const { call, body } = sent('runway', 'gen4-aleph', { input })
     expect(call.url).toBe(`${vendor}/video_to_video`)
@@ -247,10 +247,10 @@ describe('Runway gets its own fields, at the address of its kind', () => {
   })
 })
 
-describe('Vidu gets its own fields, at the address of its kind', () => {
+describe('Vidu orders', () => {
   const vendor = 'https://vendor.example/ent/v2'
 
-  test('a text, its shape, and our reference', () => {
+  test('an order from text has its aspect ratio and our reference', () => {
     const parameters = { seed: 7, movement_amplitude: 'small', audio: false, payload: 'mine', n: 1 }
     const more = { callbackUrl: 'https://g/cb' }
     const { call, body } = sent('vidu', 'viduq3-turbo', { input: prompt, parameters, aspect_ratio: '9:16' }, more)
@@ -282,7 +282,7 @@ describe('Vidu gets its own fields, at the address of its kind', () => {
     [media(['first_frame']), 'img2video', [image]],
     [media(['last_frame', `${image}?2`], ['first_frame']), 'start-end2video', [image, `${image}?2`]],
     [media(['reference_image'], ['reference_image', `${image}?2`]), 'reference2video', [image, `${image}?2`]],
-  ])('pictures in one list: %j', (input, path, images) => {
+  ])('images are sent in one list to the address of their kind: %j', (input, path, images) => {
     const { call, body } = sent('vidu', 'viduq3-turbo', { input })
     expect(call.url).toBe(`${vendor}/${path}`)
     expect(body).toMatchObject({ images, audio: true })
@@ -290,8 +290,8 @@ describe('Vidu gets its own fields, at the address of its kind', () => {
   })
 })
 
-describe('Sora gets its own fields', () => {
-  test('its seconds as a word, and its shape in pixels', () => {
+describe('Sora orders', () => {
+  test('the seconds are a string and the size is in pixels', () => {
     const parameters = { audio: true, safety_identifier: 'u1', n: 1, seed: -1, watermark: false }
     const { call, body } = sent('openai', 'sora-2', { input: prompt, parameters, aspect_ratio: '9:16' })
     expect(call).toMatchObject({
@@ -314,7 +314,7 @@ describe('Sora gets its own fields', () => {
       { seconds: '4', size: '1024x1792' },
     ],
     [{ parameters: { size: '1024x1792', seconds: '8' } }, { seconds: '8', size: '1024x1792' }],
-  ])('pro: %j', (asked, written) => {
+  ])('sora-2-pro gets its seconds, size and input image: %j', (asked, written) => {
     const input = media(['first_frame'])
     expect(sent('openai', 'sora-2-pro', { input, ...asked }).body).toEqual({
       model: 'theirs',
@@ -325,20 +325,23 @@ describe('Sora gets its own fields', () => {
   })
 })
 
-test.each(['input', 'parameters'])('what has no field for what is not wanted says so: %s', async (place) => {
-  const body = place === 'input' ? { input: { ...prompt, negative_prompt: 'dark' } } : { input: prompt }
-  const parameters = place === 'parameters' ? { negative_prompt: 'dark' } : {}
-  for (const [vendor, model] of [
-    ['runway', 'gen4.5'],
-    ['vidu', 'viduq3-turbo'],
-    ['openai', 'sora-2'],
-    ['ark', 'doubao-seedance-2-0-260128'],
-    ['minimax', 'minimax-hailuo-02'],
-  ] as const) {
-    const refused = await thrownBy((async () => sent(vendor, model, { ...body, parameters }))())
-    expect(refused).toMatchObject({ kind: 'bad-request', details: { param: `${place}.negative_prompt` } })
-  }
-})
+test.each(['input', 'parameters'])(
+  'a negative prompt is refused by every vendor without a field for it: %s',
+  async (place) => {
+    const body = place === 'input' ? { input: { ...prompt, negative_prompt: 'dark' } } : { input: prompt }
+    const parameters = place === 'parameters' ? { negative_prompt: 'dark' } : {}
+    for (const [vendor, model] of [
+      ['runway', 'gen4.5'],
+      ['vidu', 'viduq3-turbo'],
+      ['openai', 'sora-2'],
+      ['ark', 'doubao-seedance-2-0-260128'],
+      ['minimax', 'minimax-hailuo-02'],
+    ] as const) {
+      const refused = await thrownBy((async () => sent(vendor, model, { ...body, parameters }))())
+      expect(refused).toMatchObject({ kind: 'bad-request', details: { param: `${place}.negative_prompt` } })
+    }
+  },
+)
 
 describe('a parameter that its vendor has no field for', () => {
   const seedances = { camera_fixed: true, return_last_frame: true, priority: 1, execution_expires_after: 7_200 }
@@ -355,7 +358,7 @@ describe('a parameter that its vendor has no field for', () => {
     ['openai', 'sora-2', { ...seedances, ...others, prompt_optimizer: true, watermark: true, brand: 'x' }],
   ] as const
 
-  test.each(foreign)('of %s is refused where it asks for something: %s', (vendor, model, parameters) => {
+  test.each(foreign)('%s refuses a parameter that would have no effect: %s', (vendor, model, parameters) => {
     for (const [name, value] of Object.entries(parameters)) {
       const written = () => sent(vendor, model, { input: prompt, parameters: { [name]: value } })
       expect(written).toThrow(
@@ -364,14 +367,14 @@ describe('a parameter that its vendor has no field for', () => {
     }
   })
 
-  test.each(foreign)('of %s is left out where it asks for nothing: %s', (vendor, model, parameters) => {
+  test.each(foreign)('%s leaves out a parameter that is off: %s', (vendor, model, parameters) => {
     const switches = Object.entries(parameters).flatMap(([name, value]) => (value === true ? [name] : []))
     const off = Object.fromEntries(switches.map((name) => [name, false]))
     const { body } = sent(vendor, model, { input: prompt, parameters: off })
     for (const name of switches) expect(JSON.stringify(body)).not.toContain(name)
   })
 
-  test('goes on to those who have one', () => {
+  test('a parameter is passed on to the vendors that have a field for it', () => {
     const parameters = { watermark: true, prompt_extend: true, shot_type: 'multi' }
     expect(sent('dashscope', 'wan2.6-t2v', { input: prompt, parameters }).body.parameters).toMatchObject(parameters)
     expect(sent('ark', 'doubao-seedance-2-0-260128', { input: prompt, parameters: seedances }).body).toMatchObject(

@@ -81,7 +81,7 @@ describe('a video task', () => {
     expect(video?.duration).toBe('10.0')
     const file = new Uint8Array(await (await fetch(video?.url ?? '')).arrayBuffer())
     expect(readMp4(file)).toEqual({ width: 1080, height: 1920, ms: 10_000, tracks: 2 })
-    // 10 professional seconds with sound at 14 cents.
+    // 10 seconds in pro mode with audio, at 14 cents.
     expect(await bill('one')).toMatchObject([{ model: 'kling-v2-6', cost: '1.4' }])
   })
 

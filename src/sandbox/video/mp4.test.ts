@@ -36,7 +36,7 @@ describe('an MP4 file', () => {
   test('the index points at the first frame', () => {
     const file = Buffer.from(writeMp4(clip))
     const offset = file.readUInt32BE(file.indexOf('stco') + 12)
-    // The length of a unit, then the header of a picture that refers to no other.
+    // The length of a unit, then the header of a frame that refers to no other.
     expect(file[offset + 4]).toBe(0x65)
     expect(file.readUInt32BE(file.indexOf('stsz') + 12)).toBe(120)
   })
