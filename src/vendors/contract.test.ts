@@ -32,7 +32,7 @@ type Fixture = {
   /** The call for clients of the other protocols, where it differs. */
   readonly translated?: Sent
   readonly answer: JsonObject
-  /** Raw events, ugly ones too. */
+  /** Raw events, irregular ones included. */
   readonly stream: readonly string[]
   /** What the answer and the stream used. */
   readonly counts: Readonly<Record<string, number>>
@@ -89,7 +89,7 @@ function translated(chat: ChatAdapter, codec: ChatCodec, stream: boolean, contex
   return chat.translate(ask, codec.readConversation(ask), context)
 }
 
-/** Byte by byte: where a vendor's packets end is chance. */
+/** Reads byte by byte, because a vendor's packets may end anywhere. */
 function eventsIn(stream: string | Uint8Array): Uint8Array[] {
   const splitter = new EventSplitter(1_000_000)
   const events = [...Buffer.from(stream)].flatMap((byte) => splitter.push(Uint8Array.of(byte)))

@@ -53,7 +53,7 @@ function speechOf(id: string): SpeechAdapter {
   return adapter
 }
 
-/** Byte by byte: where a vendor's packets end is chance. */
+/** Reads byte by byte, because a vendor's packets may end anywhere. */
 function readAll(reader: AudioReader, stream: string): number[] {
   return [...Buffer.from(stream)].flatMap((byte) => [...reader.read(Uint8Array.of(byte))])
 }

@@ -33,7 +33,7 @@ const kept = { type: 'file', file_id: 'file_1' }
 const user = (...content: readonly JsonObject[]) => [{ role: 'user', content }]
 
 describe('a client of the same protocol', () => {
-  test('is passed on with its version and betas, under our key', () => {
+  test('the request is passed on with its version and betas, under our key', () => {
     const body = { model: 'ours', max_tokens: 0, messages, metadata: { user_id: 'ann' } }
     const call = chat?.pass?.(
       anthropicChat.readAsk(asked(body, headers), () => traits),
@@ -66,7 +66,7 @@ describe('a client of the same protocol', () => {
         }),
       },
     ],
-  ])('may not name what the vendor keeps for the operator: %s', (param, fields) => {
+  ])('a reference to what the vendor stores for the operator is refused: %s', (param, fields) => {
     const body = { model: 'ours', max_tokens: 5, messages, ...fields }
     const ask = anthropicChat.readAsk(asked(body), () => traits)
     const refused = expect.objectContaining({ kind: 'bad-request', details: { param, code: 'unsupported_value' } })
@@ -74,13 +74,13 @@ describe('a client of the same protocol', () => {
     expect(() => chat?.count?.call(ask, context)).toThrow(refused)
   })
 
-  test('may say that it names nothing', () => {
+  test('a null container is passed on', () => {
     const body = { model: 'ours', max_tokens: 5, messages, container: null }
     const ask = anthropicChat.readAsk(asked(body), () => traits)
     expect(JSON.parse(chat?.pass?.(ask, context)?.body as string)).toMatchObject({ container: null })
   })
 
-  test('has its prompt counted by the vendor', () => {
+  test('the prompt is counted by the vendor', () => {
     const call = chat?.count?.call(
       anthropicCount.readAsk(asked({ model: 'ours', messages }), () => traits),
       context,
@@ -92,7 +92,7 @@ describe('a client of the same protocol', () => {
   })
 })
 
-test('a client of another protocol is asked for in the version that takes its fields', () => {
+test('a request from another protocol is sent in the version that accepts its fields', () => {
   const ask = openaiChat.readAsk(
     asked({ model: 'ours', messages, user: 'ann', reasoning_effort: 'xhigh' }),
     () => traits,
@@ -113,7 +113,7 @@ const told = (status: number, error: object, retryAfterSeconds?: number) =>
   explain({ status, retryAfterSeconds, body: JSON.stringify({ type: 'error', error }) }, context)
 
 describe('a refusal', () => {
-  test('passes on as it came where it has the protocol’s own form', () => {
+  test("only a refusal in the vendor's own form is passed on in its protocol", () => {
     const own = told(400, { type: 'invalid_request_error', message: 'no' })
     expect(own.error.details.refusal).toMatchObject({ protocol: 'anthropic', status: 400 })
     // A refusal by a proxy, in the form of the common protocol.
@@ -122,20 +122,20 @@ describe('a refusal', () => {
     expect(error).toMatchObject({ message: 'no', details: { refusal: { protocol: 'none', status: 400 } } })
   })
 
-  test('for the wait asks for as long as the vendor said', () => {
+  test("an overload keeps the vendor's wait, and a rate limit rests the key", () => {
     const busy = told(529, { type: 'overloaded_error', message: 'Overloaded' }, 7)
     expect(busy).toMatchObject({ error: { kind: 'overloaded', details: { retryAfterSeconds: 7 } }, retryable: true })
     expect(told(429, { message: 'slow' })).toMatchObject({ error: { kind: 'too-many' }, restCredentialSeconds: 1 })
   })
 
-  test('for the operator rests the key and says nothing of it', () => {
+  test('an empty balance rests the key and is not mentioned to the client', () => {
     const { error, restCredentialSeconds } = told(400, { message: 'Your credit balance is too low to access' })
     expect([error.kind, restCredentialSeconds]).toEqual(['upstream-failed', 60])
     expect(error.message).not.toContain('credit')
   })
 
   test.each(['Your credit balance is too low', 'You have reached your specified API usage limits'])(
-    'that repeats what the request says is the request’s fault, and no key rests for it: %s',
+    'billing words that are quoted from the request do not rest the key: %s',
     (words) => {
       const message = `messages.0.content.0: Input tag '${words}' found using 'type' does not match any of the expected tags`
       const { error, restCredentialSeconds } = told(400, { type: 'invalid_request_error', message })
@@ -155,20 +155,23 @@ describe('a refusal', () => {
     [504, 'timeout_error', 'upstream-timeout', undefined],
     [500, 'api_error', 'upstream-failed', undefined],
     [400, 'invalid_request_error', 'upstream-rejected', undefined],
-  ] as const)('%d with %s is %s', (status, type, kind, rest) => {
+  ] as const)('a %d with %s is %s', (status, type, kind, rest) => {
     const { error, retryable, restCredentialSeconds } = told(status, { type, message: 'so it is' })
     expect([error.kind, restCredentialSeconds]).toEqual([kind, rest])
     expect(retryable).toBe(kind !== 'upstream-rejected')
   })
 
-  test.each(['<html>bad gateway</html>', '', 'null', '[]', '{}'])('without words is ours to answer: %j', (body) => {
-    expect(explain({ status: 400, retryAfterSeconds: undefined, body }, context)).toMatchObject({
-      error: { kind: 'upstream-failed' },
-      retryable: true,
-    })
-  })
+  test.each(['<html>bad gateway</html>', '', 'null', '[]', '{}'])(
+    'a refusal without a message is upstream-failed: %j',
+    (body) => {
+      expect(explain({ status: 400, retryAfterSeconds: undefined, body }, context)).toMatchObject({
+        error: { kind: 'upstream-failed' },
+        retryable: true,
+      })
+    },
+  )
 
-  test('of too large a request says so, also where the door turned it away with a page', () => {
+  test('a 413 is too-large, even as an HTML page', () => {
     const verdict = explain({ status: 413, retryAfterSeconds: undefined, body: '<html>' }, context)
     expect(verdict).toMatchObject({ error: { kind: 'too-large' }, retryable: false })
   })

@@ -57,7 +57,7 @@ function withoutThoughts(turn: Turn): Turn {
   return { role: 'assistant', blocks: turn.blocks.filter(({ kind }) => !kind.startsWith('thinking')) }
 }
 
-test('takes every conversation in good order', async () => {
+test('the simulator accepts every translated conversation in valid order', async () => {
   await fc.assert(
     fc.asyncProperty(conversations(true), thinking, model, async (plain, thinking, model) => {
       const conversation = { ...plain, turns: plain.turns.map(withoutThoughts), ...(thinking && { thinking }) }
@@ -98,7 +98,7 @@ const tools = [
   { name: 'g', schema: { type: 'object', anyOf: [{ required: ['a'] }] }, isStrict: true },
 ]
 
-test('takes every conversation in bad order', async () => {
+test('the simulator accepts every translated conversation in invalid order', async () => {
   const messy = fc.record({
     turns: fc.array(turn, { maxLength: 6 }),
     tools: fc.constantFrom([], tools),

@@ -14,7 +14,7 @@ const told = (status: number, code: string, type: string) =>
     secrets,
   )
 
-test('too many films in line are a 429 that others hardly notice, and no account that has run dry', () => {
+test('QuotaExceeded is too-many and rests the key for a second only', () => {
   expect(told(429, 'QuotaExceeded', 'TooManyRequests')).toMatchObject({
     error: { kind: 'too-many', details: { retryAfterSeconds: 1 } },
     retryable: true,
@@ -22,10 +22,13 @@ test('too many films in line are a 429 that others hardly notice, and no account
   })
 })
 
-test.each(['AccountOverdueError', 'OperationDenied.ServiceOverdue'])('%s is the operator’s affair', (code) => {
-  const verdict = { error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 }
-  expect(told(403, code, 'Forbidden')).toMatchObject(verdict)
-})
+test.each(['AccountOverdueError', 'OperationDenied.ServiceOverdue'])(
+  '%s is upstream-failed and rests the key for a minute',
+  (code) => {
+    const verdict = { error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 }
+    expect(told(403, code, 'Forbidden')).toMatchObject(verdict)
+  },
+)
 
 test.each([
   [403, 'OperationDenied.ServiceNotOpen', 'Forbidden'],
@@ -34,7 +37,7 @@ test.each([
   [400, 'InvalidEndpoint.ClosedEndpoint', 'BadRequest'],
   // The operator has limited the use of this model, so waiting does not help.
   [429, 'SetLimitExceeded', 'TooManyRequests'],
-])('a model that cannot be had now takes no other from anybody: %d %s', (status, code, type) => {
+])('an unavailable model is upstream-failed and does not rest the key: %d %s', (status, code, type) => {
   const verdict = told(status, code, type)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
   expect(verdict?.restCredentialSeconds).toBeUndefined()
@@ -47,13 +50,13 @@ test.each([
   ['NotFound', 404],
   ['TooManyRequests', 429],
   ['InternalServerError', 500],
-])('under a good status, a %s is a %d', (type, errorStatus) => {
+])('a %s under a 200 is a %d', (type, errorStatus) => {
   expect(videoOf('ark').readCreated(answer({ error: { code: 'X', message: 'no', type } }))).toEqual({ errorStatus })
 })
 
 const isStopped = (status: number) => videoOf('ark').cancel?.read(answer({}, status))
 
-test('what runs, is over or is unknown is not stopped; what went wrong on the way says nothing', () => {
+test('a cancellation succeeds or is refused by its status, and other errors throw', () => {
   expect([200, 204, 400, 403, 404, 409].map(isStopped)).toEqual([true, true, false, false, false, false])
   for (const status of [401, 429, 500]) expect(() => isStopped(status)).toThrow(GatewayError)
 })

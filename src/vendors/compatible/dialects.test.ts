@@ -58,7 +58,7 @@ function calling(...ids: readonly string[]): JsonObject[] {
   ]
 }
 
-test('Mistral takes ids of nine letters and digits alone: others are spelled so, in calls and results alike', () => {
+test('Mistral gets call ids of nine letters and digits, the same in calls and results', () => {
   const given = ['toolu_01A09q90qw90lq917835lq9', 'call_1', 'D681PevKs']
   const { messages } = translated('mistral', { messages: calling(...given) })
   const [, made, ...results] = messages
@@ -73,7 +73,7 @@ test('Mistral takes ids of nine letters and digits alone: others are spelled so,
   )
 })
 
-test('Mistral refuses a user right behind results: where one speaks there, the model does so before', () => {
+test('Mistral gets an assistant message between tool results and a user message', () => {
   const [, made = {}, results = {}] = calling('call00001')
   const beside = { ...results, content: [...(results['content'] as JsonObject[]), { type: 'text', text: 'Go on.' }] }
   const roles = (vendor: string, last: JsonObject) =>
@@ -83,7 +83,7 @@ test('Mistral refuses a user right behind results: where one speaks there, the m
   expect(roles('openai', beside)).toEqual(['user', 'assistant', 'tool', 'user'])
 })
 
-test('Mistral is not told who the user is: it refuses a request for a field that it does not know', () => {
+test('Mistral gets no user field', () => {
   const fields = { messages: [hi], metadata: { user_id: 'u' } }
   expect(translated('mistral', fields)).not.toHaveProperty('user')
   expect(translated('groq', fields)).toHaveProperty('user', 'u')
@@ -94,7 +94,7 @@ test.each([
   ['groq', undefined],
   ['deepseek', 'Hm.'],
   ['together', 'Hm.'],
-])('thoughts in the words of another model, sent on to %s: %p', (vendor, expected) => {
+])('the reasoning_content of another model is sent to %s as %p', (vendor, expected) => {
   const said = { role: 'assistant', content: 'Hello.' }
   const [, kept] = passed(vendor, [hi, { ...said, reasoning_content: 'Hm.' }, hi])
   expect(kept).toEqual(expected === undefined ? said : { ...said, reasoning_content: expected })
@@ -104,7 +104,7 @@ test.each([
   ['deepseek', ' '],
   ['moonshot', ' '],
   ['openai', undefined],
-])('%s, of a turn whose thoughts the client does not have, is given %j', (vendor, expected) => {
+])('%s gets %j in place of reasoning that the client does not have', (vendor, expected) => {
   const begun = {
     role: 'assistant',
     content: [
@@ -124,7 +124,7 @@ test.each([
   ['minimax', 'first'],
   ['vllm', 'first'],
   ['compatible', 'first'],
-])('%s takes instructions in the middle, which Claude Code sends: %s', (vendor, place) => {
+])('%s accepts system messages in the middle, as Claude Code sends them: %s', (vendor, place) => {
   const note = { role: 'system', content: 'Be kind.' }
   const [, made, results] = calling('call00001')
   const talk = [hi, note, made ?? {}, results ?? {}, note, hi]
@@ -170,7 +170,7 @@ test.each([
   ['moonshot', { thinking, ...forced }, off],
   ['deepseek', { tools }, {}],
   ['groq', { thinking, ...forced }, {}],
-])('%s does not think beside what it refuses then: %j', (vendor, fields, expected) => {
+])('%s is not asked to think together with forced tools or a schema: %j', (vendor, fields, expected) => {
   expect(switchesOf(vendor, fields)).toEqual(expected)
 })
 
@@ -179,7 +179,7 @@ test.each([
   ['moonshot', 'kimi-k2.7-code', false],
   ['moonshot', 'moonshot-v1-8k', true],
   ['deepseek', 'deepseek-v4-pro', true],
-])('%s takes a temperature for %s: %j', (vendor, upstreamModel, expected) => {
+])('%s gets temperature and top_p for %s: %j', (vendor, upstreamModel, expected) => {
   const sent = translated(vendor, { messages: [hi], temperature: 1, top_p: 0.9, stop_sequences: ['x'] }, upstreamModel)
   expect(['temperature' in sent, 'top_p' in sent, 'stop' in sent]).toEqual([expected, expected, true])
 })
@@ -195,7 +195,7 @@ test.each([
   ['moonshot', 'kimi-k2.7-code', {}],
   ['ark', 'kimi-k2.7-code-highspeed', {}],
   ['groq', 'theirs', {}],
-])('%s, asked not to think with %s, is told so: %j', (vendor, upstreamModel, expected) => {
+])('%s gets the switch for disabled thinking with %s: %j', (vendor, upstreamModel, expected) => {
   expect(switchesOf(vendor, off, upstreamModel)).toEqual(expected)
   expect(switchesOf(vendor, { ...off, ...forced }, upstreamModel)).toEqual(expected)
 })

@@ -19,7 +19,7 @@ test.each([
   ['{"error":{"message":{"detail":"A text within"},"code":400}}', 'A text within'],
   ['{"error":{"message":null,"type":5}}', 'The request was refused.'],
   ['{"error":{}}', 'The request was refused.'],
-])('a refusal in a shape of the vendor’s own keeps its status and words: %s', (body, message) => {
+])("a refusal in the vendor's own shape keeps its status and message: %s", (body, message) => {
   const { error, retryable } = told(422, body)
   expect(error.message).toBe(message)
   expect(error.details.refusal).toMatchObject({ status: 422, protocol: 'none' })
@@ -27,25 +27,25 @@ test.each([
 })
 
 test.each(['<html>bad request</html>', '', 'null', '[]', '"no"', '{}', '{"detail":[]}', '{"message":[[{"msg":"x"}]]}'])(
-  'a refusal without words is ours to answer: %j',
+  'a refusal without a message is upstream-failed: %j',
   (body) => {
     expect(told(400, body)).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
   },
 )
 
 test.each(['<html>413 Request Entity Too Large</html>', ''])(
-  'a request that is too large is told so, also where the door turned it away without a word: %j',
+  'a 413 is too-large, even without a readable body: %j',
   (body) => {
     expect(told(413, body)).toMatchObject({ error: { kind: 'too-large' }, retryable: false })
   },
 )
 
-test('a refused key is the operator’s affair, whatever status it comes under', () => {
+test('a refused key under a 400 is upstream-failed and rests', () => {
   const verdict = told(400, '{"error":"Incorrect API key provided: vk-01***ef"}')
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
 })
 
-test('a refusal that repeats such words of the request lays no key to rest', () => {
+test('a refusal that quotes "invalid api key" from the request does not rest the key', () => {
   const message = "Invalid schema for function 'f': 'invalid api key' is not valid under any of the given schemas."
   const verdict = told(400, JSON.stringify({ error: { message, type: 'invalid_request_error', param: 'tools' } }))
   expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected', message }, retryable: false })
@@ -57,7 +57,7 @@ test.each([
   '{"error":{"code":403,"message":"Input was flagged","metadata":{"reasons":["violence"],"flagged_input":"…"}}}',
   '{"error":{"code":403,"message":"Request blocked: prompt injection patterns detected"}}',
   '{"code":"The caller does not have permission","error":"Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"}',
-])('what was said is refused under the status of a key, and no key rests for it: %s', (body) => {
+])('a 403 about the content is upstream-rejected and does not rest the key: %s', (body) => {
   const verdict = told(403, body)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected' }, retryable: false })
   expect(verdict.error.details.refusal).toMatchObject({ status: 403 })
@@ -70,7 +70,7 @@ test.each([
   '{"error":{"message":"This API key was disabled: its organization violates our terms."}}',
   '<html>',
   '',
-])('any other 403 is of the key: %s', (body) => {
+])('any other 403 rests the key: %s', (body) => {
   const verdict = told(403, body)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
 })
@@ -88,11 +88,11 @@ test.each([
   expect(verdict.restCredentialSeconds).toBeUndefined()
 })
 
-test('a key that is refused in such words is refused', () => {
+test('a 401 rests the key, even if its message speaks of the request', () => {
   expect(told(401, '{"error":{"message":"Your request was blocked."}}').restCredentialSeconds).toBe(60)
 })
 
-test('a refusal of the common protocol passes on as one', () => {
+test('a refusal in the common protocol is passed on unchanged', () => {
   const body = '{"error":{"message":"so it is","param":"stop"}}'
   expect(told(400, body).error.details.refusal).toEqual({ protocol: 'openai', status: 400, body })
 })
@@ -105,23 +105,23 @@ const openai = (message: string) =>
 test.each([
   [403, 'Your organization must be verified to use the model `gpt-image-2`. Please go to: https://vendor.example'],
   [401, 'You have insufficient permissions for this operation. Missing scopes: api.model.images.request. Check that'],
-])('a %d of one kind of models lays no key to rest for the others: %s', (status, message) => {
+])('a %d about one kind of model does not rest the key: %s', (status, message) => {
   const verdict = told(status, openai(message))
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
   expect(verdict.restCredentialSeconds).toBeUndefined()
 })
 
-test('the same words in what a vendor says of the request are the request’s', () => {
+test('the same words quoted from the request are upstream-rejected', () => {
   const message = "Invalid value: 'organization must be verified to use the model'. Supported values are: 'auto'."
   expect(told(400, openai(message))).toMatchObject({ error: { kind: 'upstream-rejected' }, retryable: false })
 })
 
-test('a key that may ask for no model at all is refused', () => {
+test('a key without permission for any model rests', () => {
   const message = 'You have insufficient permissions for this operation. Missing scopes: model.request. Check that'
   expect(told(401, openai(message)).restCredentialSeconds).toBe(60)
 })
 
-test('a word that serves as a key is no secret: a sentence that holds it stays whole', () => {
+test('a plain word that serves as a key is not redacted from a message', () => {
   const local = { baseUrl: 'http://127.0.0.1:11434/v1', credential: 'local' }
   const { error } = told(400, '{"error":{"message":"localhost has no local model"}}', local)
   expect(error.message).toBe('localhost has no local model')
@@ -130,13 +130,13 @@ test('a word that serves as a key is no secret: a sentence that holds it stays w
 test.each([
   ['Content violates usage guidelines. Team: 0f8d-1a, API key ID: 77ab-9c, Model: grok-4', /0f8d-1a|77ab-9c/],
   ['input was flagged for organization org-AbCdEfGhIjKlMnOpQrSt, project proj_AbCdEfGhIjKlMnOpQrSt', /AbCd/],
-])('whose account the vendor was asked by is nobody’s business: %s', (message, hidden) => {
+])("the vendor's account and key ids are redacted: %s", (message, hidden) => {
   const { error } = told(403, JSON.stringify({ error: { message: message } }))
   expect(JSON.stringify([error.message, error.details.refusal])).not.toMatch(hidden)
   expect(error.message).toMatch(/ \[redacted\], .* \[redacted\]/)
 })
 
-test('keys that look like keys are hidden, also those that are not ours', () => {
+test('text that looks like a key is redacted, even if it is not ours', () => {
   const { error } = told(400, '{"error":{"message":"see sk-abcdefghijkl at api.vendor.example"}}')
   expect(error.message).toBe('see [redacted] at [redacted]')
 })

@@ -25,11 +25,11 @@ function served(ask: ChatAsk, model: AskedModel, vendor = 'openai'): boolean | u
 const shown = (...content: JsonObject[]) => ({ messages: [{ role: 'tool', tool_call_id: 'c', content }] })
 const thinker = (upstreamModel: string): AskedModel => ({ upstreamModel, reasoning: true })
 
-describe.each(['openai', 'azure'])('%s is asked in its newer protocol', (vendor) => {
+describe.each(['openai', 'azure'])('the Responses protocol of %s', (vendor) => {
   test.each([
     ['messages', anthropicChat, { max_tokens: 16 }],
     ['responses', responsesChat, {}],
-  ])('by clients of %s, where its model thinks', (_name, codec, body) => {
+  ])('the protocol serves clients of %s only when the model reasons', (_name, codec, body) => {
     expect(served(askOf(codec, body), thinker('gpt-5'), vendor)).toBe(true)
     expect(served(askOf(codec, body), { upstreamModel: 'gpt-4o', reasoning: false }, vendor)).toBe(false)
   })
@@ -37,12 +37,12 @@ describe.each(['openai', 'azure'])('%s is asked in its newer protocol', (vendor)
   test.each([
     ['messages', anthropicChat, { max_tokens: 15 }],
     ['responses', responsesChat, { max_output_tokens: 15 }],
-  ])('not by clients of %s with a cap that it does not take there', (_name, codec, body) => {
+  ])('the protocol does not serve clients of %s with a cap below its minimum', (_name, codec, body) => {
     expect(served(askOf(codec, body), thinker('gpt-5'), vendor)).toBe(false)
   })
 })
 
-describe('clients of chat', () => {
+describe('the Responses protocol for chat clients', () => {
   const tool = { type: 'function', function: { name: 'f', parameters: {} } }
   const custom = { type: 'custom', custom: { name: 'g' } }
   const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }
@@ -66,12 +66,12 @@ describe('clients of chat', () => {
     ['o3', { ...shown(picture), tools: [custom] }, false],
     ['o3', shown({ type: 'text', text: 'Words.' }), false],
     ['o3', { messages: [{ role: 'user', content: [picture] }] }, false],
-  ])('%s, asked for %j: %p', (upstreamModel, body, isServed) => {
+  ])('the protocol serves %s with %j: %p', (upstreamModel, body, isServed) => {
     expect(served(askOf(openaiChat, body), thinker(upstreamModel))).toBe(isServed)
   })
 })
 
-test('a thought that one account cannot read is tried at the next', () => {
+test('encrypted reasoning that one account cannot read is retried at the next', () => {
   const refusal = { error: { message: 'Not ours.', type: 'invalid_request_error', code: 'invalid_encrypted_content' } }
   const secrets = { baseUrl: 'https://vendor.example', credential: 'vk-0123456789abcdef' }
   const bad = { status: 400, retryAfterSeconds: undefined, body: JSON.stringify(refusal) }
@@ -80,12 +80,12 @@ test('a thought that one account cannot read is tried at the next', () => {
   expect(verdict?.restCredentialSeconds).toBeUndefined()
 })
 
-test('other vendors of the common protocol have one protocol', () => {
+test('only OpenAI and Azure have a second protocol', () => {
   const both = [...vendors.values()].filter(({ chat }) => chat?.secondProtocol !== undefined).map(({ id }) => id)
   expect(both).toEqual(['openai', 'azure'])
 })
 
-test('how long an answer is to be, and its place in the cache, are told there too', () => {
+test('verbosity and the cache key are sent in the second protocol too', () => {
   const tool = { type: 'function', function: { name: 'f' } }
   const ask = askOf(openaiChat, { tools: [tool], verbosity: 'low', prompt_cache_key: 'mine' })
   const call = vendors.get('openai')?.chat?.secondProtocol?.chat.translate(ask, openaiChat.readConversation(ask), {

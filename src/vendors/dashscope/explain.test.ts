@@ -10,7 +10,7 @@ test.each([
   ['requests', common('limit_requests', 'limit_requests')],
   ['tokens', common('insufficient_quota', 'insufficient_quota')],
   ['requests, in its own protocol', { code: 'Throttling.RateQuota', message: 'slow down', request_id: 'r' }],
-])('too many %s a minute are waited for, and no fault of the account', (_what, body) => {
+])('too many %s a minute are too-many and rest the key for a second', (_what, body) => {
   expect(told(429, body)).toMatchObject({
     error: { kind: 'too-many', details: { retryAfterSeconds: 1 } },
     retryable: true,
@@ -23,7 +23,7 @@ test.each([
   ['under its newer status', 403, common('Arrearage', 'Arrearage')],
   ['in its own', 400, { code: 'Arrearage', message: 'overdue', request_id: 'r' }],
   ['as a bill that is overdue', 429, { code: 'PostpaidBillOverdue', message: 'overdue', request_id: 'r' }],
-])('an account that has run dry is the operator’s affair, said %s', (_how, status, body) => {
+])('an overdue account rests the key for a minute: %s', (_how, status, body) => {
   const verdict = { error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 }
   expect(told(status, body)).toMatchObject(verdict)
 })
@@ -38,7 +38,7 @@ test.each([
     common('AllocationQuota.FreeTierOnly', 'AllocationQuota.FreeTierOnly'),
   ],
   ['the same in its own', { code: 'AllocationQuota.FreeTierOnly', message: 'no', request_id: 'r' }],
-])('a model that the account does not have takes no other from anybody, said %s', (_how, body) => {
+])('a model that the account lacks does not rest the key: %s', (_how, body) => {
   const verdict = told(403, body)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
   expect(verdict.restCredentialSeconds).toBeUndefined()

@@ -25,8 +25,8 @@ function say(varied: Partial<SpeechAsk> = {}) {
 
 const noHeader = () => null
 
-describe('a text', () => {
-  test('is asked for in its own words, with its key in one header', () => {
+describe('a speech request', () => {
+  test("the request is written in ElevenLabs' own form, with the key in one header", () => {
     const { url, headers, body } = say().call
     expect(url).toBe('https://vendor.example/v1/text-to-speech/21m00Tcm4TlvDq8ikWAM/stream?output_format=mp3_44100_128')
     expect(headers).toEqual({
@@ -43,7 +43,7 @@ describe('a text', () => {
     ['mp3', 'mp3_44100_128', { kind: 'ready' }],
     ['wav', 'pcm_24000', { kind: 'pcm', rate: 24_000 }],
     ['pcm', 'pcm_24000', { kind: 'pcm', rate: 24_000 }],
-  ] as const)('in %s is made of its %s', (format, output, form) => {
+  ] as const)("%s is made from the vendor's %s", (format, output, form) => {
     const saying = say({ format })
     expect(saying.call.url).toEndWith(`/stream?output_format=${output}`)
     const reader = saying.openReader(noHeader)
@@ -58,11 +58,11 @@ describe('a text', () => {
     ['character-cost', '-5', undefined],
     ['character-cost', '2.5e3', undefined],
     ['other', '5', undefined],
-  ])('whose answer says %s: %s', (name, told, usage) => {
+  ])('the usage is read from the response header %s: %s', (name, told, usage) => {
     expect(say().openReader((asked) => (asked === name ? told : null)).usage).toEqual(usage)
   })
 
-  test.each(['', '..', '.', 'a/b', 'a?b', 'a#b', '%2e', 'a b'])('has no voice %j', (voice) => {
+  test.each(['', '..', '.', 'a/b', 'a?b', 'a#b', '%2e', 'a b'])('the voice %j is refused', (voice) => {
     expect(() => say({ voice })).toThrow("'voice' must be a voice id of the vendor")
   })
 })
@@ -93,7 +93,7 @@ describe('a refusal', () => {
     [400, 'max_character_limit_exceeded', 'upstream-rejected', undefined],
     [400, 'invalid_voice_settings', 'upstream-rejected', undefined],
     [500, 'voice_not_found', 'upstream-failed', undefined],
-  ] as const)('%d with %s is %s', (status, word, kind, rest) => {
+  ] as const)('a %d with %s is %s', (status, word, kind, rest) => {
     for (const detail of [
       { status: word, message: 'so it is' },
       { type: 'some_error', code: word, message: 'so it is', request_id: 'r' },
@@ -105,7 +105,7 @@ describe('a refusal', () => {
     }
   })
 
-  test('of fields names them, and none is shown with key or address', () => {
+  test('field errors are named, and key and address are redacted', () => {
     const fields = [{ type: 'missing', loc: ['body', 'text'], msg: 'Field required' }, { msg: 'and more' }]
     expect(told(422, fields).error).toMatchObject({
       kind: 'upstream-rejected',

@@ -11,7 +11,7 @@ const error = (status: string, message: string, ...details: readonly object[]) =
 const info = (reason: string) => ({ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason })
 const delay = (retryDelay: string) => ({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay })
 
-describe('the operator’s fault', () => {
+describe('errors that the operator must fix', () => {
   test.each([
     [400, error('INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.', info('API_KEY_INVALID'))],
     [400, error('INVALID_ARGUMENT', 'API key expired. Please renew the API key.')],
@@ -22,7 +22,7 @@ describe('the operator’s fault', () => {
     [403, error('PERMISSION_DENIED', 'x', info('BILLING_DISABLED'))],
     [403, '<html>'],
     [429, error('RESOURCE_EXHAUSTED', 'Your prepayment credits are depleted. Please go to AI Studio.')],
-  ])('%d %j', (status, body) => {
+  ])('a %d rests the key for a minute: %j', (status, body) => {
     expect(told(status, body)).toMatchObject({
       error: { kind: 'upstream-failed' },
       retryable: true,
@@ -31,7 +31,7 @@ describe('the operator’s fault', () => {
   })
 })
 
-describe('too many', () => {
+describe('a rate limit', () => {
   const quota = 'You exceeded your current quota, please check your plan and billing details.'
   test.each([
     ['as the details say', error('RESOURCE_EXHAUSTED', quota, info('X'), delay('34.4s')), 9, 34.4],
@@ -39,14 +39,14 @@ describe('too many', () => {
     ['a second, where nobody says', error('RESOURCE_EXHAUSTED', quota), undefined, 1],
     ['in a list', [error('RESOURCE_EXHAUSTED', quota, delay('2s'))], undefined, 2],
     ['in a page', '<html>', undefined, 1],
-  ])('%s', (_, body, header, seconds) => {
+  ])('the wait of a 429 is read: %s', (_, body, header, seconds) => {
     const verdict = told(429, body, header)
     expect(verdict).toMatchObject({ error: { kind: 'too-many' }, retryable: true, restCredentialSeconds: seconds })
     expect(verdict.error.details.retryAfterSeconds).toBe(seconds)
   })
 })
 
-test.each([400, 413, 422])('a %d about the request keeps its status and words', (status) => {
+test.each([400, 413, 422])('a %d about the request keeps its status and message', (status) => {
   const body = error('INVALID_ARGUMENT', '* GenerateContentRequest.contents: contents is not specified\n')
   const { error: shown, retryable, restCredentialSeconds } = told(status, body)
   expect([shown.kind, retryable, restCredentialSeconds]).toEqual(['upstream-rejected', false, undefined])
@@ -54,19 +54,22 @@ test.each([400, 413, 422])('a %d about the request keeps its status and words', 
   expect(shown.details.refusal).toEqual({ protocol: 'gemini', status, body: JSON.stringify(body) })
 })
 
-test.each(['API key not valid', 'API_KEY_INVALID'])('words of the request in it lay no key to rest: %s', (words) => {
-  const verdict = told(400, error('INVALID_ARGUMENT', `Unsupported MIME type: ${words}`))
-  expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected' }, retryable: false })
-  expect(verdict.restCredentialSeconds).toBeUndefined()
-})
+test.each(['API key not valid', 'API_KEY_INVALID'])(
+  'words about keys that are quoted from the request do not rest the key: %s',
+  (words) => {
+    const verdict = told(400, error('INVALID_ARGUMENT', `Unsupported MIME type: ${words}`))
+    expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected' }, retryable: false })
+    expect(verdict.restCredentialSeconds).toBeUndefined()
+  },
+)
 
-test('models that only an account with a bill may have are the operator’s affair, and lay no key to rest', () => {
+test('a model for billed accounts only is upstream-failed and does not rest the key', () => {
   const verdict = told(400, error('INVALID_ARGUMENT', 'Imagen API is only accessible to billed users at this time.'))
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
   expect(verdict.restCredentialSeconds).toBeUndefined()
 })
 
-test('a request refused for a file that is not ready is the request’s affair', () => {
+test('a refusal for a file that is not ready is not retried', () => {
   expect(told(400, error('FAILED_PRECONDITION', 'The File abc is not in an ACTIVE state.')).retryable).toBe(false)
 })
 
@@ -77,7 +80,7 @@ test.each([
   [500, 'upstream-failed'],
   [503, 'upstream-failed'],
   [504, 'upstream-timeout'],
-] as const)('a %d is tried elsewhere, with the same key', (status, kind) => {
+] as const)('a %d is retried elsewhere and does not rest the key', (status, kind) => {
   const verdict = told(status, error('X', 'words'))
   expect(verdict).toMatchObject({ error: { kind }, retryable: true })
   expect(verdict.restCredentialSeconds).toBeUndefined()
@@ -85,17 +88,17 @@ test.each([
 })
 
 test.each(['<html>bad request</html>', '', 'null', '[]', '{}', '{"error":"no"}'])(
-  'a refusal without words is ours to answer: %j',
+  'a 400 without a message is upstream-failed: %j',
   (body) => {
     expect(told(400, body)).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
   },
 )
 
-test('a request that is too large is told so, also where the door turned it away with a page', () => {
+test('a 413 is too-large, even as an HTML page', () => {
   expect(told(413, '<html>')).toMatchObject({ error: { kind: 'too-large' }, retryable: false })
 })
 
-test('no refusal names our key or the vendor’s address', () => {
+test("no refusal contains our key or the vendor's address", () => {
   const { credential, baseUrl } = secrets
   const shown = told(400, error('INVALID_ARGUMENT', `the key ${credential} at ${baseUrl} is odd`)).error
   const said = JSON.stringify({ message: shown.message, refusal: shown.details.refusal })

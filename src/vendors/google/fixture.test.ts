@@ -18,7 +18,7 @@ const context = {
   namespaced: (label: string) => label,
 }
 
-test('what is sent', () => {
+test('the request has the recorded address and body', () => {
   const turns = [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }] as const
   const conversation = { system: [], turns, tools: [], hostedTools: [], stop: [], outputTokensMax: 50 }
   // The only fields of the ask that the adapter reads.
@@ -27,7 +27,7 @@ test('what is sent', () => {
   expect(JSON.parse(typeof call?.body === 'string' ? call.body : '')).toEqual(fixture.sent.body)
 })
 
-test('what is answered', () => {
+test('the recorded answer is read with its thinking and usage', () => {
   const reply = google.chat?.readAnswer(Buffer.from(JSON.stringify(fixture.answer)))
   expect(reply?.usage).toMatchObject(fixture.counts)
   expect(reply?.choices).toEqual([
@@ -41,7 +41,7 @@ test('what is answered', () => {
   ])
 })
 
-test('what is streamed, byte by byte', () => {
+test('the recorded stream is read byte by byte', () => {
   const reader = google.chat?.openReader()
   const splitter = new EventSplitter(1_000_000)
   const events: ReplyEvent[] = []
@@ -54,7 +54,10 @@ test('what is streamed, byte by byte', () => {
   expect(events.at(-1)).toEqual({ kind: 'choice-finish', choice: 0, finish: 'stop' })
 })
 
-test.each(fixture.refusals)('what is refused: $status $body.error.message', ({ status, body, kind, retryable }) => {
-  const verdict = google.explain({ status, retryAfterSeconds: undefined, body: JSON.stringify(body) }, context)
-  expect<object>({ kind: verdict.error.kind, retryable: verdict.retryable }).toEqual({ kind, retryable })
-})
+test.each(fixture.refusals)(
+  'a recorded refusal is explained: $status $body.error.message',
+  ({ status, body, kind, retryable }) => {
+    const verdict = google.explain({ status, retryAfterSeconds: undefined, body: JSON.stringify(body) }, context)
+    expect<object>({ kind: verdict.error.kind, retryable: verdict.retryable }).toEqual({ kind, retryable })
+  },
+)

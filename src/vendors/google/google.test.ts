@@ -72,7 +72,7 @@ function callOf(stream: boolean, upstreamModel = 'gemini-2.5-flash') {
   return translated(stream, { ...plain, turns: [user('Hi')] }, { ...contextFor(flash), upstreamModel })
 }
 
-test('a call goes to the model’s own address, with the key in a header alone', () => {
+test("a call goes to the model's own address, with the key only in a header", () => {
   const call = callOf(false)
   expect(call.url).toBe(`${sandbox.baseUrl('google')}/v1beta/models/gemini-2.5-flash:generateContent`)
   expect(call.headers).toEqual({
@@ -98,8 +98,8 @@ const tools = [
   { name: 'look_up_stocks', schema: { type: 'object', properties: {} } },
 ]
 
-describe.each([flash, pro])('$model', (model) => {
-  test('answers, and streams the same', async () => {
+describe.each([flash, pro])('the adapter with $model', (model) => {
+  test('a stream has the text and usage of the plain answer', async () => {
     const turns = [user('hello'), { role: 'assistant', blocks: [{ kind: 'text', text: 'Hi.' }] } as Turn, user('again')]
     const conversation: Partial<Conversation> = {
       system: [{ kind: 'text', text: 'Be brief.' }],
@@ -120,14 +120,14 @@ describe.each([flash, pro])('$model', (model) => {
     expect((counted?.input ?? 0) + (counted?.cachedInput ?? 0)).toBe((usage?.input ?? 0) + (usage?.cachedInput ?? 0))
   })
 
-  test('shows its thoughts', async () => {
+  test('thinking is shown on request', async () => {
     const thinking = { effort: 'high', isShown: true } as const
     const { blocks, usage } = await whole({ turns: [user('hello')], thinking }, model)
     expect(blocks.map(({ kind }) => kind)).toEqual(['thinking', 'text'])
     expect(usage?.reasoning).toBe(128)
   })
 
-  test.each(['whole', 'stream'])('calls side by side, takes the results, and goes on: %s', async (form) => {
+  test.each(['whole', 'stream'])('parallel calls are made and their results are accepted: %s', async (form) => {
     const question = user('weather and stocks')
     const calls =
       form === 'whole'
@@ -158,7 +158,7 @@ describe.each([flash, pro])('$model', (model) => {
     }
   })
 
-  test('goes on with calls that another model made', async () => {
+  test('calls made by another model are accepted', async () => {
     const call = { kind: 'tool-call', id: 'toolu_1', name: 'get_weather', argumentsText: '{"city":"Oslo"}' } as const
     const result = { kind: 'tool-result', callId: 'toolu_1', blocks: [], isError: true } as const
     const thinking = { kind: 'thinking', text: 'hm', signature: 'ErUBCkYIBx' } as const
@@ -170,17 +170,20 @@ describe.each([flash, pro])('$model', (model) => {
     expect((await whole({ turns, tools }, model)).finish).toBe('stop')
   })
 
-  test.each(['required', 'none', { name: 'look_up_stocks' }] as const)('obeys the choice %j', async (toolChoice) => {
-    const { finish } = await whole({ turns: [user('weather')], tools, toolChoice }, model)
-    expect(finish).toBe(toolChoice === 'none' ? 'stop' : 'tool-calls')
-  })
+  test.each(['required', 'none', { name: 'look_up_stocks' }] as const)(
+    'the tool choice %j is obeyed',
+    async (toolChoice) => {
+      const { finish } = await whole({ turns: [user('weather')], tools, toolChoice }, model)
+      expect(finish).toBe(toolChoice === 'none' ? 'stop' : 'tool-calls')
+    },
+  )
 
-  test('answers in the form that was asked for', async () => {
+  test('a schema yields an instance of it', async () => {
     const { blocks } = await whole({ turns: [user('hello')], format: { kind: 'schema', schema } }, model)
     expect(JSON.parse(textIn(blocks))).toEqual({ city: expect.any(String), unit: 'C' })
   })
 
-  test('is blocked, cut, and broken without looking whole', async () => {
+  test('a blocked, cut-off or broken answer does not look complete', async () => {
     const kindsOf = async (text: string) => (await events({ turns: [user(text)] }, model)).map(({ kind }) => kind)
     expect(await whole({ turns: [user('sandbox:blocked')] }, model)).toMatchObject({ blocks: [], finish: 'refusal' })
     expect(await kindsOf('sandbox:eof=4')).not.toContain('choice-finish')

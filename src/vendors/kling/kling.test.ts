@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto'
 import { explain } from './explain.ts'
 import { authorizationFor } from './token.ts'
 
-describe('the token', () => {
-  test('is signed with the secret half, and valid from just before now for half an hour', () => {
+describe('the signed token', () => {
+  test('the token is signed with the secret half and valid for half an hour', () => {
     const [scheme, token = ''] = authorizationFor({ credential: 'AK:SK:x', now: 1_794_700_000_999 }).split(' ')
     const [head = '', body = '', signature] = token.split('.')
     expect(scheme).toBe('Bearer')
@@ -17,7 +17,7 @@ describe('the token', () => {
     expect(signature).toBe(createHmac('sha256', 'SK:x').update(`${head}.${body}`).digest('base64url'))
   })
 
-  test('needs the time', () => {
+  test('a token cannot be made without the time', () => {
     expect(() => authorizationFor({ credential: 'AK:SK' })).toThrow('needs the time')
   })
 })
@@ -38,12 +38,12 @@ describe('a refusal', () => {
     [200, 5000, 'upstream-failed', true],
     [503, 5001, 'upstream-failed', true],
     [504, 5002, 'upstream-timeout', true],
-  ] as const)('%d with %d is %s', (status, code, kind, retryable) => {
+  ] as const)('a %d with %d is %s', (status, code, kind, retryable) => {
     const verdict = told(status, code)
     expect({ kind: verdict.error.kind, retryable: verdict.retryable }).toEqual({ kind, retryable })
   })
 
-  test('lets a refused key rest, and not one whose request was bad', () => {
+  test('a refused key rests, and a refused request does not rest it', () => {
     expect(told(401, 1000).restCredentialSeconds).toBe(60)
     expect(told(429, 1101).restCredentialSeconds).toBe(60)
     expect(told(429, 1303).restCredentialSeconds).toBe(1)
@@ -55,7 +55,7 @@ describe('a refusal', () => {
     [400, [1302, 1303], 'too-many', 1],
     [429, [1200, 1201, 1300, 1301], 'upstream-rejected', undefined],
     [500, [5002], 'upstream-timeout', undefined],
-  ] as const)('a %d is what its number says: %j', (status, codes, kind, rest) => {
+  ] as const)('the code decides over the status %d: %j', (status, codes, kind, rest) => {
     for (const code of codes) {
       const { error, restCredentialSeconds } = told(status, code)
       expect([code, error.kind, restCredentialSeconds]).toEqual([code, kind, rest])
@@ -68,24 +68,24 @@ describe('a refusal', () => {
     [[400, 422], 'upstream-rejected', undefined],
     [[408, 504], 'upstream-timeout', undefined],
     [[404, 409, 500], 'upstream-failed', undefined],
-  ] as const)('without a number that is known, its status says it: %j', (statuses, kind, rest) => {
+  ] as const)('without a known code the status decides: %j', (statuses, kind, rest) => {
     for (const status of statuses) {
       const { error, restCredentialSeconds } = told(status, 7)
       expect([status, error.kind, restCredentialSeconds]).toEqual([status, kind, rest])
     }
   })
 
-  test('keeps its status where that is one of a refusal', () => {
+  test('a refusal keeps a 4xx status and is a 400 otherwise', () => {
     const shown = [200, 400, 499, 500].map((status) => told(status, 1201).error.details.refusal?.status)
     expect(shown).toEqual([400, 400, 499, 400])
   })
 
-  test('names neither half of the credential, nor the address', () => {
+  test('a refusal contains neither half of the credential nor the address', () => {
     const { error } = told(400, 1201, 'access-key-1 and secret-key-1 at api.vendor.example')
     expect(error.message).toBe('[redacted] and [redacted] at [redacted]')
   })
 
-  test('that is a page is the vendor’s fault', () => {
+  test('an HTML page is upstream-failed', () => {
     const { error } = explain({ status: 502, retryAfterSeconds: undefined, body: '<html>' }, secrets)
     expect(error.kind).toBe('upstream-failed')
   })

@@ -28,8 +28,8 @@ const hailuo = (body: object) => askFor('minimax-hailuo-02', body)
 
 const base = (code: number, message = 'so it is') => ({ base_resp: { status_code: code, status_msg: message } })
 
-describe('an order', () => {
-  test('of a text is written in its own fields', () => {
+describe('a video order', () => {
+  test("an order from text is written in MiniMax's own fields", () => {
     const { call, body } = written(hailuo({ input: prompt, parameters: { prompt_optimizer: false, watermark: false } }))
     expect(call).toMatchObject({
       url: 'https://vendor.example/v1/video_generation',
@@ -44,7 +44,7 @@ describe('an order', () => {
     })
   })
 
-  test('of pictures names them by their roles', () => {
+  test('an order from images names them by their roles', () => {
     const both = hailuo({ input: media(['first_frame'], ['last_frame', `${image}?2`]), resolution: '1080p' })
     expect(written(both).body).toEqual({
       model: 'MiniMax-Hailuo-02',
@@ -58,7 +58,7 @@ describe('an order', () => {
     expect(written(own).body).toMatchObject({ first_frame_image: image, last_frame_image: image, duration: 10 })
   })
 
-  test('of a subject, on a model that takes one', () => {
+  test('a reference image is sent as the subject', () => {
     const plain = hailuo({ input: prompt })
     const ask: VideoAsk = { ...plain, kind: 'r2v', media: [{ role: 'reference-image', url: image }] }
     expect(written(ask).body).toMatchObject({ subject_reference: [{ type: 'character', image: [image] }] })
@@ -72,12 +72,12 @@ describe('an order', () => {
     [{ input: prompt, parameters: { shot_type: 'multi' } }, 'parameters.shot_type'],
     [{ input: prompt, parameters: { camera_fixed: true } }, 'parameters.camera_fixed'],
     [{ input: prompt, parameters: { mode: 'pro' } }, 'parameters.mode'],
-  ])('with what it has no field for is refused: %j', (body, param) => {
+  ])('a parameter without a field is refused: %j', (body, param) => {
     expect(() => written(hailuo(body))).toThrow(GatewayError)
     expect(() => written(hailuo(body))).toThrow(`'${param}' is not supported by this model: `)
   })
 
-  test('has the specification’s word for whether the prompt is rewritten in its own', () => {
+  test('prompt_extend is sent as prompt_optimizer, and a contradiction of both is refused', () => {
     for (const prompt_extend of [true, false]) {
       const { body } = written(hailuo({ input: prompt, parameters: { prompt_extend } }))
       expect(body).toMatchObject({ prompt_optimizer: prompt_extend })
@@ -87,41 +87,44 @@ describe('an order', () => {
     }
   })
 
-  test('that leaves a seed to the model says nothing of one, nor whom to call', () => {
+  test('a random seed, an empty negative prompt and the callback URL are left out', () => {
     const ask = hailuo({ input: { ...prompt, negative_prompt: '' }, parameters: { seed: -1 } })
     const { body } = written(ask, { callbackUrl: 'https://gateway.example/callbacks' })
     expect(Object.keys(body).toSorted()).toEqual(['duration', 'model', 'prompt', 'resolution'])
   })
 })
 
-describe('what was made', () => {
+describe('the finished file', () => {
   const facts = hailuo({ input: prompt, duration: 10 })
   const { locate } = video
   const url = 'https://films.example/x.mp4'
 
-  test.each([['176844028768320'], [176_844_028_768_320]])('is a file, whose address is asked for: %p', (file) => {
-    expect(locate?.call({ file_id: file }, context)).toEqual({
-      method: 'GET',
-      url: 'https://vendor.example/v1/files/retrieve?file_id=176844028768320',
-      headers: { authorization: 'Bearer vk-0123456789abcdef' },
-    })
-    expect(locate?.read(answer({ file: { file_id: file, download_url: url }, ...base(0) }), facts)).toEqual({
-      videoUrl: url,
-      needsKey: false,
-      seconds: 10,
-      resolution: '768p',
-      ratio: '16:9',
-    })
-  })
+  test.each([['176844028768320'], [176_844_028_768_320]])(
+    'the address of the file is requested by its id: %p',
+    (file) => {
+      expect(locate?.call({ file_id: file }, context)).toEqual({
+        method: 'GET',
+        url: 'https://vendor.example/v1/files/retrieve?file_id=176844028768320',
+        headers: { authorization: 'Bearer vk-0123456789abcdef' },
+      })
+      expect(locate?.read(answer({ file: { file_id: file, download_url: url }, ...base(0) }), facts)).toEqual({
+        videoUrl: url,
+        needsKey: false,
+        seconds: 10,
+        resolution: '768p',
+        ratio: '16:9',
+      })
+    },
+  )
 
-  test('is nowhere, where no file is named or no address is given', () => {
+  test('a missing file id or address yields no video', () => {
     for (const file of [undefined, null, '', {}, 1.5]) {
       expect(locate?.call(file === undefined ? {} : { file_id: file }, context)).toBeUndefined()
     }
     expect(locate?.read(answer({ file: {}, ...base(0) }), facts)).toBeUndefined()
   })
 
-  test('an id leads nowhere else', () => {
+  test('a file id is escaped in the address', () => {
     expect(locate?.call({ file_id: '../x?y=1&z' }, context)?.url).toBe(
       'https://vendor.example/v1/files/retrieve?file_id=..%2Fx%3Fy%3D1%26z',
     )
@@ -132,14 +135,14 @@ describe('what was made', () => {
     [answer(base(2013))],
     [answer({ file: { download_url: url } }, 500)],
     [answer({ file: { download_url: url } }, 404)],
-  ])('is asked for again, where nothing was said of it: %#', (response) => {
+  ])('an error in place of the address throws: %#', (response) => {
     expect(() => locate?.read(response, facts)).toThrow(GatewayError)
   })
 })
 
 const statusOf = (body: object, status = 200) => video.statusOf?.(answer(body, status))
 
-test('an answer about a task has the status that its error has elsewhere, unless the task itself has failed', () => {
+test('the status of a response about a task follows its error code, unless the task failed', () => {
   expect(statusOf(base(1002))).toBe(429)
   expect(statusOf(base(1004))).toBe(401)
   expect(statusOf(base(2013))).toBe(400)
@@ -171,12 +174,12 @@ describe('a refusal', () => {
     [200, 20_132, 'upstream-rejected', false],
     [200, 1000, 'upstream-failed', true],
     [504, 1000, 'upstream-timeout', true],
-  ] as const)('under %d with %d is %s', (status, code, kind, retryable) => {
+  ] as const)('a refusal under %d with %d is %s', (status, code, kind, retryable) => {
     const verdict = told(status, base(code))
     expect({ kind: verdict.error.kind, retryable: verdict.retryable }).toEqual({ kind, retryable })
   })
 
-  test('lets a refused or empty account rest, and not one whose request was bad', () => {
+  test('a refused or empty account rests, and a refused request does not rest it', () => {
     expect([1004, 1008, 1002, 2013].map((code) => told(200, base(code)).restCredentialSeconds)).toEqual([
       60,
       60,
@@ -191,17 +194,17 @@ describe('a refusal', () => {
     [2045, 429],
     [2049, 401],
     [2056, 402],
-  ])('of an order with %d has begun nothing', (code, errorStatus) => {
+  ])('an order answered with the code %d has an error status and no task', (code, errorStatus) => {
     expect(video.readCreated(answer(base(code)))).toEqual({ errorStatus })
   })
 
-  test('is repeated in the vendor’s words, without key and address', () => {
+  test("the vendor's message is passed on without key and address", () => {
     const { error } = told(200, base(2013, 'the-key-of-us at api.vendor.example'))
     expect(error.message).toBe('[redacted] at [redacted]')
     expect(error.details.refusal).toEqual({ protocol: 'none', status: 400, body: '' })
   })
 
-  test('in the common protocol is read as that', () => {
+  test('a refusal in the common protocol is read as such', () => {
     const { error } = told(400, { error: { message: 'too long', type: 'bad_request' }, ...base(1008) })
     expect([error.kind, error.message]).toEqual(['upstream-rejected', 'too long'])
     expect(told(429, {}).error.kind).toBe('too-many')

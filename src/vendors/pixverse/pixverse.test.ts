@@ -29,8 +29,8 @@ const uploadsOf = (body: object) => video.upload?.calls(askFor('pixverse-v6', bo
 
 const refused = (code: number, message = 'so it is') => ({ ErrCode: code, ErrMsg: message, Resp: null })
 
-describe('an order', () => {
-  test('is written in its own fields, under a trace that is our reference as a UUID', () => {
+describe('a video order', () => {
+  test("an order is written in PixVerse's own fields, with our reference as its trace id", () => {
     const parameters = { seed: 7, audio: false, watermark: true, negative_prompt: 'dark', quality: '1080p', n: 1 }
     const body = { input: prompt, parameters, resolution: '1080p', aspect_ratio: '9:16', duration: 15 }
     const { call, body: sent } = written(body, { callbackUrl: 'https://gateway.example/callbacks' })
@@ -56,7 +56,7 @@ describe('an order', () => {
     })
   })
 
-  test('brings its pictures first, as links or as files, each under a trace of its own', () => {
+  test('images are uploaded first, as links or files, each under its own trace id', () => {
     const uploads = uploadsOf({ input: media(['first_frame'], ['last_frame', pixel]) })
     expect(uploads.map(({ url, headers }) => [url, headers['ai-trace-id']])).toEqual([
       ['https://vendor.example/openapi/v2/image/upload', '01234567-89ab-cdef-0123-01a1dc74bb00'],
@@ -74,7 +74,7 @@ describe('an order', () => {
     [[['first_frame']], ['343252978602905'], 'img', { img_id: 343_252_978_602_905 }],
     [[['first_frame'], ['last_frame']], ['7', '8'], 'transition', { first_frame_img: 7, last_frame_img: 8 }],
     [[['first_frame']], ['4-Wand'], 'img', { img_id: '4-Wand' }],
-  ] as const)('from %j names them, and says nothing of their shape', (frames, uploaded, path, named) => {
+  ] as const)('an order from %j names the uploaded images and has no aspect ratio', (frames, uploaded, path, named) => {
     const { call, body } = written({ input: media(...frames), aspect_ratio: '9:16' }, { uploaded })
     expect(call.url).toBe(`https://vendor.example/openapi/v2/video/${path}/generate`)
     expect(body).toEqual({
@@ -92,16 +92,13 @@ describe('an order', () => {
     [{ input: { ...media(['first_frame'], ['last_frame']), negative_prompt: 'dark' } }, 'input.negative_prompt'],
     [{ input: prompt, parameters: { img_id: 7 } }, 'parameters.img_id'],
     [{ input: media(['first_frame']), parameters: { img_ids: [7] } }, 'parameters.img_ids'],
-  ])(
-    'that it could not make, or that names pictures of the account, is refused before anything is sent: %j',
-    (...row) => {
-      const [body, param] = row
-      expect(() => uploadsOf(body)).toThrow(param)
-      expect(() => written(body)).toThrow(param)
-    },
-  )
+  ])('an impossible order or one with image ids is refused before anything is sent: %j', (...row) => {
+    const [body, param] = row
+    expect(() => uploadsOf(body)).toThrow(param)
+    expect(() => written(body)).toThrow(param)
+  })
 
-  test('sounds unless it is asked not to', () => {
+  test('audio is on by default', () => {
     expect(written({ input: prompt }).body).toEqual({
       model: 'v6',
       ...prompt,
@@ -117,12 +114,12 @@ describe('an order', () => {
     [{ generate_audio_switch: false }, "'parameters.generate_audio_switch' is not supported: use 'audio'."],
     [{ template_id: 302_325 }, "'parameters.template_id' is not supported: its price is not known."],
     [{ generate_multi_clip_switch: true }, "'parameters.generate_multi_clip_switch' is not supported: its price"],
-  ])('whose price its own words would change is refused: %j', (parameters, message) => {
+  ])('a parameter that would change the price is refused: %j', (parameters, message) => {
     expect(() => written({ input: prompt, parameters })).toThrow(message)
   })
 })
 
-test('a question has a trace that no other has, and an id that leads nowhere else', () => {
+test('a poll has a trace id of its own and an escaped task id', () => {
   const poll = video.poll('../x', context, facts)
   expect(poll).toMatchObject({
     method: 'GET',
@@ -137,7 +134,7 @@ const statusOf = (body: object, status = 200) => video.statusOf?.(answer(body, s
 const uploaded = (body: object) => video.upload?.read(answer(body))
 const created = (video_id: unknown) => video.readCreated(answer({ ErrCode: 0, ErrMsg: '', Resp: { video_id } }))
 
-test('an answer about a task has the status that its error has elsewhere', () => {
+test('the status of a response about a task follows its error code', () => {
   expect([10001, 500044, 400017, 500008, 500100].map((code) => statusOf(refused(code)))).toEqual([
     401, 429, 400, 404, 500,
   ])
@@ -145,13 +142,13 @@ test('an answer about a task has the status that its error has elsewhere', () =>
   expect(statusOf({ ErrCode: 0, ErrMsg: 'success', Resp: { status: 8 } })).toBe(200)
 })
 
-test('an id beyond what a number holds is none: the film of another could be asked for with it', () => {
+test('a task id that is no safe integer or plain word is refused', () => {
   expect(created(343_252_978_602_905)).toBe('343252978602905')
   expect(created('4-WandVideo-4ba3')).toBe('4-WandVideo-4ba3')
   for (const id of [0, -1, 1.5, 2 ** 53, '', '../x', null]) expect(() => created(id)).toThrow()
 })
 
-test('a picture has a number, or an error has a status', () => {
+test('an upload yields an image id or an error status', () => {
   expect(uploaded({ ErrCode: 0, ErrMsg: 'success', Resp: { img_id: 12, img_url: 'https://m.example/a' } })).toBe('12')
   expect(uploaded(refused(500032))).toEqual({ errorStatus: 400 })
   expect(() => uploaded({ ErrCode: 0, ErrMsg: 'success', Resp: { img_id: 0 } })).toThrow()
@@ -181,19 +178,19 @@ describe('a refusal', () => {
     [200, 500100, 'upstream-failed', true, undefined],
     [200, 99999, 'upstream-failed', true, undefined],
     [504, 99999, 'upstream-timeout', true, undefined],
-  ] as const)('under %d with %d is %s', (status, code, kind, retryable, rests) => {
+  ] as const)('a refusal under %d with %d is %s', (status, code, kind, retryable, rests) => {
     const verdict = told(status, refused(code))
     expect([verdict.error.kind, verdict.retryable, verdict.restCredentialSeconds]).toEqual([kind, retryable, rests])
   })
 
-  test('is repeated in the vendor’s words, without key and address, or by its number where it has none', () => {
+  test("the vendor's message is passed on without key and address, or its code if it is empty", () => {
     expect(told(200, refused(400017, 'the-key-of-us at api.vendor.example')).error.message).toBe(
       '[redacted] at [redacted]',
     )
     expect(told(200, refused(400017, '')).error.message).toBe('The vendor says: 400017.')
   })
 
-  test('of a picture that moderation holds back is in small letters', () => {
+  test('a moderated image, refused in lower-case fields, is upstream-rejected', () => {
     const said = { err_code: 500052, err_msg: 'not this one', resp: '' }
     expect(told(500, said)).toMatchObject({
       error: { kind: 'upstream-rejected', message: 'not this one' },
@@ -201,7 +198,7 @@ describe('a refusal', () => {
     })
   })
 
-  test('without a number is judged by its status', () => {
+  test('a refusal without a code is judged by its status', () => {
     expect(told(429, {}).error.kind).toBe('too-many')
     expect(told(502, {}).error.kind).toBe('upstream-failed')
   })

@@ -15,22 +15,22 @@ describe('a refusal', () => {
     [429, 'too many', 'too-many', true],
     [500, 'unexpected', 'upstream-failed', true],
     [504, 'overloaded', 'upstream-timeout', true],
-  ] as const)('%d: %s', (status, message, kind, retryable) => {
+  ] as const)('a %d is explained: %s', (status, message, kind, retryable) => {
     const verdict = told(status, message)
     expect({ kind: verdict.error.kind, retryable: verdict.retryable }).toEqual({ kind, retryable })
   })
 
-  test('of the request is told in the vendor’s words, without our key', () => {
+  test("the vendor's message is passed on without our key", () => {
     expect(told(400, 'bad, says key_0123456789').error.message).toBe('bad, says [redacted]')
   })
 
-  test('lets a key rest that is refused or has run dry, and no other', () => {
+  test('a key that is refused or out of credits rests, and no other', () => {
     expect(told(401, 'no').restCredentialSeconds).toBe(60)
     expect(told(400, 'Not enough credits.').restCredentialSeconds).toBe(60)
     expect(told(400, 'bad').restCredentialSeconds).toBeUndefined()
   })
 
-  test('that is a page is the vendor’s fault', () => {
+  test('an HTML page is upstream-failed', () => {
     const { error } = explain({ status: 502, retryAfterSeconds: undefined, body: '<html>' }, secrets)
     expect(error.kind).toBe('upstream-failed')
   })

@@ -24,26 +24,26 @@ describe('a refusal', () => {
     [429, 'QuotaExceeded', 'too-many', true],
     [400, 'SomethingNew', 'upstream-rejected', false],
     [500, 'FieldInvalid', 'upstream-failed', true],
-  ] as const)('%d with %s', (status, reason, kind, retryable) => {
+  ] as const)('a %d with %s is explained', (status, reason, kind, retryable) => {
     for (const body of [{ reason, message: 'so it is' }, { err_code: reason }]) {
       const verdict = told(status, body)
       expect({ kind: verdict.error.kind, retryable: verdict.retryable }).toEqual({ kind, retryable })
     }
   })
 
-  test('of the request is told in the vendor’s words, without our key, and by its word where it has no others', () => {
+  test("the vendor's message is passed on without key and address, or its code if it has none", () => {
     const message = 'bad, says vda_0123456789 at api.vendor.example'
     expect(told(400, { reason: 'FieldInvalid', message }).error.message).toBe('bad, says [redacted] at [redacted]')
     expect(told(400, { err_code: 'FieldInvalid' }).error.message).toBe('FieldInvalid')
   })
 
-  test('lets a key rest that is refused or has run dry, and no other', () => {
+  test('a key that is refused or out of credits rests, and no other', () => {
     expect(told(401, {}).restCredentialSeconds).toBe(60)
     expect(told(400, { reason: 'CreditInsufficient' }).restCredentialSeconds).toBe(60)
     expect(told(400, { reason: 'FieldInvalid' }).restCredentialSeconds).toBeUndefined()
   })
 
-  test('that is a page is the vendor’s fault', () => {
+  test('an HTML page is upstream-failed', () => {
     const { error } = explain({ status: 502, retryAfterSeconds: undefined, body: '<html>' }, secrets)
     expect(error.kind).toBe('upstream-failed')
   })
