@@ -211,7 +211,7 @@ describe.each(adapters)('the chat adapter of %s', (id, vendor, chat) => {
     expect(kindsOf(events)).not.toContain('failure')
   })
 
-  describe("for clients of the vendor's own protocol", () => {
+  describe("pass-through for clients of the vendor's own protocol", () => {
     if (own === undefined || chat.pass === undefined) return
     const { codec } = own
 
