@@ -38,8 +38,8 @@ function body(lengths: { before: number; messages: number; tags: number; after: 
   }
 }
 
-describe('what is wrong with a body', () => {
-  test('is named by its place, however far behind in a long list it stands', () => {
+describe('the error about a bad body', () => {
+  test('the error names the exact place of a bad value, even far down a long list', () => {
     const length = fc.integer({ min: 1, max: 40 })
     const long = fc.integer({ min: 1, max: 3_000 })
     fc.assert(
@@ -67,7 +67,7 @@ describe('what is wrong with a body', () => {
     )
   })
 
-  test('is not what was left out while it was looked for', () => {
+  test('the error never names a list only because the first look shortened it', () => {
     // The first list uses up the items of the first look, but every list after it keeps one.
     const bad = body({ before: 5_000, messages: 3_000, tags: 2, after: 1 })
     bad.after = ['x', 7]
@@ -76,14 +76,14 @@ describe('what is wrong with a body', () => {
     expect(['after[1]', 'messages[2999].tags']).toContain(paramOf(bad) ?? '')
   })
 
-  test('is said of a list itself too', () => {
+  test('an error about a list as a whole names the list', () => {
     expect(paramOf({ messages: [] })).toBe('messages')
     expect(paramOf({ messages: 'none' })).toBe('messages')
     expect(paramOf({ before: texts(5_000) })).toBe('messages')
   })
 })
 
-test('a good body is given as it is', () => {
+test('a good body is returned as it is', () => {
   const good = body({ before: 2_000, messages: 50, tags: 3, after: 10 })
   expect(check(good as never)).toBe(good as never)
 })

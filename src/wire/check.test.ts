@@ -8,12 +8,12 @@ import { chatRequest } from './openai/schema.ts'
 const checkChat = checkBy(chatRequest)
 const checkMessages = checkBy(messagesRequest)
 
-test('a good body is taken as it is, with what nobody knows of', () => {
+test('a good body is returned as it is, with its unknown fields', () => {
   const body = { model: 'm', messages: [{ role: 'user', content: 'Hi', odd: [1] }], vendor_field: { a: null } }
   expect(checkChat(body)).toBe(body as never)
 })
 
-test('a bad body is refused by the field that is wrong, also where a good one came before', () => {
+test('a bad body is refused with the name of its wrong field, even after a good body', () => {
   checkChat({ model: 'm', messages: [{ role: 'user', content: 'Hi' }] })
   const refused = expect(() => checkChat({ model: 'm', messages: [{ role: 'user', content: 7 }] }))
   refused.toThrow(expect.objectContaining({ kind: 'bad-request' }))
@@ -52,7 +52,7 @@ const body = fc
 test.each([
   ['chat', checkChat, chatRequest],
   ['messages', checkMessages, messagesRequest],
-] as const)('a body for %s is taken exactly where its schema takes it', (_name, check, schema) => {
+] as const)('the check for %s accepts a body exactly where its schema accepts it', (_name, check, schema) => {
   let taken = 0
   fc.assert(
     fc.property(body, (given) => {

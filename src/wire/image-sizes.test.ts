@@ -20,10 +20,12 @@ test.each([
   ['1024x768x3', 'x', undefined],
   ['999999x1', 'x', undefined],
   ['1e3x768', 'x', undefined],
-] as const)('%s with %s is %p', (text, sign, expected) => expect(readSize(text, sign)).toEqual(expected))
+] as const)('the size %s with the sign %s is read as %p', (text, sign, expected) =>
+  expect(readSize(text, sign)).toEqual(expected),
+)
 
-describe('the freeform model', () => {
-  test.each(['16x16', '3840x1280', '1280x3840', '3840x3840', '1024x1024'])('has %s', (text) => {
+describe('a model with free sizes', () => {
+  test.each(['16x16', '3840x1280', '1280x3840', '3840x3840', '1024x1024'])('the size %s is accepted', (text) => {
     expect(whyNotFree(size(text), stepped)).toBeUndefined()
   })
   test.each([
@@ -32,7 +34,7 @@ describe('the freeform model', () => {
     ['3856x3856', 'at most 3840'],
     ['3840x1264', '3 times'],
     ['1264x3840', '3 times'],
-  ])('has no %s: %s', (text, why) => expect(whyNotFree(size(text), stepped)).toContain(why))
+  ])('the size %s is refused: %s', (text, why) => expect(whyNotFree(size(text), stepped)).toContain(why))
 })
 
 describe('the nearest size that a model has', () => {
@@ -52,9 +54,11 @@ describe('the nearest size that a model has', () => {
     ['720x1280', { sizes: ['256x256', '512x512', '1024x1024'] }, '1024x1024'],
     ['480x320', { sizes: ['1024x1024', '512x512', '256x256'] }, '512x512'],
     ['2000x1000', { sizes: ['512x256', '1024x512', '1536x1024'] }, '1024x512'],
-  ])('of %s', (wished, limits, nearest) => expect(nearestSize(size(wished), limits)).toBe(nearest))
+  ])('a wish for %s gets the nearest size', (wished, limits, nearest) =>
+    expect(nearestSize(size(wished), limits)).toBe(nearest),
+  )
 
-  test('is one that it has, the same way up', () => {
+  test('the nearest free size follows the rules of the model and keeps the orientation', () => {
     const side = fc.integer({ min: 256, max: 4096 })
     fc.assert(
       fc.property(side, side, (width, height) => {

@@ -22,7 +22,7 @@ function complaint(protocol: keyof typeof checks, fields: string): string {
 
 const user = (content: string) => `{"messages":[{"role":"user","content":${content}}]}`
 
-describe('a value that fits no branch of a union is told what is taken, in one sentence', () => {
+describe('a value that the schema does not accept', () => {
   test.each([
     ['{"tool_choice":7}', "invalid_type Invalid 'tool_choice': expected string or object, received number."],
     [
@@ -51,7 +51,7 @@ describe('a value that fits no branch of a union is told what is taken, in one s
     ['{"verbosity":"odd"}', "invalid_value Invalid 'verbosity': expected one of 'low', 'medium' or 'high'."],
     ['{"metadata":[]}', "invalid_type Invalid 'metadata': expected object, received array."],
     ['{"n":1.5}', "invalid_type Invalid 'n': expected integer, received number."],
-  ])('chat %s', (fields, said) => {
+  ])('the chat error for %s names the field and what is expected', (fields, said) => {
     expect(complaint('chat', fields)).toBe(said)
   })
 
@@ -72,12 +72,12 @@ describe('a value that fits no branch of a union is told what is taken, in one s
       '{"tool_choice":{"type":"odd"}}',
       "invalid_value Invalid 'tool_choice.type': expected one of 'auto', 'any', 'tool' or 'none'.",
     ],
-  ])('messages %s', (fields, said) => {
+  ])('the messages error for %s names the field and what is expected', (fields, said) => {
     expect(complaint('messages', fields)).toBe(said)
   })
 })
 
-describe('a number that no double holds is no object', () => {
+describe('a number that a double cannot hold', () => {
   const large = 'too large: at most 9007199254740991 is taken.'
   test.each([
     ['chat', '{"seed":123456789012345678901}', `Invalid 'seed': ${large}`],
@@ -87,11 +87,11 @@ describe('a number that no double holds is no object', () => {
     ['chat', '{"logit_bias":{"7":123456789012345678901}}', `Invalid 'logit_bias.7': ${large}`],
     ['messages', '{"max_tokens":123456789012345678901}', `Invalid 'max_tokens': ${large}`],
     ['messages', '{"top_k":123456789012345678901}', `Invalid 'top_k': ${large}`],
-  ] as const)('%s %s', (protocol, fields, said) => {
+  ] as const)('a %s request with %s is refused for the size or the digits of the number', (protocol, fields, said) => {
     expect(complaint(protocol, fields)).toBe(`invalid_value ${said}`)
   })
 
-  test('where none is taken, it is a number all the same', () => {
+  test('a field that accepts no numbers reports the value as a number', () => {
     expect(complaint('chat', '{"stop":123456789012345678901}')).toBe(
       "invalid_type Invalid 'stop': expected string or array, received number.",
     )

@@ -10,7 +10,7 @@ function found(text: string): string | undefined {
   return span && bytes.toString('utf8', span.start, span.end)
 }
 
-describe('a string at the top of an object', () => {
+describe('the search for a string at the top level of an object', () => {
   test.each([
     ['{"model":"a"}', 'a'],
     ['{ "id" : "x" , "model" : "a" }', 'a'],
@@ -23,7 +23,7 @@ describe('a string at the top of an object', () => {
     ['{"model":""}', ''],
     ['data: {"model":"a"}\n\n', 'a'],
     ['{"models":"b","model":"a"}', 'a'],
-  ])('%s', (text, value) => {
+  ])('the value is found in %s', (text, value) => {
     expect(found(text)).toBe(value)
   })
 
@@ -40,11 +40,11 @@ describe('a string at the top of an object', () => {
     '{"model":',
     '',
     '{"id":"x"},{"model":"a"}',
-  ])('%j has none', (text) => {
+  ])('no value is found in %j', (text) => {
     expect(found(text)).toBeUndefined()
   })
 
-  test('is what a parser finds there', () => {
+  test('the value found is the one that a JSON parser finds', () => {
     const objects = fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 5 })
     fc.assert(
       fc.property(objects, fc.string(), objects, (before, model, after) => {
@@ -57,7 +57,7 @@ describe('a string at the top of an object', () => {
   })
 })
 
-test('what is replaced is only the span, and nothing where it is equal already', () => {
+test('only the span is replaced, and the same bytes are returned if nothing changes', () => {
   const bytes = Buffer.from('{"id":1,"model":"dated-2026","x":"model"}')
   const span = findTopLevelString(bytes, 0, key)
   expect(replaceSpan(bytes, span, Buffer.from('ours')).toString()).toBe('{"id":1,"model":"ours","x":"model"}')
@@ -76,7 +76,7 @@ describe('the first byte of a value', () => {
     ['{"a":"usage"}', '\0'],
     ['{"usage"', '\0'],
     ['{"usage":', '\0'],
-  ])('%j', (text, byte) => {
+  ])('the first byte of the value of usage is found in %j, or 0 if there is none', (text, byte) => {
     expect(valueByteAfter(Buffer.from(text), usage)).toBe(byte.charCodeAt(0))
   })
 })

@@ -7,7 +7,7 @@ import { readFinish } from './openai/read-answer.ts'
 /** A property that every object inherits: tables must not find it under this name. */
 const word = 'constructor'
 
-test('a reason to end that nobody knows is an ordinary stop, whatever it is called', () => {
+test('an unknown finish reason with the name of an inherited property is an ordinary end', () => {
   expect(readFinish(word, false)).toBe('stop')
   expect(readFinish(word, true)).toBe('tool-calls')
   expect(readAnthropicFinish(word)).toBe('stop')
@@ -16,6 +16,6 @@ test('a reason to end that nobody knows is an ordinary stop, whatever it is call
   expect(answer.choices.map(({ finish }) => finish)).toEqual(['stop'])
 })
 
-test('a type of error that nobody knows is a failure, whatever it is called', () => {
+test('an unknown error type with the name of an inherited property is upstream-failed', () => {
   expect(readFailure({ type: word, message: 'no' })).toMatchObject({ kind: 'upstream-failed', message: 'no' })
 })

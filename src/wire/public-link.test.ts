@@ -8,7 +8,7 @@ test.each([
   'https://internal.io/',
   'https://8.8.8.8/a.png',
   'https://[2606:4700::1111]/a.png',
-])('%s may be public', (link) => {
+])('%s is accepted as a public link', (link) => {
   expect(isPublicLink(link, 'https')).toBe(true)
 })
 
@@ -28,6 +28,6 @@ test.each([
   'https://169.254.169.254/',
   'https://[::1]/',
   'http://example.com/a.png',
-])('%s is not', (link) => {
+])('%s is not accepted as a public link', (link) => {
   expect(isPublicLink(link, 'https')).toBe(false)
 })

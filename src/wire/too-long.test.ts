@@ -17,7 +17,7 @@ describe('a conversation that is too long', () => {
     ['anthropic', 'prompt is too long: 210000 tokens > 200000 maximum'],
     ['anthropic', 'input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000'],
     ['gemini', 'The input token count (1200002) exceeds the maximum number of tokens allowed (1048576).'],
-  ])('has the code in the common protocol that its clients shorten by: %s, %s', (protocol, message) => {
+  ])('the error in the common protocol has the code context_length_exceeded: %s, %s', (protocol, message) => {
     for (const writeError of [writeChatError, writeResponsesError]) {
       expect(errorIn(writeError(said(protocol, message), id))).toMatchObject({
         message,
@@ -42,22 +42,22 @@ describe('a conversation that is too long', () => {
     ['openai', 'Range of input length should be [1, 129024]', undefined],
     ['openai', 'Please reduce the length of the messages.', 'context_length_exceeded'],
     ['gemini', 'The input token count (1200002) exceeds the maximum number of tokens allowed (1048576).', undefined],
-  ])('begins in messages with the words that their clients shorten by: %s, %s', (protocol, message, code) => {
+  ])('the error in the Messages protocol begins with "prompt is too long": %s, %s', (protocol, message, code) => {
     const told = errorIn(writeMessagesError(said(protocol, message, code), id))
     expect(told).toEqual({ type: 'invalid_request_error', message: `prompt is too long: ${message}` })
   })
 
-  test('is told by a failed response, too', () => {
+  test('an error with the code context_length_exceeded begins with "prompt is too long" too', () => {
     const failed = new GatewayError('upstream-rejected', 'Too much.', { code: 'context_length_exceeded' })
     expect(errorIn(writeMessagesError(failed, id))).toMatchObject({ message: 'prompt is too long: Too much.' })
   })
 
-  test('is told once where the vendor has said so in these words', () => {
+  test('a vendor message that begins with "prompt is too long" gets no second prefix', () => {
     const told = Buffer.from(writeStreamError(said('anthropic', 'prompt is too long: 210000 tokens'))).toString()
     expect(told.match(/prompt is too long/g)).toHaveLength(1)
   })
 
-  test('is not what another refusal is', () => {
+  test('other refusals are not reported as too long', () => {
     const other = said('gemini', 'Request contains an invalid argument.')
     expect(errorIn(writeChatError(other, id))).toMatchObject({ code: 'invalid_value' })
     expect(errorIn(writeMessagesError(other, id))).toMatchObject({ message: other.message })

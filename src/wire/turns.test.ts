@@ -5,7 +5,7 @@ import { arrangeTurns } from './turns.ts'
 const user = (text: string): Turn => ({ role: 'user', blocks: [{ kind: 'text', text }] })
 const result = { kind: 'tool-result', callId: 'c', blocks: [], isError: false } as const
 
-test('neighbours of one role are one turn', () => {
+test('adjacent turns of one role are joined into one', () => {
   expect(arrangeTurns([user('a'), user('b')])).toEqual([
     {
       role: 'user',
@@ -17,7 +17,7 @@ test('neighbours of one role are one turn', () => {
   ])
 })
 
-test('texts of several messages of an assistant stay apart, those of one belong together', () => {
+test('texts of separate assistant messages are marked as apart, texts of one message are not', () => {
   const cut: Turn = { role: 'assistant', blocks: ['b', 'c'].map((text) => ({ kind: 'text', text })) }
   const [turn] = arrangeTurns([words('a'), cut])
   expect(turn?.blocks).toEqual([
@@ -58,25 +58,25 @@ test.each([
   ['before words and results', [hurry(), user('So?'), resultOf('a'), resultOf('b')], ['user ab', 'system -', 'user -']],
   ['behind words, before results', [user('So?'), hurry(), resultOf('a'), resultOf('b')], ['user ab-', 'system -']],
   ['in the same message', [both, hurry(), resultOf('b')], ['user ab-', 'system -']],
-])('results stand right behind their calls, and first, with something said %s', (_name, said, expected) => {
+])('results come right after their calls, before other blocks, with something said %s', (_name, said, expected) => {
   expect(outline(calls('a', 'b'), ...said)).toEqual(['assistant ab', ...expected])
 })
 
 test.each([
   ['instructions', hurry(), ['assistant ab', 'user ab', 'system -']],
   ['words', user('Wait.'), ['assistant ab', 'user ab-']],
-])('calls that %s part are made side by side', (_name, said, expected) => {
+])('calls separated by %s are joined into one turn', (_name, said, expected) => {
   expect(outline(calls('a'), said, calls('b'), resultOf('a'), resultOf('b'))).toEqual(expected)
 })
 
-test('a result that comes late stands with its call, and what was said meanwhile in its place behind it', () => {
+test('a late result moves to its call, and turns said in between follow in their order', () => {
   const late = [calls('a'), user('Wait.'), words(), user('And?'), calls('b'), resultOf('a'), resultOf('b')]
   expect(outline(...late)).toEqual(['assistant a', 'user a-', 'assistant -', 'user -', 'assistant b', 'user b'])
   const later = [calls('a', 'b'), resultOf('a'), calls('c'), resultOf('b'), resultOf('c')]
   expect(outline(...later)).toEqual(['assistant ab', 'user ab', 'assistant c', 'user c'])
 })
 
-test('the results of later calls stand behind those, of the same ids too', () => {
+test('results of later calls follow those calls, even if a call id repeats', () => {
   for (const second of ['b', 'a']) {
     const turns = outline(calls('a'), hurry(), resultOf('a'), calls(second), hurry(), resultOf(second))
     const expected = ['assistant a', 'user a', 'system -', `assistant ${second}`, `user ${second}`, 'system -']
@@ -84,7 +84,7 @@ test('the results of later calls stand behind those, of the same ids too', () =>
   }
 })
 
-test('of several results of one id the first stays the first, and none is lost', () => {
+test('several results with one call id keep their order, and none is lost', () => {
   const results = ['one', 'two', 'three'].map((text): UserBlock => {
     return { ...result, callId: 'a', blocks: [{ kind: 'text', text }] }
   })
@@ -100,7 +100,7 @@ test('a call without a result and a result without a call stay where they are', 
 })
 
 // Copying the earlier turns for each new one would take minutes.
-test('two hundred thousand are arranged as they come', () => {
+test('a conversation of 200,000 turns is arranged without losing a block', () => {
   const same = Array.from({ length: 200_000 }, () => user('a'))
   expect(arrangeTurns(same)[0]?.blocks).toHaveLength(200_000)
   const awaiting = Array.from({ length: 50_000 }, (_, at) => [calls(`${at}`), hurry()]).flat()

@@ -9,7 +9,7 @@ test('base64 is float32 with the lowest byte first', () => {
   expect(Buffer.from(toBase64(vector(1, -2.5)), 'base64').toString('hex')).toBe('0000803f000020c0')
 })
 
-test('numbers and base64 are the same vector, and a float32 comes back the same', () => {
+test('numbers and base64 give the same vector, and float32 values survive the round trip', () => {
   const numbers = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1, maxLength: 50 })
   fc.assert(
     fc.property(numbers, (list) => {
@@ -19,18 +19,18 @@ test('numbers and base64 are the same vector, and a float32 comes back the same'
   )
 })
 
-test('what a double says beyond 32 bits is rounded away', () => {
+test('a double is rounded to a float32', () => {
   expect([...(vectorIn([0.1]) ?? [])]).toEqual([Math.fround(0.1)])
 })
 
 test.each([[null], [{}], [[1, '2']], [[1, null]], [[1e300]], [toBase64(vector(1, NaN))], [toBase64(vector(Infinity))]])(
-  '%j is no vector',
+  '%j is not a vector',
   (value) => {
     expect(vectorIn(value)).toBeUndefined()
   },
 )
 
-test('a vector is made as short as it was asked for, and unit again', () => {
+test('a vector is shortened to the dimensions asked for and normalised again', () => {
   expect(withDimensions(vector(3, 4, 12), 2)).toEqual(vector(0.6, 0.8))
   expect(withDimensions(vector(3, 4), 2)).toEqual(vector(3, 4))
   expect(withDimensions(vector(3, 4), undefined)).toEqual(vector(3, 4))

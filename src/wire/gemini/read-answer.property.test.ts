@@ -46,7 +46,7 @@ function cutAt(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {
   return cuts.slice(1).map((end, index) => bytes.subarray(cuts[index], end))
 }
 
-test('a stream says the same wherever its packets end', () => {
+test('a stream reads the same wherever its packets end', () => {
   fc.assert(
     fc.property(reply, fc.array(fc.nat()), (written, places) => {
       const bytes = streamOf(written)
@@ -55,7 +55,7 @@ test('a stream says the same wherever its packets end', () => {
   )
 })
 
-test('a stream that is cut off never comes to an end', () => {
+test('a stream that is cut off never reports its end', () => {
   fc.assert(
     fc.property(reply, fc.nat(), (written, place) => {
       const bytes = streamOf(written)
@@ -85,7 +85,7 @@ function gather(events: readonly ReplyEvent[]) {
   return { said, thought, calls, usage, finish }
 }
 
-test('a whole answer and a stream say, call and count the same, and all of it', () => {
+test('a whole answer and a stream give the same text, calls and usage, and nothing is lost', () => {
   fc.assert(
     fc.property(reply, (written) => {
       const { parts, counts: usageMetadata, responseId } = written

@@ -33,7 +33,7 @@ const f = { functionCall: { name: 'f', args: { b: 1, a: 'ü' } }, thoughtSignatu
 const g = { functionCall: { name: 'g' } }
 
 describe('a whole answer', () => {
-  test('keeps the digits of numbers that a double cannot hold', () => {
+  test('tool arguments keep the digits of numbers that a double cannot hold', () => {
     const written =
       '{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"id":12345678901234567890}}}]}}]}'
     expect(answer(written).choices[0]?.blocks).toMatchObject([{ argumentsText: '{"id":12345678901234567890}' }])
@@ -42,7 +42,7 @@ describe('a whole answer', () => {
     )
   })
 
-  test('has thoughts, words, pictures and calls, in their order', () => {
+  test('reasoning, text, images and tool calls come in their order', () => {
     const written = parts(
       { text: 'hm, ', thought: true },
       { text: 'so', thought: true },
@@ -74,7 +74,7 @@ describe('a whole answer', () => {
     })
   })
 
-  test('has several choices, and its usage', () => {
+  test('several choices come in the order of their index, with the usage', () => {
     const usageMetadata = { promptTokenCount: 5, candidatesTokenCount: 2 }
     const candidates = [1, 0].map((index) => ({ ...parts({ text: String(index) }), finishReason: 'STOP', index }))
     const { choices, usage } = answer({ candidates, usageMetadata })
@@ -82,18 +82,18 @@ describe('a whole answer', () => {
     expect(usage).toMatchObject({ input: 5, output: 2 })
   })
 
-  test('is refused by an empty reply where the prompt was blocked', () => {
+  test('a blocked prompt gives an empty choice that ends as a refusal', () => {
     const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 5 } }
     expect(answer(blocked)).toMatchObject({ choices: [{ blocks: [], finish: 'refusal' }], usage: { input: 5 } })
   })
 
-  test('is empty where thinking used it up', () => {
+  test('an answer used up by thinking has an empty choice that ends for its length', () => {
     expect(answer(reply({ content: { role: 'model' }, finishReason: 'MAX_TOKENS' })).choices).toEqual([
       { blocks: [], finish: 'length' },
     ])
   })
 
-  test('shows its logprobs as the common protocol does', () => {
+  test('logprobs have the form of the common protocol', () => {
     const token = { token: 'é', tokenId: 7, logProbability: -0.5 }
     const logprobsResult = { chosenCandidates: [token], topCandidates: [{ candidates: [token] }] }
     const shown = { token: 'é', logprob: -0.5, bytes: [195, 169] }
@@ -114,12 +114,12 @@ describe('a whole answer', () => {
       reply({ finishReason: 'MALFORMED_FUNCTION_CALL' }),
       'The model failed to form an answer (MALFORMED_FUNCTION_CALL).',
     ],
-  ])('is none: %s', (_, body, message) => {
+  ])('%s instead of an answer is upstream-failed', (_, body, message) => {
     expect(refusal(body)).toEqual({ kind: 'upstream-failed', message })
   })
 })
 
-describe('the reason for its end', () => {
+describe('the finish reason', () => {
   test.each([
     ['STOP', 'stop'],
     ['MAX_TOKENS', 'length'],
@@ -136,7 +136,7 @@ describe('the reason for its end', () => {
     ['MALFORMED_FUNCTION_CALL', 'stop'],
     ['SOMETHING_NEW', 'stop'],
     [undefined, 'stop'],
-  ] as const)('%s', (finishReason, finish) => {
+  ] as const)('%s after a text becomes the matching finish', (finishReason, finish) => {
     expect(answer(reply({ ...parts({ text: 'x' }), finishReason })).choices[0]?.finish).toBe(finish)
   })
 
@@ -145,7 +145,7 @@ describe('the reason for its end', () => {
     ['MAX_TOKENS', 'length'],
     ['UNEXPECTED_TOOL_CALL', 'tool-calls'],
     [undefined, 'tool-calls'],
-  ] as const)('%s after a call', (finishReason, finish) => {
+  ] as const)('%s after a tool call becomes the matching finish', (finishReason, finish) => {
     expect(answer(reply({ ...parts(g), finishReason })).choices[0]?.finish).toBe(finish)
   })
 })
@@ -154,8 +154,8 @@ const idsOf = (events: readonly ReplyEvent[]) =>
   events.flatMap((event) => (event.kind === 'tool-call-start' ? [event.id] : []))
 const given = (id: string) => idsOf(follow(reply(parts({ functionCall: { id, name: 'f' } }))))
 
-describe('the id of a call', () => {
-  test('is the same whenever and however the reply is read, and no other call’s', () => {
+describe('the id of a tool call', () => {
+  test('the id is the same in a whole answer and a stream, and no other call has it', () => {
     const whole = answer(reply({ ...parts(f, f), finishReason: 'STOP' }))
     const ids = whole.choices[0]?.blocks.map((block) => (block.kind === 'tool-call' ? block.id : '')) ?? []
     expect(new Set(ids).size).toBe(2)
@@ -163,13 +163,13 @@ describe('the id of a call', () => {
     expect(idsOf(follow(reply(parts(f), { responseId: 'r2' })))).not.toContain(ids[0])
   })
 
-  test('comes from the call itself where the reply has none', () => {
+  test('the id is derived from the call if the reply has no id', () => {
     const unnamed = { candidates: [parts(f, g)] }
     expect(idsOf(follow(unnamed))).toEqual(idsOf(follow(unnamed)))
     expect(new Set(idsOf(follow(unnamed))).size).toBe(2)
   })
 
-  test('is the vendor’s where it gives one that can be given on', () => {
+  test("the vendor's id is kept if it is valid and replaced otherwise", () => {
     expect(given('8f2-k_1')).toEqual(['8f2-k_1'])
     expect(given('a.b:c')).toEqual([expect.stringMatching(/^call_[0-9a-f]{24}$/)])
     expect(given('a.b:c')).not.toEqual(given('a.b:d'))
@@ -179,7 +179,7 @@ describe('the id of a call', () => {
 const usage = (count: number) => ({ usageMetadata: { promptTokenCount: 5, candidatesTokenCount: count } })
 
 describe('a stream', () => {
-  test('tells what is new, and the usage so far', () => {
+  test('each response gives its new content and the usage so far', () => {
     const events = follow(
       reply(parts({ text: 'hm', thought: true }), usage(0)),
       reply(parts({ text: 'Hi' }), usage(1)),
@@ -202,19 +202,19 @@ describe('a stream', () => {
     expect(finishes(events)).toEqual(['tool-calls'])
   })
 
-  test('without a reason to end has no end', () => {
+  test('a stream without a finish reason has no end', () => {
     expect(kinds(follow(reply(parts({ text: 'Hi' }))))).toEqual(['reply-start', 'text-delta'])
     expect(finishes(follow(reply({ ...parts({ text: 'Hi' }), finishReason: 'FINISH_REASON_UNSPECIFIED' })))).toEqual([])
   })
 
-  test('ends once, and counts what comes after', () => {
+  test('a stream ends once, and usage that follows the end is still read', () => {
     const end = reply({ finishReason: 'STOP' })
     const events = follow(reply(parts({ text: 'Hi' })), end, reply({ finishReason: 'STOP' }, usage(9)))
     expect(finishes(events)).toEqual(['stop'])
     expect(events.at(-1)).toMatchObject({ kind: 'usage-count', usage: { output: 9 } })
   })
 
-  test('of a blocked prompt', () => {
+  test('a blocked prompt ends the stream once, as a refusal', () => {
     const blocked = { promptFeedback: { blockReason: 'JAILBREAK' }, ...usage(0) }
     expect(kinds(follow(blocked, blocked))).toEqual(['reply-start', 'usage-count', 'choice-finish', 'usage-count'])
     expect(finishes(follow(blocked))).toEqual(['refusal'])
@@ -228,11 +228,11 @@ describe('a stream', () => {
     ['data: {"candidates":[{"content":{"parts":[{"text":"unfini\r\n\r\n', ['failure']],
     ['data: {"error":{"code":500,"message":"on fire"}}\r\n\r\n', ['failure']],
     ['data: [{"error":{"code":500,"message":"on fire"}}]\r\n\r\n', ['failure']],
-  ])('holds odd events: %j', (event, told) => {
+  ])('the unusual event %j is read as a heartbeat, content or a failure', (event, told) => {
     expect(kinds(follow(event))).toEqual(told)
   })
 
-  test('that ends in a blunder fails only where it has said nothing', () => {
+  test('a malformed tool call fails the stream only if nothing was said before it', () => {
     const blunder = reply({ finishReason: 'MALFORMED_FUNCTION_CALL' }, usage(3))
     expect(kinds(follow(blunder))).toEqual(['reply-start', 'usage-count', 'failure'])
     expect(finishes(follow(reply(parts({ text: 'Hi' })), blunder))).toEqual(['stop'])

@@ -70,15 +70,15 @@ test.each([
     { input: 1, output: 6, imageOutput: 1290, audioOutput: 4 },
   ],
   ['a count below zero', { promptTokenCount: 5, candidatesTokenCount: -5 }, { input: 5 }],
-])('%s', (_, written, counts) => {
+])("the vendor's counts become ours: %s", (_, written, counts) => {
   expect(readUsage(written)).toEqual({ ...none, ...counts })
 })
 
-test.each([[undefined], [null], [{}], [[]], ['x'], [{ promptTokenCount: '5' }]])('%j counts nothing', (written) => {
+test.each([[undefined], [null], [{}], [[]], ['x'], [{ promptTokenCount: '5' }]])('%j gives no usage', (written) => {
   expect(readUsage(written)).toBeUndefined()
 })
 
-test('the parts never overlap and never leave anything out', () => {
+test('the parts of the usage add up to the totals and are never negative', () => {
   const count = fc.nat(1_000)
   const details = fc.array(fc.record({ modality: fc.constantFrom('TEXT', 'AUDIO', 'IMAGE'), tokenCount: count }))
   const written = fc.record({

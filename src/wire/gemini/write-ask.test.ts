@@ -34,12 +34,12 @@ const user = (...texts: readonly string[]): Turn => ({ role: 'user', blocks: tex
 const assistant = (...texts: readonly string[]): Turn => ({ role: 'assistant', blocks: text(...texts) })
 const said = (role: string, ...texts: readonly string[]) => ({ role, parts: texts.map((words) => ({ text: words })) })
 
-describe('who says what', () => {
-  test('one message is one content, and nothing else', () => {
+describe('messages and instructions', () => {
+  test('a single message becomes a single content, and no other field is sent', () => {
     expect(written({})).toEqual({ contents: [said('user', 'Hi')] })
   })
 
-  test('instructions stand beside the contents, those from in between too', () => {
+  test('instructions are sent beside the contents, also those from between the messages', () => {
     const between: Turn = { role: 'system', blocks: text('And kind.') }
     const ask = written({ system: text('Be brief.', ''), turns: [user('a'), between, user('b')] })
     expect(ask).toEqual({
@@ -48,11 +48,11 @@ describe('who says what', () => {
     })
   })
 
-  test('instructions alone are what the user says', () => {
+  test("instructions without messages are sent as the user's message", () => {
     expect(written({ system: text('Sing.'), turns: [] })).toEqual({ contents: [said('user', 'Sing.')] })
   })
 
-  test('nothing at all is a bad request', () => {
+  test('a conversation without any text is a bad request', () => {
     expect(refusal({ turns: [user('')] })).toEqual({ kind: 'bad-request', param: 'messages' })
   })
 
@@ -65,14 +65,14 @@ describe('who says what', () => {
     ['gemini-3.10-flash', false],
     ['gemini-4-pro', false],
     ['gemini-flash-latest', false],
-  ])('%s goes on from its own words: %p; the others are asked to', (upstreamModel, goesOn) => {
+  ])('%s continues its own last message unasked: %p; other models are asked to go on', (upstreamModel, goesOn) => {
     const begun = [said('user', 'a'), said('model', 'Once')]
     const asked = contents([user('a'), assistant('Once')], { ...second, upstreamModel })
     expect(asked).toEqual(goesOn ? begun : [...begun, said('user', 'Go on.')])
     expect(contents([user('a')], { ...second, upstreamModel })).toEqual([said('user', 'a')])
   })
 
-  test('what says nothing is left out, and its neighbours are joined', () => {
+  test('empty messages are left out, and their neighbours are joined', () => {
     expect(contents([user('a'), assistant(''), user('b', '')])).toEqual([said('user', 'a', 'b')])
     expect(contents([user('a'), assistant('x', 'y'), user('b')])).toEqual([
       said('user', 'a'),
@@ -81,7 +81,7 @@ describe('who says what', () => {
     ])
   })
 
-  test('a refusal is what the model said; its thoughts are its own', () => {
+  test("a refusal is sent as the model's text, and reasoning of other vendors is left out", () => {
     const blocks = [
       { kind: 'thinking', text: 'hm', signature: 'of another' },
       { kind: 'thinking-redacted', data: 'xx' },
@@ -106,7 +106,7 @@ describe('media', () => {
       { kind: 'url', url: 'https://www.youtube.com/watch?v=1' },
       { fileData: { fileUri: 'https://www.youtube.com/watch?v=1' } },
     ],
-  ] as const)('%s', (_, media, part) => {
+  ] as const)('media given as %s become one part', (_, media, part) => {
     for (const kind of ['image', 'audio', 'video', 'document'] as const) {
       expect(contents([{ role: 'user', blocks: [{ kind, media }] }])).toEqual([{ role: 'user', parts: [part] }])
     }
@@ -121,7 +121,7 @@ describe('media', () => {
     // The vendor's stored files belong to the operator, and videos of other customers are among them.
     { kind: 'url', url: 'https://generativelanguage.googleapis.com/v1beta/files/abc' },
     { kind: 'file', id: 'files/abc' },
-  ] as const)('what the vendor does not read is a bad request: %j', (media) => {
+  ] as const)('media that the vendor does not read are a bad request: %j', (media) => {
     const turns: Turn[] = [{ role: 'user', blocks: [{ kind: 'image', media }] }]
     expect(refusal({ turns })).toEqual({ kind: 'bad-request', param: 'messages' })
   })
@@ -148,7 +148,7 @@ const called = (id: string, name: string, thoughtSignature?: string) => ({
 const answered = (id: string, name: string, response: JsonObject) => ({ functionResponse: { id, name, response } })
 
 describe('calls and their results', () => {
-  test('a result has the name of its function; all of a turn stand in one content, in the order of the calls', () => {
+  test('results carry the names of their functions and stand in one content, in call order', () => {
     const turns: Turn[] = [
       hi,
       { role: 'assistant', blocks: [...text('Wait.'), call('1', 'f'), call('2', 'g')] },
@@ -164,7 +164,7 @@ describe('calls and their results', () => {
     ])
   })
 
-  test('so do those of a later turn whose calls have the ids of an earlier one', () => {
+  test('results of a later turn that repeats call ids belong to the calls of that turn', () => {
     const turns: Turn[] = [
       hi,
       { role: 'assistant', blocks: [call('1', 'f'), call('2', 'g')] },
@@ -184,7 +184,7 @@ describe('calls and their results', () => {
     ['{"t":', false, { result: '{"t":' }],
     ['{"id":12345678901234567890}', false, { result: '{"id":12345678901234567890}' }],
     ['{"t":20}', true, { error: '{"t":20}' }],
-  ])('the result %j (error: %p) is an object', (words, isError, response) => {
+  ])('the result %j (error: %p) is written as an object', (words, isError, response) => {
     const turns: Turn[] = [
       hi,
       { role: 'assistant', blocks: [call('1', 'f')] },
@@ -205,7 +205,7 @@ describe('calls and their results', () => {
     expect(text).toContain(JSON.stringify({ result: '{"n":1e400}' }))
   })
 
-  test('a picture in a result stands in it, or behind it before the third generation', () => {
+  test('an image in a result stands inside it on Gemini 3 and after it on earlier models', () => {
     const blocks = [...text('look'), { kind: 'image', media: bytes }] as const
     const turns: Turn[] = [
       hi,
@@ -219,7 +219,7 @@ describe('calls and their results', () => {
     expect(contents(turns, third)).toMatchObject([{}, {}, { parts: [inside] }])
   })
 
-  test('a result of no call is a bad request', () => {
+  test('a result without a call is a bad request', () => {
     const turns: Turn[] = [hi, { role: 'user', blocks: [result('9', 'x')] }]
     expect(refusal({ turns })).toEqual({ kind: 'bad-request', param: 'messages' })
   })
@@ -232,7 +232,7 @@ describe('thought signatures', () => {
     ['on the thought before it', [thinking, ...text('So.'), call('1', 'f'), call('2', 'g')], ['c2ln', undefined]],
     ['on both', [thinking, call('1', 'f', markGoogle('b3Ro'))], ['b3Ro']],
     ['on each', [call('1', 'f', markGoogle('MQ==')), call('2', 'g', markGoogle('Mg=='))], ['MQ==', 'Mg==']],
-  ] as const)('come back %s', (_, blocks, signatures) => {
+  ] as const)('signatures %s are sent back with the calls', (_, blocks, signatures) => {
     for (const target of [second, third]) {
       const [, model] = contents([hi, { role: 'assistant', blocks }], target) as { parts: Record<string, unknown>[] }[]
       const calls = model?.parts.filter((part) => part['functionCall'] !== undefined)
@@ -240,7 +240,7 @@ describe('thought signatures', () => {
     }
   })
 
-  test('that are lost, or of another vendor, are skipped on the third generation, once a turn', () => {
+  test('a lost or foreign signature becomes the skip marker on Gemini 3, once per turn', () => {
     const blocks = [{ kind: 'thinking', text: 'hm', signature: 'ErUB' }, call('1', 'f'), call('2', 'g', 'x')] as const
     const turns: Turn[] = [hi, { role: 'assistant', blocks }]
     expect(contents(turns)).toMatchObject([{}, { parts: [called('1', 'f'), called('2', 'g')] }])
@@ -255,7 +255,7 @@ const schema = { type: 'object', properties: { city: { type: 'string' } }, requi
 const weather = { name: 'weather', description: 'd', schema, isStrict: true }
 
 describe('tools', () => {
-  test('are declared with JSON Schema, and without one where there are no parameters', () => {
+  test('tools are declared with their JSON Schema, or without one if they have no parameters', () => {
     const bare = { name: 'now', schema: { type: 'object', properties: {}, additionalProperties: false } }
     expect(written({ tools: [weather, bare] })).toEqual({
       contents: [said('user', 'Hi')],
@@ -273,18 +273,18 @@ describe('tools', () => {
     ['none', { mode: 'NONE' }],
     ['required', { mode: 'ANY' }],
     [{ name: 'weather' }, { mode: 'ANY', allowedFunctionNames: ['weather'] }],
-  ] as const)('chosen by %j', (toolChoice, functionCallingConfig) => {
+  ] as const)('the tool choice %j sets the mode of function calling', (toolChoice, functionCallingConfig) => {
     expect(written({ tools: [weather], toolChoice })['toolConfig']).toEqual({ functionCallingConfig })
     expect(written({ toolChoice })).not.toHaveProperty('toolConfig')
   })
 
-  test('that the vendor would run are not offered', () => {
+  test('a tool that the vendor would run is a bad request', () => {
     expect(refusal({ hostedTools: [{ kind: 'web-search' }] })).toEqual({ kind: 'bad-request', param: 'tools' })
   })
 })
 
-describe('the configuration', () => {
-  test('says what it can', () => {
+describe('the generation config', () => {
+  test('supported parameters are written, and the others are left out', () => {
     const changed = {
       temperature: 0.5,
       topP: 0.9,
@@ -309,7 +309,7 @@ describe('the configuration', () => {
     })
   })
 
-  test('asks for no more than the model can make', () => {
+  test('the output limit is capped at what the model can produce', () => {
     expect(config({ outputTokensMax: 5_000 })).toEqual({ maxOutputTokens: 1_000 })
   })
 
@@ -317,14 +317,14 @@ describe('the configuration', () => {
     [2 ** 31, -(2 ** 31)],
     [-1, -1],
     [Number.MAX_SAFE_INTEGER, -1],
-  ])('the seed %p is one of 32 bits', (seed, folded) => {
+  ])('the seed %p is folded into 32 bits', (seed, folded) => {
     expect(config({ seed })).toEqual({ seed: folded })
   })
 
   test.each([
     ['openai', 'stop'],
     ['anthropic', 'stop_sequences'],
-  ] as const)('more than five ends are a bad request, in words of %s', (protocol, param) => {
+  ] as const)('more than five stop sequences are a bad request that names the field of %s', (protocol, param) => {
     const stop = ['a', 'b', 'c', 'd', 'e']
     expect(config({ stop })).toEqual({ stopSequences: stop })
     expect(refusal({ stop: [...stop, 'f'] }, { ...second, protocol })).toEqual({ kind: 'bad-request', param })
@@ -333,11 +333,11 @@ describe('the configuration', () => {
   test.each([
     [0, { responseLogprobs: true }],
     [3, { responseLogprobs: true, logprobs: 3 }],
-  ])('logprobs with %p alternatives', (logprobs, asked) => {
+  ])('logprobs with %p alternatives are asked for', (logprobs, asked) => {
     expect(config({ logprobs })).toEqual(asked)
   })
 
-  test('the form of the answer', () => {
+  test('a JSON format sets the media type, and its schema is sent along', () => {
     const responseMimeType = 'application/json'
     expect(config({ format: { kind: 'json' } })).toEqual({ responseMimeType })
     expect(config({ format: { kind: 'schema', name: 'n', schema } })).toEqual({
@@ -347,7 +347,7 @@ describe('the configuration', () => {
     expect(config({ format: { kind: 'schema', schema: {} } })).toEqual({ responseMimeType })
   })
 
-  test('beside tools the second generation takes no form, and is told of it', () => {
+  test('a format beside tools is an instruction on Gemini 2.5 and a setting on Gemini 3', () => {
     const tools = [{ name: 'read_clock', schema: {} }]
     const format = { kind: 'schema', schema } as const
     const words = 'Answer with JSON of this schema and nothing else: no words around it, no code fence.'
@@ -365,7 +365,7 @@ describe('the configuration', () => {
     })
   })
 
-  test('a call that is insisted on has no other form', () => {
+  test('a forced tool call drops the format of the answer', () => {
     const tools = [{ name: 'read_clock', schema: {} }]
     for (const toolChoice of ['required', { name: 'read_clock' }] as const) {
       const ask = written({ tools, toolChoice, format: { kind: 'schema', schema } })
@@ -374,7 +374,7 @@ describe('the configuration', () => {
     }
   })
 
-  test('thinking', () => {
+  test('an effort becomes a budget on Gemini 2.5 and a level on Gemini 3', () => {
     const thinking = { effort: 'high', isShown: true } as const
     expect(config({ thinking })).toEqual({ thinkingConfig: { thinkingBudget: 24_576, includeThoughts: true } })
     expect(config({ thinking }, third)).toEqual({ thinkingConfig: { thinkingLevel: 'HIGH', includeThoughts: true } })

@@ -6,7 +6,7 @@ import { isEmptySchema, writeSchema } from './write-schema.ts'
 const city = { type: 'string', description: 'Where.' }
 
 describe('a schema', () => {
-  test('of ordinary keywords stays as it is', () => {
+  test('ordinary keywords stay as they are', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -22,7 +22,7 @@ describe('a schema', () => {
     expect(writeSchema(schema)).toEqual(schema)
   })
 
-  test('is rid of $schema, and of nothing that only looks like a keyword', () => {
+  test('$schema is removed, and properties that are named like keywords stay', () => {
     const properties = { $schema: city, const: city, $ref: { type: 'string', default: { $ref: '#/x', const: 1 } } }
     const schema = { $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object', properties }
     expect(writeSchema(schema)).toEqual({ type: 'object', properties })
@@ -43,7 +43,7 @@ describe('a schema', () => {
       { allOf: [city], title: 'City' },
       { ...city, title: 'City' },
     ],
-  ])('%j is put as %j', (schema, written) => {
+  ])('%j is written as %j', (schema, written) => {
     expect(writeSchema(schema)).toEqual(written as JsonObject)
   })
 })
@@ -52,7 +52,7 @@ describe('references', () => {
   test.each([
     ['$defs', '#/$defs/a~1b%20c'],
     ['definitions', '#/definitions/a~1b%20c'],
-  ])('to %s are unfolded, what stands beside them stays', (group, $ref) => {
+  ])('references to %s are unfolded, and the keywords beside them stay', (group, $ref) => {
     const schema = {
       type: 'object',
       properties: { from: { $ref, title: 'From' }, to: { allOf: [{ $ref }], description: 'To.' } },
@@ -65,12 +65,12 @@ describe('references', () => {
     })
   })
 
-  test('to any other place are unfolded too', () => {
+  test('references to any other place are unfolded too', () => {
     const schema = { properties: { a: { anyOf: [city] }, b: { items: { $ref: '#/properties/a/anyOf/0' } } } }
     expect(writeSchema(schema)).toEqual({ properties: { a: { anyOf: [city] }, b: { items: city } } })
   })
 
-  test('of one that contains itself stay, in the form that the vendor takes', () => {
+  test('references to a schema that contains itself stay, in the form that the vendor takes', () => {
     const schema = {
       type: 'object',
       properties: { tree: { allOf: [{ $ref: '#/definitions/node' }], title: 'T', description: 'd', default: null } },
@@ -84,14 +84,14 @@ describe('references', () => {
   })
 
   test.each(['#/$defs/missing', 'https://example.com/schema.json', '#/properties/a/type/x', '#/%'])(
-    'that lead nowhere stay: %s',
+    'a reference that cannot be resolved stays: %s',
     ($ref) => {
       const schema = { properties: { a: { type: 'string' }, b: { $ref } } }
       expect(writeSchema(schema)).toEqual(schema)
     },
   )
 
-  test('that would unfold without measure stay', () => {
+  test('references that would unfold to an excessive size stay', () => {
     const $defs: Record<string, JsonObject> = { d0: city }
     for (let level = 1; level <= 40; level++) {
       const $ref = `#/$defs/d${level - 1}`
@@ -101,7 +101,7 @@ describe('references', () => {
     expect(writeSchema(schema)).toEqual(schema)
   })
 
-  test('come to an end, whatever they are', () => {
+  test('unfolding always terminates and keeps $defs exactly where a reference stays', () => {
     const ref = fc.constantFrom('#', '#/$defs/a', '#/$defs/b', '#/properties/x', '#/$defs/none')
     const { node } = fc.letrec((tie) => ({
       node: fc.oneof(

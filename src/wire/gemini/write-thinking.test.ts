@@ -6,7 +6,7 @@ const all = ['minimal', 'low', 'medium', 'high']
 const write = (thinking: Partial<Thinking>, upstreamModel: string, efforts: readonly string[]) =>
   writeThinking({ isShown: false, ...thinking }, { upstreamModel, efforts })
 
-describe('the second generation has budgets', () => {
+describe('thinking budgets of the second generation', () => {
   test.each([
     ['none', 0],
     ['minimal', 1_024],
@@ -15,7 +15,7 @@ describe('the second generation has budgets', () => {
     ['high', 24_576],
     ['xhigh', 24_576],
     ['max', 24_576],
-  ] as const)('%s', (effort, thinkingBudget) => {
+  ] as const)('the effort %s becomes a budget', (effort, thinkingBudget) => {
     expect(write({ effort }, 'gemini-2.5-flash', ['none', ...all])).toEqual({ thinkingBudget })
   })
 
@@ -25,7 +25,7 @@ describe('the second generation has budgets', () => {
     ['gemini-2.5-pro', 100_000, 32_768],
     ['gemini-2.5-pro', 1, 128],
     ['gemini-2.5-flash-lite', 100, 512],
-  ])('%s takes %d as %d', (model, budget, thinkingBudget) => {
+  ])('%s gets the budget %d as %d', (model, budget, thinkingBudget) => {
     expect(write({ budget }, model, all)).toEqual({ thinkingBudget })
   })
 
@@ -35,17 +35,20 @@ describe('the second generation has budgets', () => {
     ['gemini-2.5-flash', ['none', ...all], 0],
     ['gemini-2.5-pro', [], 128],
     ['gemini-2.5-flash', [], 0],
-  ] as const)('%s with %j rests at %d', (model, efforts, thinkingBudget) => {
-    expect(write({ effort: 'none' }, model, efforts)).toEqual({ thinkingBudget })
-    expect(write({ effort: 'none', budget: 4_000 }, model, efforts)).toEqual({ thinkingBudget })
-  })
+  ] as const)(
+    '%s with the efforts %j gets the budget %d if thinking is turned off',
+    (model, efforts, thinkingBudget) => {
+      expect(write({ effort: 'none' }, model, efforts)).toEqual({ thinkingBudget })
+      expect(write({ effort: 'none', budget: 4_000 }, model, efforts)).toEqual({ thinkingBudget })
+    },
+  )
 
-  test('a budget says more than an effort', () => {
+  test('a budget takes precedence over an effort', () => {
     expect(write({ effort: 'low', budget: 4_000 }, 'gemini-2.5-pro', all)).toEqual({ thinkingBudget: 4_000 })
   })
 })
 
-describe('the third has levels', () => {
+describe('thinking levels of the third generation', () => {
   test.each([
     ['minimal', all, 'MINIMAL'],
     ['medium', all, 'MEDIUM'],
@@ -58,7 +61,7 @@ describe('the third has levels', () => {
     // A model with unknown levels gets the lowest level that nearly all models have.
     ['minimal', [], 'LOW'],
     ['none', [], 'LOW'],
-  ] as const)('%s of %j is %s', (effort, efforts, thinkingLevel) => {
+  ] as const)('the effort %s of %j becomes the level %s', (effort, efforts, thinkingLevel) => {
     expect(write({ effort }, 'gemini-3-pro-preview', efforts)).toEqual({ thinkingLevel })
     expect(write({ effort }, 'gemini-flash-latest', efforts)).toEqual({ thinkingLevel })
   })
@@ -67,17 +70,17 @@ describe('the third has levels', () => {
     [1_024, 'LOW'],
     [4_000, 'MEDIUM'],
     [20_000, 'HIGH'],
-  ])('a budget of %d is %s', (budget, thinkingLevel) => {
+  ])('a budget of %d becomes the level %s', (budget, thinkingLevel) => {
     expect(write({ budget }, 'gemini-3.5-flash', all)).toEqual({ thinkingLevel })
   })
 
-  test('an effort says more than a budget', () => {
+  test('an effort takes precedence over a budget', () => {
     expect(write({ effort: 'low', budget: 20_000 }, 'gemini-3.5-flash', all)).toEqual({ thinkingLevel: 'LOW' })
   })
 })
 
-describe('thoughts', () => {
-  test('are shown where they are asked for and there are any', () => {
+describe('reasoning in the answer', () => {
+  test('reasoning is included only if it is asked for and thinking is on', () => {
     expect(write({ isShown: true }, 'gemini-2.5-pro', all)).toEqual({ includeThoughts: true })
     expect(write({ isShown: true, effort: 'none' }, 'gemini-2.5-flash', ['none'])).toEqual({ thinkingBudget: 0 })
     expect(write({}, 'gemini-2.5-pro', all)).toBeUndefined()

@@ -11,30 +11,33 @@ function distance(size: string | undefined, ratio: string): number {
   return Math.abs(width / height / (across / down) - 1)
 }
 
-describe('the sizes of films have the shapes that they stand for', () => {
+describe('sizes of videos', () => {
   const ratios = ['16:9', '9:16', '1:1', '4:3', '3:4'] as const
 
-  test.each(['wan2.5', 'wan2.6', 'wan2.7'] as const)('%s', (form) => {
-    for (const resolution of ['480p', '720p', '1080p']) {
-      const known = resolution === '480p' ? ratios.slice(0, 3) : ratios
-      for (const ratio of known) {
-        const size = wanSize(form, { resolution, ratio })
-        expect(distance(size, ratio)).toBeLessThan(0.03)
-        expect(wanFrame(form, ` ${size?.replace('*', 'X')} `)).toEqual({ resolution, ratio })
+  test.each(['wan2.5', 'wan2.6', 'wan2.7'] as const)(
+    'every size of %s has its aspect ratio and reads back as the same frame',
+    (form) => {
+      for (const resolution of ['480p', '720p', '1080p']) {
+        const known = resolution === '480p' ? ratios.slice(0, 3) : ratios
+        for (const ratio of known) {
+          const size = wanSize(form, { resolution, ratio })
+          expect(distance(size, ratio)).toBeLessThan(0.03)
+          expect(wanFrame(form, ` ${size?.replace('*', 'X')} `)).toEqual({ resolution, ratio })
+        }
+        expect(wanSizes(form, [resolution])).toHaveLength(known.length)
       }
-      expect(wanSizes(form, [resolution])).toHaveLength(known.length)
-    }
-    expect(wanSizes(form, ['8k'])).toEqual([])
-  })
+      expect(wanSizes(form, ['8k'])).toEqual([])
+    },
+  )
 
-  test('a size of another version of Wan is understood, and written as its own', () => {
+  test('each version of Wan writes its own sizes and reads those of another version', () => {
     expect(wanSize('wan2.6', { resolution: '720p', ratio: '4:3' })).toBe('1088*832')
     expect(wanSize('wan2.7', { resolution: '720p', ratio: '4:3' })).toBe('1104*832')
     expect(wanFrame('wan2.7', '1088*832')).toEqual({ resolution: '720p', ratio: '4:3' })
     expect(wanFrame('wan2.6', '1104*832')).toEqual({ resolution: '720p', ratio: '4:3' })
   })
 
-  test('Runway', () => {
+  test('every size of Runway has its aspect ratio and reads back as the same ratio', () => {
     for (const ratio of [...ratios, '21:9']) {
       expect(distance(runwaySize(ratio), ratio)).toBeLessThan(0.03)
       expect(runwayRatio(runwaySize(ratio) ?? '')).toBe(ratio)
@@ -42,7 +45,7 @@ describe('the sizes of films have the shapes that they stand for', () => {
     expect(runwayRatio('5:4')).toBe('5:4')
   })
 
-  test('Sora', () => {
+  test('every size of Sora has its aspect ratio and reads back as the same frame', () => {
     for (const resolution of ['720p', '1792x1024']) {
       for (const ratio of ['16:9', '9:16']) {
         const size = soraSize({ resolution, ratio })
@@ -55,26 +58,29 @@ describe('the sizes of films have the shapes that they stand for', () => {
   })
 })
 
-describe('what a film of Seedance is held for', () => {
+describe('the tokens that a Seedance video is held for', () => {
   const film = { resolution: '720p', ratio: '16:9', seconds: 5, inputSeconds: 0 }
   const tokens = (more: Partial<typeof film>) => seedanceTokensMax({ ...film, ...more })
 
-  test('is what the vendor counts: 5 seconds at 720p are 108,900 tokens', () => {
+  test('the hold equals the count of the vendor: 108,900 tokens for 5 seconds at 720p', () => {
     expect(tokens({})).toBe(108_900)
     expect(tokens({ seconds: 2, inputSeconds: 3 })).toBe(108_900)
     expect(tokens({ seconds: 10 })).toBe(216_900)
   })
 
-  test.each(['480p', '720p', '1080p', '4k'])('is at %s the same for a shape that is turned', (resolution) => {
-    expect(tokens({ resolution, ratio: '9:16' })).toBe(tokens({ resolution }))
-    expect(tokens({ resolution, ratio: '3:4' })).toBe(tokens({ resolution, ratio: '4:3' }))
-    // All ratios of a resolution have about the same number of pixels.
-    for (const ratio of ['4:3', '1:1', '21:9']) {
-      expect(tokens({ resolution, ratio }) / tokens({ resolution })).toBeWithin(0.95, 1.05)
-    }
-  })
+  test.each(['480p', '720p', '1080p', '4k'])(
+    'the hold at %s is the same for a rotated ratio and similar for the other ratios',
+    (resolution) => {
+      expect(tokens({ resolution, ratio: '9:16' })).toBe(tokens({ resolution }))
+      expect(tokens({ resolution, ratio: '3:4' })).toBe(tokens({ resolution, ratio: '4:3' }))
+      // All ratios of a resolution have about the same number of pixels.
+      for (const ratio of ['4:3', '1:1', '21:9']) {
+        expect(tokens({ resolution, ratio }) / tokens({ resolution })).toBeWithin(0.95, 1.05)
+      }
+    },
+  )
 
-  test('is the largest there is, where the model chooses or nobody knows', () => {
+  test('an adaptive ratio or an unknown resolution is held for the largest count', () => {
     const shapes = ['16:9', '4:3', '1:1', '21:9'].map((ratio) => tokens({ ratio }))
     expect(tokens({ ratio: 'adaptive' })).toBe(Math.max(...shapes))
     expect(tokens({ resolution: '8k' })).toBe(tokens({ resolution: '4k' }))
