@@ -24,7 +24,7 @@ const refused = { status: 401, type: 'invalid_request_error', param: null, code:
 const routes = makeAdminRoutes({} as AdminParts)
 
 describe('every route of the operator', () => {
-  test('the table has what the contract names, and only health is open', () => {
+  test('the route table matches the contract, and only health is open', () => {
     expect(routes.map(({ method, path, auth }) => `${method} ${path} ${auth}`)).toEqual([
       'POST /admin/accounts admin',
       'GET /admin/accounts admin',
@@ -53,7 +53,7 @@ describe('every route of the operator', () => {
   })
 
   test.each(routes.filter(({ auth }) => auth === 'admin').map(({ method, path }) => [method, path] as const))(
-    '%s %s refuses whoever is no operator, and changes nothing',
+    "%s %s refuses every key but the operator's, and changes nothing",
     async (method, path) => {
       const real = path.replace('{id}', gateway.accountId)
       const body = method === 'POST' || method === 'PATCH' ? { name: 'mallory', amount: '1' } : undefined
@@ -68,7 +68,7 @@ describe('every route of the operator', () => {
     },
   )
 
-  test('an operator’s key is nobody’s on the public port, and a customer’s paths are not here', async () => {
+  test("the operator's key is refused on the public port, and customers' paths are unknown on the admin port", async () => {
     const lost = jsonClient(gateway.url, gateway.adminKey)
     for (const path of ['/v1/models', '/v1/usage', '/v1/balance']) {
       expect(errorOf(await lost.call('GET', path))).toEqual(refused)
@@ -91,7 +91,7 @@ describe('every route of the operator', () => {
   })
 
   test.each(['%00', '%2e%2e', '..%2f', 'acc_%25', encodeURIComponent("' or '1'='1"), 'x'.repeat(500)])(
-    'an id such as %s is nobody’s',
+    'the id %s is a 404',
     async (id) => {
       const operator = operatorOf(gateway)
       for (const path of [`/admin/accounts/${id}`, `/admin/requests/${id}`]) {
@@ -102,7 +102,7 @@ describe('every route of the operator', () => {
   )
 })
 
-test('guessing ends in 429 for that address, and a good key still works there', async () => {
+test('repeated wrong keys from one address end in a 429, and a good key still works there', async () => {
   const from = { 'x-forwarded-for': '203.0.113.5' }
   const guess = (n: number) => jsonClient(gateway.adminUrl, `adm-${String(n).padStart(40, 'g')}`)
   for (let n = 0; n < 20; n++) expect((await guess(n).call('GET', '/admin/keys', undefined, from)).status).toBe(401)
@@ -114,7 +114,7 @@ test('guessing ends in 429 for that address, and a good key still works there', 
   expect((await guess(100).call('GET', '/admin/keys', undefined, from)).status).toBe(401)
 })
 
-test('so does one that the operator chose, which no checksum tells from a guess', async () => {
+test("an operator's key from the environment also works at an address that is limited for guessing", async () => {
   const chosen = `adm-${'c'.repeat(40)}`
   const other = await startTestGateway({
     yaml: 'trustedProxies: ["127.0.0.1"]\nlimits: { authFailuresPerMinute: 2 }',
@@ -135,7 +135,7 @@ test('so does one that the operator chose, which no checksum tells from a guess'
   }
 })
 
-test('bodies are bounded, typed, and named where they are wrong', async () => {
+test('malformed, mistyped, oversized and incomplete bodies are refused', async () => {
   const operator = operatorOf(gateway)
   const make = (body: unknown, headers = {}) => operator.call('POST', '/admin/accounts', body, headers)
   expect(errorOf(await make('{"name":'))).toMatchObject({ status: 400, code: 'invalid_json' })
@@ -146,7 +146,7 @@ test('bodies are bounded, typed, and named where they are wrong', async () => {
   expect(errorOf(await make({}))).toMatchObject({ status: 400, param: 'name', code: 'missing_required_parameter' })
 })
 
-test('a port that is taken is one clear line that names the setting', async () => {
+test('an admin port in use fails the start with one line that names the setting', async () => {
   const cli = makeCli()
   try {
     const taken = /at http:\/\/127\.0\.0\.1:(\d+)\/admin/.exec((await cli.serve()).output())?.[1] ?? ''

@@ -30,7 +30,7 @@ describe.each([
     await gateway.close()
   })
 
-  test('one is made, read, changed and found in the list', async () => {
+  test('an account is created, read, changed and listed', async () => {
     const made = await operator.post<Account>('/admin/accounts', { name: '  acme ', credit: '12.000000001' })
     expect(made).toEqual({
       id: expect.stringMatching(/^acc_[0-9a-f]{32}$/),
@@ -55,7 +55,7 @@ describe.each([
     expect(await operator.all('/admin/accounts?mode=real')).toEqual([])
   })
 
-  test('what cannot be is refused, each with the field at fault', async () => {
+  test('invalid values are refused with the name of the field', async () => {
     const { id, name } = await make({ credit: '1' })
     const create = (body: unknown) => operator.call('POST', '/admin/accounts', body)
     const change = (body: unknown) => operator.call('PATCH', `/admin/accounts/${id}`, body)
@@ -85,7 +85,7 @@ describe.each([
     expect(await operator.get<Account>(`/admin/accounts/${id}`)).toMatchObject({ name, balance: '1', cap: null })
   })
 
-  test('credits add up to the last nano-dollar, and never take below zero', async () => {
+  test('credits are exact to the nano-dollar and never take the balance below zero', async () => {
     const { id } = await make({ credit: '0.1' })
     expect((await credit(id, { amount: '0.2', note: 'paid' })).body).toMatchObject({ balance: '0.3' })
     expect((await credit(id, { amount: '0.000000001' })).body).toMatchObject({ balance: '0.300000001' })
@@ -98,7 +98,7 @@ describe.each([
     }
   })
 
-  test('what was paid in can be listed, newest first, page by page, and nothing else is in it', async () => {
+  test('the credits of an account are listed newest first, page by page, without what was spent', async () => {
     type Shown = { id: string; amount: string; source: string; note: string | null; created_at: number }
     const { id } = await make({ credit: '1' })
     await credit(id, { amount: '2', note: 'invoice 17' })
@@ -122,7 +122,7 @@ describe.each([
     expect(Math.abs((all[0]?.created_at ?? 0) * 1000 - Date.now())).toBeLessThan(60_000)
     const other = await make({ credit: '7' })
     expect(await operator.all<Shown>(`/admin/accounts/${other.id}/credits`)).toHaveLength(1)
-    // A place in another account's list is none in this one.
+    // A cursor of another account's list is refused.
     const foreign = await operator.call('GET', `/admin/accounts/${other.id}/credits?after=${all[0]?.id}`)
     expect(errorOf(foreign)).toMatchObject({ status: 400, param: 'after' })
     expect(errorOf(await operator.call('GET', `${path}?after=nobody`))).toMatchObject({ status: 400, param: 'after' })
@@ -130,14 +130,14 @@ describe.each([
     expect((await operator.call('GET', '/admin/accounts/acc_nobody/credits')).status).toBe(404)
   })
 
-  test('of forty withdrawals at once only those are booked that there is money for', async () => {
+  test('forty concurrent withdrawals book only what the balance covers', async () => {
     const { id } = await make({ credit: '1' })
     const told = await Promise.all(Array.from({ length: 40 }, () => credit(id, { amount: '-0.1' })))
     expect(told.filter(({ status }) => status === 200)).toHaveLength(10)
     expect(await operator.get<Account>(`/admin/accounts/${id}`)).toMatchObject({ balance: '0', held: '0' })
   })
 
-  test('a credit with a key is booked once: twenty at once get one answer, another body is refused', async () => {
+  test('a credit with an idempotency key is booked once, and another body is a 422', async () => {
     const { id } = await make()
     const told = await Promise.all(
       Array.from({ length: 20 }, () => credit(id, { amount: '3.5', note: 'n' }, 'topup-1')),
@@ -162,14 +162,14 @@ describe.each([
   test('a credit whose answer was lost in a crash is still booked once', async () => {
     const { id } = await make()
     await credit(id, { amount: '5' }, 'lost')
-    // What the next start finds of a request that had not come to its end.
+    // The state that the next start finds after a crash in the middle of the request.
     await gateway.store.db.deleteFrom('idempotency').where('account_id', '=', id).execute()
     expect((await credit(id, { amount: '5' }, 'lost')).body).toMatchObject({ balance: '5' })
     expect(errorOf(await credit(id, { amount: '6' }, 'lost'))).toMatchObject({ status: 422 })
     await gateway.store.db.deleteFrom('idempotency').where('account_id', '=', id).execute()
     expect(errorOf(await credit(id, { amount: '6' }, 'lost'))).toMatchObject({ status: 422 })
     expect(await operator.get<Account>(`/admin/accounts/${id}`)).toMatchObject({ balance: '5' })
-    // Or it had begun and nobody knows whether it was booked: here it was, and there it was not.
+    // Or the request had begun and its outcome is unknown: one was booked, the other was not.
     for (const key of ['known', 'unknown']) {
       const { id } = await make()
       await credit(id, { amount: '5' }, 'known')
@@ -179,7 +179,7 @@ describe.each([
     }
   })
 
-  test('balance and held are true at once, though a node leases in advance and books in batches', async () => {
+  test('the balance and the held amount are exact at once, despite leases and batched bookings', async () => {
     const { id, key } = await gateway.account({ dollars: '2' })
     const customer = jsonClient(gateway.url, key)
     const cost = async () =>
@@ -191,13 +191,13 @@ describe.each([
       expect(Number(balance)).toBeCloseTo(2 - spent, 9)
       expect(held).toBe('0')
     }
-    // All of it can be taken back: a lease that nobody uses is no claim.
+    // All of it can be withdrawn: an idle lease does not block it.
     const { balance } = await operator.get<Account>(`/admin/accounts/${id}`)
     expect((await credit(id, { amount: `-${balance}` })).body).toMatchObject({ balance: '0', held: '0' })
     expect((await customer.call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(402)
   })
 
-  test('what a node has leased and not used can be taken away without a look at it first', async () => {
+  test('money that a node has leased and not used can be withdrawn without a read of the balance first', async () => {
     const { id, key } = await gateway.account({ dollars: '2' })
     const { headers } = await jsonClient(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi'))
     const cost = parseDollars(headers.get('x-turnpike-cost') ?? '') ?? zeroNano
@@ -205,7 +205,7 @@ describe.each([
     expect((await credit(id, { amount: `-${left}` })).body).toMatchObject({ balance: '0', held: '0' })
   })
 
-  test('what is set aside for a film is held until its end', async () => {
+  test('the hold of a video is shown as held until its task ends', async () => {
     const { id, key } = await gateway.account({ dollars: '5' })
     const film = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'A fox. sandbox:queued=60000' } }
     const customer = jsonClient(gateway.url, key)
@@ -221,8 +221,8 @@ describe.each([
     expect(await account()).toMatchObject({ balance: '5', held: '0' })
   })
 
-  // Whoever waited for it to rest would wait for ever: it is spent from until all has been told.
-  test('a balance is told while its account keeps spending', async () => {
+  // The account never stops spending during the reads, so a read that waited for that would never end.
+  test('the balance can be read while the account keeps spending', async () => {
     const { id, key } = await gateway.account({ dollars: '50' })
     const customer = jsonClient(gateway.url, key)
     const over = new AbortController()
@@ -254,7 +254,7 @@ describe.each([
     expect(await operator.patch(`/admin/accounts/${id}`, { unlimited: false })).toMatchObject({ balance: '0' })
   })
 
-  test('one that owes nothing can be limited at once, whatever a node has leased of it', async () => {
+  test('an unlimited account that owes nothing can be limited at once, despite what a node has leased', async () => {
     // The hold on an answer is ten times this, and the lease that it was taken from is idle for a while.
     const { id } = await make({ unlimited: true, credit: '0.001' })
     const { key } = await operator.post<{ key: string }>('/admin/keys', { account: id })
@@ -263,7 +263,7 @@ describe.each([
     expect(await operator.patch(`/admin/accounts/${id}`, { unlimited: false })).toMatchObject(limited)
   })
 
-  test('a disabled account’s keys are dead, and alive again with it', async () => {
+  test('the keys of a disabled account are refused until it is enabled again', async () => {
     const { id, key } = await gateway.account()
     const customer = jsonClient(gateway.url, key)
     const status = async () => (await customer.call('GET', '/v1/balance')).status
@@ -274,7 +274,7 @@ describe.each([
     await until(async () => (await status()) === 200)
   })
 
-  test('lists come in pages that miss nothing; limits and places that are none are refused', async () => {
+  test('lists come in pages without gaps, and invalid limits and cursors are refused', async () => {
     for (let i = 0; i < 3; i++) await make()
     const whole = await operator.all<Account>('/admin/accounts', 100)
     expect(await operator.all<Account>('/admin/accounts', 2)).toEqual(whole)
@@ -294,7 +294,7 @@ describe.each([
     }
   })
 
-  test('every change is in the audit, with who made it, and nothing else is', async () => {
+  test('the audit has every change with its actor, and nothing else', async () => {
     const before = (await operator.all('/admin/audit')).length
     const { id } = await make({ credit: '1' })
     await credit(id, { amount: '2', note: 'paid by card' }, 'audited')

@@ -42,14 +42,14 @@ describe.each([
     jsonClient(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi', { model: 'flat' }))
   const balanceOf = (key: string) => jsonClient(gateway.url, key).get<Balance>('/v1/balance')
 
-  /** Noon of a day in the middle of a month: what is about one period must not meet the end of another. */
+  /** Noon of a day in the middle of a month: a test of one period must not meet the end of another. */
   function toNoon(): void {
     const now = new Date(clock.now())
     const noon = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 10, 12)
     clock.advance(noon - clock.now())
   }
 
-  test('of a key: its cents are spent, the next request is a 402 that names the cap, another key goes on', async () => {
+  test('a key at its daily cap gets a 402 that names the cap until the next day, and another key goes on', async () => {
     toNoon()
     const { id, key: plain } = await gateway.account({ dollars: '5' })
     const cap = { amount: '0.03', period: 'day' }
@@ -77,7 +77,7 @@ describe.each([
     expect((await buy(key)).status).toBe(402)
   })
 
-  test('of an account, by the month: it binds all keys together, whatever they may spend themselves', async () => {
+  test('the monthly cap of an account binds all its keys together, whatever their own caps', async () => {
     toNoon()
     const { id, key } = await gateway.account({ dollars: '5' })
     const own = { amount: '0.1', period: 'total' }
@@ -105,7 +105,7 @@ describe.each([
     expect(new Date(clock.now()).getUTCDate()).toBe(1)
   })
 
-  test('what running requests and films hold is not remaining', async () => {
+  test('what running requests and videos hold does not count as remaining', async () => {
     toNoon()
     const { id } = await gateway.account({ dollars: '5' })
     const cap = { amount: '4', period: 'day' }
@@ -117,7 +117,7 @@ describe.each([
       body: JSON.stringify(says('sandbox:endless sandbox:pace=20', { model: 'flat', stream: true })),
     })
     const reader = (running.body as ReadableStream<Uint8Array>).getReader()
-    // Whoever leaves before the first word pays nothing.
+    // A client that leaves before the first text pays nothing.
     for (let read = ''; !/"content":"[^"]/.test(read);)
       read += Buffer.from((await reader.read()).value ?? []).toString()
     expect(await capOf()).toMatchObject({ spent: '0', remaining: '3.99' })
@@ -138,7 +138,7 @@ describe.each([
     await until(async () => (await capOf()).remaining === '3.99')
   })
 
-  test('a total is a total: no time brings it back, an operator does', async () => {
+  test('a total cap does not reset with time, but the operator can raise or remove it', async () => {
     const { id } = await gateway.account({ dollars: '5' })
     const made = await operator.post<{ key: string; id: string }>('/admin/keys', {
       account: id,
@@ -156,7 +156,7 @@ describe.each([
     await until(async () => (await buy(made.key)).status === 200)
   })
 
-  test('a cap of nothing sells nothing, and many at once do not pass one', async () => {
+  test('a cap of zero refuses everything, and concurrent requests do not exceed a cap', async () => {
     const { id } = await gateway.account({ dollars: '5' })
     const none = await operator.post<{ key: string }>('/admin/keys', {
       account: id,

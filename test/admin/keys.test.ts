@@ -36,7 +36,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     metadata: { team: 'search' },
   }
 
-  test('the audit tells what one was made with and changed to, in the words of the calls', async () => {
+  test('the audit has what a key was created with and changed to, in the fields of the API', async () => {
     const { id, key } = await make(everything)
     const written = { ...everything, expires_at: Date.UTC(2099, 11, 31) / 1000 }
     expect(await audited()).toEqual({ account: gateway.accountId, hint: key.slice(-4), ...written })
@@ -48,7 +48,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     expect(await audited()).toEqual({ limits: null, cap: null, models: null, expires_at: null })
   })
 
-  test('one is made with everything it may carry, shown once, and listed by its end alone', async () => {
+  test('a key is created with every setting, shown once, and listed by its last four characters alone', async () => {
     const made = await make({ account: 'demo', ...everything })
     const { key, ...shown } = made
     expect(key).toMatch(/^sk-[\w-]{32,}$/)
@@ -77,7 +77,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     expect(seen.filter((id) => !/^(?:gpt-4o.*|o3)$/.test(id))).toEqual([])
   })
 
-  test('unix seconds are taken for an expiry too, and the key dies then', async () => {
+  test('an expiry may be given in unix seconds, and the key is refused after it', async () => {
     // Read once: a second may end in between.
     const inAMinute = Math.floor(clock.now() / 1000) + 60
     const { key, expires_at } = await make({ expires_at: inAMinute })
@@ -88,7 +88,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     expect((await operator.all<Key>('/admin/keys')).map(({ state }) => state)).toContain('expired')
   })
 
-  test('null takes away what a key carried, and what is not named stays', async () => {
+  test('null removes a setting of a key, and settings that are not named stay', async () => {
     const { id } = await make({
       name: 'x',
       models: ['o3'],
@@ -109,7 +109,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     })
   })
 
-  test('what cannot be is refused, each with the field at fault', async () => {
+  test('invalid values are refused with the name of the field', async () => {
     const { id } = await make()
     const bad: readonly (readonly [string, unknown])[] = [
       ['models', []],
@@ -147,7 +147,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     expect((await operator.call('DELETE', '/admin/keys/key_none')).status).toBe(404)
   })
 
-  test('limits hold, also for questions, and are told in the headers', async () => {
+  test('the limits of a key also count reads of models, balance and usage, and are in the headers', async () => {
     const { key } = await make({ limits: { requests_per_minute: 3, tokens_per_minute: 1_000 } })
     const customer = jsonClient(gateway.url, key)
     const asked = [await customer.call('GET', '/v1/models'), await customer.call('GET', '/v1/balance')]
@@ -159,7 +159,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     expect(asked[3]?.headers.get('x-ratelimit-limit-requests')).toBe('3')
   })
 
-  test('a place among the concurrent ones is free again after a question, answered or refused', async () => {
+  test('a concurrent place is free again after a read of the usage, answered or refused', async () => {
     const { key } = await make({ limits: { concurrent: 1 } })
     const customer = jsonClient(gateway.url, key)
     for (let i = 0; i < 3; i++) {
@@ -169,7 +169,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     expect((await customer.call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(200)
   })
 
-  test('a list may be of one account, by name or id', async () => {
+  test('keys are listed for one account, by its name or id', async () => {
     const other = await gateway.account()
     expect((await operator.all<Key>(`/admin/keys?account=${other.id}`)).map(({ id }) => id)).toEqual([other.keyId])
     const whole = await operator.all<Key>('/admin/keys?account=demo')
@@ -179,7 +179,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     expect(nobody).toMatchObject({ status: 400, param: 'account' })
   })
 
-  test('those of the other mode are listed by the id of their account alone', async () => {
+  test('keys of the other mode are listed only by the id of their account', async () => {
     const { id: accountId, keyId } = await gateway.account()
     await gateway.store.db.updateTable('account').set({ mode: 'real' }).where('id', '=', accountId).execute()
     const whole = await operator.all<Key>('/admin/keys')
@@ -188,7 +188,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     await gateway.store.db.updateTable('account').set({ mode: 'sandbox' }).where('id', '=', accountId).execute()
   })
 
-  test('a revoked key stays in the list, and nothing brings it back', async () => {
+  test('a revoked key stays in the list and cannot be enabled again', async () => {
     const { id, key } = await make()
     expect((await operator.call('DELETE', `/admin/keys/${id}`)).body).toEqual({ id, revoked: true })
     expect((await operator.call('DELETE', `/admin/keys/${id}`)).body).toEqual({ id, revoked: true })
@@ -200,7 +200,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
   })
 })
 
-test('a revoked key is dead on every node in moments', async () => {
+test('a revoked key is soon refused on every node', async () => {
   const postgres = await sharedPostgres()
   const databaseUrl = await postgres.freshDatabase()
   const one = await startTestGateway({ databaseUrl })
@@ -211,9 +211,9 @@ test('a revoked key is dead on every node in moments', async () => {
     const seenBy = async (node: TestGateway) => (await jsonClient(node.url, key).call('GET', '/v1/balance')).status
     await until(async () => (await seenBy(one)) === 200 && (await seenBy(other)) === 200)
     await operator.call('DELETE', `/admin/keys/${id}`)
-    // Each of them looks for changes once a second (`src/keys/key-ring.test.ts`), and believes its memory for a minute.
+    // Each node looks for changes once a second (`src/keys/key-ring.test.ts`) and trusts its cache for a minute.
     await until(async () => (await seenBy(one)) === 401 && (await seenBy(other)) === 401)
-    // An operator's key of one node is good at the other: there is one database.
+    // The operator's key of one node works at the other: they share a database.
     expect((await jsonClient(other.adminUrl, one.adminKey).call('GET', '/admin/keys')).status).toBe(200)
   } finally {
     await one.close()

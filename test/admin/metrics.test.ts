@@ -52,7 +52,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     expect({ path, status: response.status }).toEqual({ path, status })
   }
 
-  /** What the books say of everything that was admitted, in the words of the metrics. */
+  /** The sums of everything that was admitted, from the database, under the labels of the metrics. */
   async function books() {
     await until(() => gateway.openHolds() === 0)
     await gateway.settleBooks()
@@ -81,7 +81,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     return sums
   }
 
-  test('every kind of request is counted, and its money as the ledger has it', async () => {
+  test("requests of every capability are counted, and their money equals the ledger's", async () => {
     await ask(chat, says('Hello!'), 200)
     await ask(chat, says('Hello again!'), 200)
     await ask(chat, says('Stream it.', { stream: true }), 200)
@@ -121,7 +121,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     expect(found.all('turnpike_video_tasks_ended_total')).toEqual({ [`${film.model} succeeded`]: 1 })
     expect(found.value('turnpike_request_duration_seconds_count', { capability: 'chat', streamed: 'true' })).toBe(1)
     expect(found.value('turnpike_request_duration_seconds_count', { capability: 'chat', streamed: 'false' })).toBe(4)
-    // A vendor's own no to what was admitted is an answer, and no refusal.
+    // A request that the vendor rejects after it was admitted counts as answered, not as refused.
     expect(found.value('turnpike_http_responses_total', { route: `POST ${chat}`, status: '400' })).toBe(1)
     expect(found.value('turnpike_http_responses_total', { route: `POST ${chat}`, status: '200' })).toBe(3)
     expect(found.all('turnpike_requests_refused_total')).toEqual({})
@@ -135,7 +135,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     expect(new Set(found.kinds.keys())).toEqual(new Set(Object.values(metrics).map(({ name }) => name)))
   }, 120_000)
 
-  test('what is refused before it is admitted is counted by route and status', async () => {
+  test('requests refused before admission are counted by route and status', async () => {
     const poor = await gateway.account({ dollars: '0.000000001' })
     await ask(chat, says('Hello!'), 401, { authorization: 'Bearer sk-nobody' })
     await ask(chat, says('Hello!'), 402, { authorization: `Bearer ${poor.key}` })
@@ -143,7 +143,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     await ask(chat, says('Hello!', { temperature: 9 }), 400)
     await ask(videos, { ...film, duration: 999, input: { prompt: 'A fox.' } }, 400)
     await ask('/v1/nothing', {}, 404)
-    // Its money was set aside before the vendor said no.
+    // This one had its hold before the vendor rejected it.
     await ask(videos, { ...film, input: { prompt: 'A fox. sandbox:status=400' } }, 400)
     const found = await scrape(gateway)
     expect(found.all('turnpike_requests_refused_total')).toEqual({
@@ -159,7 +159,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     expect(found.all('turnpike_requests_total')).toEqual((await books()).requests)
   })
 
-  test('a thousand models that do not exist, paths and users add no series', async () => {
+  test('a thousand unknown models, paths and users add no series', async () => {
     const visit = async (n: number) => {
       await ask(chat, says('Hello!', { model: `made-up-${n}`, user: `user-${n}` }), 404)
       if (n % 10 === 0) await ask(`/v1/made-up/${n}?query=${n}`, {}, 404)
@@ -177,7 +177,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     expect(JSON.stringify(after.samples)).not.toContain('made-up')
   }, 120_000)
 
-  test('what is under way is seen while it is', async () => {
+  test('open holds and open video tasks are shown while they are open', async () => {
     const leaving = new AbortController()
     const stream = await fetch(gateway.url + chat, {
       method: 'POST',
@@ -214,7 +214,7 @@ describe('a scrape', () => {
     for (const gateway of opened.splice(0)) await gateway.close()
   })
 
-  test('is for operators, on their port', async () => {
+  test('metrics are served to operators alone, on the admin port', async () => {
     const gateway = await start()
     for (const key of [undefined, gateway.key, `${gateway.adminKey}x`]) {
       expect(errorOf(await jsonClient(gateway.adminUrl, key).call('GET', '/metrics'))).toMatchObject({ status: 401 })
@@ -225,7 +225,7 @@ describe('a scrape', () => {
     expect(found.value('turnpike_requests_refused_total', { route: 'GET /metrics', status: '401' })).toBe(3)
   })
 
-  test('may be had with a key that opens nothing else', async () => {
+  test('the metrics key can scrape and opens nothing else', async () => {
     const key = `mtr-${'m'.repeat(32)}`
     const [gateway, without] = [await start({ environment: { TURNPIKE_METRICS_KEY: key } }), await start()]
     const scraper = jsonClient(gateway.adminUrl, key)
@@ -244,7 +244,7 @@ describe('a scrape', () => {
     expect((await jsonClient(without.adminUrl, key).call('GET', '/metrics')).status).toBe(401)
   })
 
-  test('tells of its own gateway alone, where two run in one process', async () => {
+  test('a scrape has only the metrics of its own gateway if two run in one process', async () => {
     const [one, other] = [await start(), await start()]
     await (await one.post(chat, says('Hello!'))).arrayBuffer()
     const [here, there] = await Promise.all([scrape(one), scrape(other)])
@@ -253,7 +253,7 @@ describe('a scrape', () => {
     expect(there.value('turnpike_http_responses_total', { route: `POST ${chat}`, status: '200' })).toBeUndefined()
   })
 
-  test('counts words of vendors that are not known', async () => {
+  test('unknown task states of a vendor are counted by channel', async () => {
     const gateway = await start()
     const order = { ...film, input: { prompt: 'A fox. sandbox:odd-state=DREAMING sandbox:slow=5000' } }
     expect((await gateway.post(videos, order)).status).toBe(202)
@@ -262,7 +262,7 @@ describe('a scrape', () => {
     expect((await scrape(gateway)).value(name, { channel: 'ark' })).toBe(0)
   })
 
-  test('says that a node is about to stop', async () => {
+  test('a node that is about to stop is reported as draining', async () => {
     const gateway = await start()
     expect((await scrape(gateway)).value('turnpike_draining')).toBe(0)
     const closed = gateway.close({ drainMs: 1_500 })
@@ -271,7 +271,7 @@ describe('a scrape', () => {
     await closed
   })
 
-  test('sees a loop that was kept busy', async () => {
+  test('a busy event loop is measured as delay', async () => {
     const gateway = await start()
     const late = async () => (await scrape(gateway)).value('turnpike_event_loop_delay_seconds_sum') ?? 0
     const before = await late()
@@ -281,7 +281,7 @@ describe('a scrape', () => {
   })
 
   test(
-    'tells what it knows while the database is away, to whoever was an operator before',
+    "the metrics key and a known operator's key can scrape without the database, others get a 503",
     async () => {
       const server = await sharedPostgres()
       const database = await server.freshDatabase()
@@ -295,7 +295,7 @@ describe('a scrape', () => {
       expect(before.value('turnpike_webhooks_waiting')).toBe(0)
       await way.close()
       const during = await scrape(gateway)
-      // A scraper that was never seen before needs no database to be known.
+      // The metrics key is checked without the database, even when it was never used before.
       expect((await scrape({ ...gateway, adminKey: key })).value('turnpike_database_up')).toBe(0)
       expect(during.value('turnpike_database_up')).toBe(0)
       for (const name of [
@@ -320,7 +320,7 @@ describe('a scrape', () => {
 describe('the page for operators', () => {
   const page = readFileSync(join(import.meta.dir, '../../docs/operators.md'), 'utf8')
 
-  test('has every metric with its labels', () => {
+  test('the page has every metric with its labels', () => {
     for (const { name, labels } of Object.values(metrics)) {
       const row = page.split('\n').find((line) => line.startsWith('| ') && line.includes(`\`${name}\``))
       expect({ name, row }).toEqual({ name, row: expect.any(String) })
@@ -329,7 +329,7 @@ describe('the page for operators', () => {
     }
   })
 
-  test('has a configuration that leads to the port of a gateway that was told nothing', () => {
+  test('the scrape configuration on the page leads to the default admin host and port', () => {
     const [, written = ''] = /```yaml\n(scrape_configs:[^`]*)```/.exec(page) ?? []
     const { adminHost, adminPort } = readEnvironment({})
     expect(parseYaml(written)).toEqual({

@@ -6,7 +6,7 @@ import { coldStartMs } from '../support/postgres.ts'
 const nul = '\u0000'
 const halfPair = '\ud800'
 
-// What PostgreSQL cannot keep, SQLite can: whoever asks must not be able to tell which of them it is.
+// SQLite can store texts that PostgreSQL cannot: both must answer the same, whichever is configured.
 describe.each([
   ['SQLite', 'sqlite'],
   ['PostgreSQL', 'postgres'],
@@ -25,7 +25,7 @@ describe.each([
     await gateway.close()
   })
 
-  test.each([nul, halfPair])('%j is refused where it would be kept', async (odd) => {
+  test.each([nul, halfPair])('%j is refused in a text that would be stored', async (odd) => {
     const { accountId } = gateway
     const text = `a${odd}b`
     const key = (fields: object) => ({ account: accountId, name: 'n', ...fields })
@@ -42,7 +42,7 @@ describe.each([
     expect(named.status).toBe(400)
   })
 
-  test('a note may have lines, and is kept as it was written', async () => {
+  test('a note with line breaks and symbols is kept as it was written', async () => {
     const note = 'paid by transfer\n\tno. 7 – ✓ 🙂'
     await operator.post(`/admin/accounts/${gateway.accountId}/credits`, { amount: '1', note })
     const [latest] = await operator.all<{ detail: unknown }>('/admin/audit')
@@ -91,16 +91,16 @@ describe.each([
     ['GET', 'requests/%00'],
     ['GET', 'tasks/%00'],
     ['POST', 'webhooks/%00/resend'],
-  ])('%s /admin/%s is nobody’s', async (method, path) => {
+  ])('%s /admin/%s is a 404', async (method, path) => {
     const body = method === 'PATCH' ? { name: 'x' } : undefined
     expect((await operator.call(method, `/admin/${path}`, body)).status).toBe(404)
   })
 
-  test('a page of sums may follow a group that is called nothing', async () => {
+  test('a page of sums may start after a group with an empty name', async () => {
     expect((await operator.call('GET', '/admin/usage?group_by=vendor&after=')).status).toBe(200)
   })
 
-  test.each([nul, halfPair])('a task whose id has %j in it is as unknown as any other', async (odd) => {
+  test.each([nul, halfPair])('a task id with %j in it is unknown, like any other wrong id', async (odd) => {
     for (const method of ['GET', 'DELETE']) {
       const path = `/v1/videos/generations/${encodeURIComponent(`task_${odd.toWellFormed()}`)}`
       expect((await customer.call(method, path)).status).toBe(404)
@@ -113,7 +113,7 @@ describe.each([
     expect(draft).toMatchObject({ status: 400, param: 'input.content[0].draft_task.id' })
   })
 
-  test('what is only passed on may have anything in it', async () => {
+  test('texts that are only passed on may contain anything', async () => {
     const content = `x${nul}${halfPair}`
     const chat = await gateway.post(
       '/v1/chat/completions',

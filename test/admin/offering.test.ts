@@ -4,7 +4,7 @@ import { operatorOf } from '../support/operator.ts'
 import { says } from '../support/streams.ts'
 import { answer, channelsTo, completion, startVendor } from '../support/vendor.ts'
 
-test('what is served is told with prices, and where it is had without keys', async () => {
+test('models are listed with their prices, and channels without their credentials', async () => {
   const vendorKey = 'vendor-key-0123456789'
   const gateway = await startTestGateway({
     yaml: `channels:
@@ -26,7 +26,7 @@ sandbox: false`,
     expect(named('deepseek-chat')).toMatchObject({ sold: false, why: expect.stringContaining('no channel') })
     expect(await operator.all('/admin/models', 9)).toEqual(models as never)
     expect(named('gpt-4o-mini-2024-07-18')).toMatchObject({ sold: true, alias_of: 'gpt-4o-mini' })
-    // Without a word about it, accounts are those of the mode that it runs in.
+    // By default, accounts of the current mode are listed.
     expect((await operator.all<{ mode: string }>('/admin/accounts')).map(({ mode }) => mode)).toEqual(['real'])
 
     const channels = await operator.all<Record<string, unknown>>('/admin/channels')
@@ -46,7 +46,7 @@ sandbox: false`,
   }
 })
 
-test('in sandbox mode the addresses of channels are the simulators’, and nothing rests', async () => {
+test('a channel in sandbox mode has the address of its simulator and does not rest', async () => {
   const gateway = await startTestGateway()
   try {
     const operator = operatorOf(gateway)
@@ -60,7 +60,7 @@ test('in sandbox mode the addresses of channels are the simulators’, and nothi
   }
 })
 
-test('a credential that its vendor refuses rests, and its channel with the last of them', async () => {
+test('a credential that its vendor refuses rests, and its channel rests with the last credential', async () => {
   const refusal = JSON.stringify({ error: { message: 'no', code: 'invalid_api_key' } })
   let good = 'key-two'
   const vendor = await startVendor((socket, { head }) => {
@@ -73,7 +73,7 @@ test('a credential that its vendor refuses rests, and its channel with the last 
       const [channel] = await operatorOf(gateway).all<Record<string, unknown>>('/admin/channels')
       return { health: channel?.['health'], credentials: channel?.['credentials'] }
     }
-    // Either key may be the first to be asked with.
+    // Either credential may be used first.
     await until(async () => (await health()).health !== 'ok')
     expect(await health()).toEqual({ health: 'degraded', credentials: { count: 2, resting: 1 } })
     good = 'none'

@@ -18,7 +18,7 @@ type Shown = { id: string; account: string; state: string; held: string | null; 
 
 const wan = { model: 'wan2.6-t2v', duration: 5, resolution: '720p' }
 
-test('operators see every task, what it holds and where it is, and never what it shows', async () => {
+test('operators see every task with its hold and its channel, and never its prompt', async () => {
   const prompt = 'a-secret-fox sandbox:slow=3000'
   const placed = (await (await gateway.post('/v1/videos/generations', { ...wan, input: { prompt } })).json()) as Shown
   const shown = await operator.get<Shown>(`/admin/tasks/${placed.id}`)
@@ -37,7 +37,7 @@ test('operators see every task, what it holds and where it is, and never what it
   expect((await operator.call('GET', '/admin/tasks?account=nobody')).status).toBe(400)
 })
 
-test('operators see how often a vendor said a word for a state that is not known', async () => {
+test('operators see how often a vendor sent an unknown task state', async () => {
   type Channel = { id: string; unknown_task_states: { count: number; last: string | null } }
   const heard = async () => {
     const { data } = await operator.get<{ data: Channel[] }>('/admin/channels?limit=100')

@@ -85,7 +85,7 @@ describe.each([
   const bad = async (query: string) => errorOf(await operator.call('GET', `/admin/usage?${query}`))
   const as = (index: number) => jsonClient(gateway.url, customers[index]?.key ?? '')
 
-  test('the sums are the sums of the requests, whatever they are grouped by', async () => {
+  test('the sums equal the sums of the requests in every grouping', async () => {
     const all = await requests()
     expect(all.length).toBeGreaterThan(40)
     expect(new Set(all.map(({ status }) => status)).size).toBeGreaterThan(1)
@@ -120,7 +120,7 @@ describe.each([
     }
   })
 
-  test('vendors’ costs are the sums of the attempts, and their bill', async () => {
+  test("the sums of vendors' costs equal the sums of the attempts", async () => {
     const shown = await Promise.all((await requests()).map(({ id }) => operator.get<Shown>(`/admin/requests/${id}`)))
     const costs = shown.flatMap(({ attempts = [] }) => attempts.map((attempt) => String(attempt['vendor_cost'])))
     const byVendor = await usage('?group_by=vendor')
@@ -136,7 +136,7 @@ describe.each([
     ])
   })
 
-  test('periods of any length are whole hours, and their parts add up', async () => {
+  test('periods are rounded to whole hours, and their parts add up', async () => {
     const [total] = await usage('')
     // Cuts inside an hour, at an hour, and at midnight.
     for (const cut of [
@@ -164,7 +164,7 @@ describe.each([
     expect(fine).toMatchObject({ from: firstHour })
   })
 
-  test('filters are exact, by account name or id, key and model', async () => {
+  test('filters by account name or id, key and model are exact', async () => {
     const [one] = customers as [(typeof customers)[0]]
     const all = await requests()
     const own = all.filter(({ account }) => account === one.id)
@@ -179,7 +179,7 @@ describe.each([
   })
 
   test.each(['%'.repeat(200), '_'.repeat(200), '*', "' or 1=1 --", 'gpt-4%', '\\'])(
-    'a wildcard such as %p is a letter like any other',
+    'the wildcard %p in a filter is an ordinary character',
     async (text) => {
       const value = encodeURIComponent(text)
       for (const path of ['usage?group_by=model&', 'requests?', 'keys?']) {
@@ -192,7 +192,7 @@ describe.each([
     },
   )
 
-  test('an account or a key that nobody has is told, and is not one that has used nothing', async () => {
+  test('an unknown account or key in a filter is a 400 and not an empty result', async () => {
     for (const path of ['usage', 'requests', 'keys', 'tasks', 'webhooks']) {
       const told = errorOf(await operator.call('GET', `/admin/${path}?account=nope`))
       expect({ path, ...told }).toMatchObject({ path, status: 400, param: 'account', code: 'account_not_found' })
@@ -204,7 +204,7 @@ describe.each([
     }
   })
 
-  test('what is no filter is refused with its name', async () => {
+  test('an invalid filter is refused with its name', async () => {
     expect(await bad('group_by=month')).toMatchObject({ status: 400, param: 'group_by' })
     expect(await bad('from=yesterday')).toMatchObject({ status: 400, param: 'from' })
     expect(await bad('from=2027-02-30')).toMatchObject({ status: 400, param: 'from' })
@@ -220,7 +220,7 @@ describe.each([
     expect(await bad('mode=real')).toMatchObject({ status: 400, param: 'mode' })
   })
 
-  test('a record has what the contract names, and never what was said', async () => {
+  test('a record has the fields that the contract names, and never the prompt', async () => {
     const { key, keyId, id: account } = await gateway.account()
     const secret = 'canary-in-a-prompt'
     const answer = await jsonClient(gateway.url, key).call('POST', '/v1/chat/completions', says(secret))
@@ -244,8 +244,8 @@ describe.each([
     expect(errorOf(await operator.call('GET', '/admin/requests/req_0'))).toMatchObject({ code: 'request_not_found' })
   })
 
-  describe('a customer', () => {
-    test('sees its own and nobody else’s, in sums and records', async () => {
+  describe('usage as a customer sees it', () => {
+    test('a customer sees its own sums and records and no others', async () => {
       const all = await requests()
       for (const [index, { id, keyId }] of customers.entries()) {
         const own = all.filter(({ account }) => account === id)
@@ -266,7 +266,7 @@ describe.each([
       }
     })
 
-    test('cannot reach another’s, by no parameter', async () => {
+    test("no parameter gives access to another customer's usage", async () => {
       const [one, two] = customers as [(typeof customers)[0], (typeof customers)[0]]
       const [foreign] = await requests(`?account=${two.id}`)
       for (const query of [`account=${two.id}`, `key=${two.keyId}`, 'group_by=vendor', 'mode=real']) {
@@ -277,7 +277,7 @@ describe.each([
       expect(errorOf(paged)).toMatchObject({ status: 400, param: 'after' })
     })
 
-    test('can look at the calling key alone', async () => {
+    test('a customer can ask for the usage of the calling key alone', async () => {
       const [one] = customers as [(typeof customers)[0]]
       const second = await operator.post<{ key: string; id: string }>('/admin/keys', { account: one.id })
       const customer = jsonClient(gateway.url, second.key)
@@ -290,7 +290,7 @@ describe.each([
       expect(records.map(({ id }) => id)).toEqual([headers.get('x-request-id') ?? ''])
     })
 
-    test('answers are as the reference says', async () => {
+    test('answers match the schemas of the reference, and invalid parameters are refused', async () => {
       usageReport.parse(await as(0).get('/v1/usage?group_by=model'))
       usageReport.parse(await as(0).get('/v1/usage?records=true'))
       balanceSchema.parse(await as(0).get('/v1/balance'))
@@ -304,7 +304,7 @@ describe.each([
   })
 })
 
-test('what the other mode used and ordered is in no list of this one', async () => {
+test('usage, requests and tasks of the other mode are in no list', async () => {
   const gateway = await startTestGateway()
   try {
     const { id, key } = await gateway.account({ dollars: '5' })

@@ -39,7 +39,7 @@ describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
   const newSecret = (account: string) => operator.call('POST', `/admin/accounts/${account}/webhook-secret`)
   const whsec = async (account: string) => String((await newSecret(account)).body['secret'])
 
-  test('a secret is made for an account, shown once, and signs from then on', async () => {
+  test('a new webhook secret is shown once, and events are signed with it and its predecessor', async () => {
     const { id } = await gateway.account()
     const told = await newSecret(id)
     expect({ status: told.status, keys: Object.keys(told.body) }).toEqual({ status: 200, keys: ['secret'] })
@@ -100,7 +100,7 @@ describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
     }
   })
 
-  test('one is sent again by hand, and that is written down', async () => {
+  test('an event is sent again by hand, and the audit records it', async () => {
     const { id: account } = await gateway.account()
     const [event = ''] = await putEvents(gateway.store, account, [{ url: receiver.url() }])
     const count = () => receiver.received.filter(({ headers }) => headers['webhook-id'] === event).length
@@ -118,7 +118,7 @@ describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
   })
 })
 
-test('in real mode a receiver on this machine is told nothing, unless the operator allows it', async () => {
+test('in real mode a receiver on this machine gets no webhook unless the operator allows it', async () => {
   const receiver = await startReceiver()
   try {
     for (const allowPrivate of [false, true]) {

@@ -62,7 +62,7 @@ describe('the tokens that a Seedance video is held for', () => {
   const film = { resolution: '720p', ratio: '16:9', seconds: 5, inputSeconds: 0 }
   const tokens = (more: Partial<typeof film>) => seedanceTokensMax({ ...film, ...more })
 
-  test('the hold equals the count of the vendor: 108,900 tokens for 5 seconds at 720p', () => {
+  test("the hold equals the vendor's count: 108,900 tokens for 5 seconds at 720p", () => {
     expect(tokens({})).toBe(108_900)
     expect(tokens({ seconds: 2, inputSeconds: 3 })).toBe(108_900)
     expect(tokens({ seconds: 10 })).toBe(216_900)
