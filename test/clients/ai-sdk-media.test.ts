@@ -7,11 +7,11 @@ import { thrownBy } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { lastRequestOf } from '../support/records.ts'
 
-// Vectors and pictures through the AI SDK, as it is.
+// Embeddings and images through the unmodified AI SDK.
 
 let gateway: TestGateway
 beforeAll(async () => {
-  // It follows links to no private address but the gateway's own, and the simulators have no other: ours are kept.
+  // The SDK follows no links to private addresses but the gateway's own, so the gateway keeps the simulators' images.
   gateway = await startTestGateway({ mode: 'leased', yaml: 'artifacts: { keep: true }' })
 })
 afterEach(() => gateway.assertBooks())
@@ -23,7 +23,7 @@ const provider = (apiKey = gateway.key) =>
 describe.each(['text-embedding-3-small', 'text-embedding-v4', 'gemini-embedding-001', 'voyage-3.5', 'embed-v4.0'])(
   'embeddings of %s',
   (id) => {
-    test('embedMany: in their order, with the usage that is charged', async () => {
+    test('embedMany keeps the order of the values and reports the usage', async () => {
       const values = Array.from({ length: 25 }, (_, at) => `text number ${at}`)
       const { embeddings, usage } = await embedMany({ model: provider().embeddingModel(id), values, maxRetries: 0 })
       expect(embeddings).toHaveLength(25)
@@ -33,7 +33,7 @@ describe.each(['text-embedding-3-small', 'text-embedding-v4', 'gemini-embedding-
       expect(usage.tokens).toBe(75)
     })
 
-    test('with dimensions', async () => {
+    test('embed returns as many dimensions as asked for', async () => {
       const { embedding } = await embed({
         model: provider().embeddingModel(id),
         value: 'text',
@@ -44,7 +44,7 @@ describe.each(['text-embedding-3-small', 'text-embedding-v4', 'gemini-embedding-
   },
 )
 
-test('embedMany of a thousand on a vendor that takes ten', async () => {
+test('embedMany embeds a thousand values at a vendor that takes ten at a time', async () => {
   const values = Array.from({ length: 1_000 }, (_, at) => `text ${at}`)
   const { embeddings, usage } = await embedMany({ model: provider().embeddingModel('text-embedding-v4'), values })
   expect(new Set(embeddings.map(String)).size).toBe(1_000)
@@ -65,13 +65,13 @@ describe('generateImage', () => {
     'doubao-seedream-4-0',
     'imagen-4.0-generate-001',
     'gemini-3-pro-image',
-  ])('%s: a picture of the type that it says', async (id) => {
+  ])('%s returns an image of the media type that it states', async (id) => {
     const { image, images } = await generateImage({ model: provider().imageModel(id), prompt, maxRetries: 0 })
     expect(images).toHaveLength(1)
     expect(readImageHead(image.uint8Array)).toMatchObject({ mediaType: image.mediaType as 'image/png' })
   })
 
-  test('several, in the size asked for', async () => {
+  test('several images come in the size asked for', async () => {
     const { images } = await generateImage({
       model: provider().imageModel('gpt-image-1.5'),
       prompt,
@@ -83,7 +83,7 @@ describe('generateImage', () => {
     for (const { uint8Array } of images) expect(readImageHead(uint8Array)).toMatchObject({ width: 1536, height: 1024 })
   })
 
-  test('an edit of several pictures with a mask', async () => {
+  test('several images can be edited with a mask', async () => {
     const { images } = await generateImage({
       model: provider().imageModel('gpt-image-1.5'),
       prompt: { text: prompt, images: [picture(), picture()], mask: picture(true) },
@@ -93,7 +93,7 @@ describe('generateImage', () => {
     expect(await lastRequestOf(gateway, gateway.accountId)).toMatchObject({ capability: 'edits', basis: 'vendor' })
   })
 
-  test('errors carry status and message, and are not tried again in vain', async () => {
+  test('errors carry the status and are marked as not retryable', async () => {
     expect(await thrownBy(draw('gpt-image-0'), APICallError)).toMatchObject({ statusCode: 404, isRetryable: false })
     const stranger = await thrownBy(draw('gpt-image-1.5', 'sk-nobody'), APICallError)
     expect(stranger).toMatchObject({ statusCode: 401, isRetryable: false })

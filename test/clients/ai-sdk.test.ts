@@ -52,7 +52,7 @@ const tools = {
 describe.each(pairs)('%s with %s', (_, id, make) => {
   const settings = () => ({ model: make(id), maxOutputTokens: 2_000, maxRetries: 0 })
 
-  test('generateText', async () => {
+  test('generateText returns the text, the usage and the model id', async () => {
     const { text, finishReason, usage, response } = await generateText({ ...settings(), prompt: 'Hello!' })
     expect(text).toContain('Hello!')
     expect(finishReason).toBe('stop')
@@ -61,7 +61,7 @@ describe.each(pairs)('%s with %s', (_, id, make) => {
     expect(response.modelId).toBe(id)
   })
 
-  test('generateText with tools, step by step to the end', async () => {
+  test('generateText runs a tool loop to its end', async () => {
     asked.length = 0
     const { steps, text } = await generateText({
       ...settings(),
@@ -76,7 +76,7 @@ describe.each(pairs)('%s with %s', (_, id, make) => {
     expect(text).not.toBeEmpty()
   })
 
-  test('streamText with tools, step by step to the end', async () => {
+  test('streamText runs a tool loop to its end', async () => {
     asked.length = 0
     const result = streamText({
       ...settings(),
@@ -97,7 +97,7 @@ describe.each(pairs)('%s with %s', (_, id, make) => {
     expect((await result.usage).outputTokens).toBeGreaterThan(0)
   })
 
-  test('structured output and a picture', async () => {
+  test('a question about an image gets structured output', async () => {
     const place = z.object({ city: z.string(), population: z.number() })
     const { output } = await generateText({
       ...settings(),
@@ -117,7 +117,7 @@ describe.each(pairs)('%s with %s', (_, id, make) => {
 })
 
 describe.each(Object.entries(providers))('errors of %s', (_, make) => {
-  test('carry status and message, and are not tried again in vain', async () => {
+  test('errors carry status and message and are marked as not retryable', async () => {
     const ask = { prompt: 'Hello!', maxOutputTokens: 100 }
     const unknown = await thrownBy(generateText({ ...ask, model: make('gpt-99') }), APICallError)
     expect(unknown).toMatchObject({ statusCode: 404, isRetryable: false })
@@ -126,7 +126,7 @@ describe.each(Object.entries(providers))('errors of %s', (_, make) => {
     expect(stranger).toMatchObject({ statusCode: 401, isRetryable: false })
   })
 
-  test('in the middle of a stream are parts of it', async () => {
+  test('an error in the middle of a stream is a part of the stream', async () => {
     for (const id of ids) {
       const result = streamText({
         model: make(id),

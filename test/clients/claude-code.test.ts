@@ -21,9 +21,9 @@ const models = [
   'gemini-2.5-flash',
 ]
 
-describe.skipIf(binary === undefined)('the command-line tool of the vendor', () => {
+describe.skipIf(binary === undefined)('Claude Code', () => {
   test.each(models)(
-    'a turn, and another that goes on from it and runs a tool: %s',
+    'a second turn continues the first and runs a tool: %s',
     async (model) => {
       const session = claude.open(model)
       const first = await session.turn('Hello!')
@@ -34,7 +34,7 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
       expect(second).toMatchObject({ code: 0, isError: false, turns: 2 })
       const [name = 'no file'] = readdirSync(session.folder)
       expect(readFileSync(join(session.folder, name), 'utf8')).not.toBeEmpty()
-      // The vendor was told all that was said, and what came of the tool.
+      // The vendor got both prompts and the result of the tool.
       const { text } = await lastCall(claude.gateway)
       expect(text).toContain('Hello!')
       expect(text).toContain('A file, please.')
@@ -44,7 +44,7 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
   )
 
   test(
-    'a key that nobody knows ends it at once, and so does an empty balance',
+    'an unknown key or an empty balance ends the turn at once with an error',
     async () => {
       const stranger = await claude.open('claude-opus-5', 'sk-nobody').turn('Hello!')
       expect(stranger.isError).toBe(true)
@@ -59,12 +59,12 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
   )
 
   test(
-    'an error in the middle of a stream is told, not taken for the end',
+    'a stream that fails midway is asked for again, not taken for the end',
     async () => {
       for (const model of ['claude-opus-5', 'gpt-5-mini', 'gemini-2.5-flash']) {
         const before = (await claude.gateway.calls()).length
         const turn = await claude.open(model).turn('Hello! sandbox:midstream-error')
-        // It says so, or asks again, for an answer in one piece.
+        // Claude Code reports the error, or asks again without streaming.
         if (turn.isError) expect(turn.result).toContain('API Error')
         expect((await claude.gateway.calls()).length - before).toBeGreaterThan(1)
       }
@@ -73,7 +73,7 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
   )
 
   test(
-    'its look at the context counts tokens for nothing',
+    'the view of the context counts tokens for free',
     async () => {
       const before = await claude.gateway.balance()
       const turn = await claude.open('claude-opus-5').turn('/context')
@@ -86,7 +86,7 @@ describe.skipIf(binary === undefined)('the command-line tool of the vendor', () 
   )
 })
 
-describe('what it asks before the first turn', () => {
+describe('requests of Claude Code before the first turn', () => {
   test.each(['/api/hello', '/'])('HEAD %s is answered without a key', async (path) => {
     const answer = await fetch(claude.gateway.url + path, { method: 'HEAD', headers: { 'user-agent': 'Bun/1.4.4' } })
     expect(answer.status).toBe(200)
@@ -94,7 +94,7 @@ describe('what it asks before the first turn', () => {
     expect((await fetch(claude.gateway.url + path)).status).toBe(200)
   })
 
-  test('the list of models, by whichever key it has', async () => {
+  test('the list of models is given for a key in either header', async () => {
     for (const credential of [{ authorization: `Bearer ${claude.gateway.key}` }, { 'x-api-key': claude.gateway.key }]) {
       const answer = await fetch(`${claude.gateway.url}/v1/models?limit=1000`, {
         headers: { ...credential, 'anthropic-version': '2023-06-01', 'user-agent': 'claude-code/2.1.325' },

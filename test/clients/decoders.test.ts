@@ -13,9 +13,9 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { paddedPng } from '../support/large-picture.ts'
 import { speakers } from '../support/speech.ts'
 
-// What clients send and get are files that somebody else's decoder takes: a browser's, to the last pixel and sample.
+// A browser, as an independent decoder, decodes the files that clients send and get, to the last pixel and sample.
 
-// Scripts are text, since what runs in a page has types that a program does not.
+// Scripts are strings, since the types of a browser page are not known here.
 const blobOf = (base64: string) => `new Blob([Uint8Array.from(atob('${base64}'), (c) => c.charCodeAt(0))])`
 
 const model = 'gpt-image-1.5'
@@ -24,7 +24,7 @@ const draw = (format: 'png' | 'jpeg' | 'webp', isTransparent = false) =>
   drawImage({ width: 256, height: 256, format, seed: 1, isTransparent })
 const file = async (isTransparent: boolean) => toFile(draw('png', isTransparent), 'cat.png', { type: 'image/png' })
 
-describe.skipIf(!hasBrowser)('a browser decodes', () => {
+describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
   let gateway: TestGateway
   let client: OpenAI
   let browser: Browser
@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser)('a browser decodes', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** Size and how transparent its least and most opaque pixels are; throws where it cannot be decoded. */
+  /** The size, and the alpha of the least and the most opaque pixel; throws if the image cannot be decoded. */
   function decodePicture(base64: string): Promise<{ width: number; height: number; alpha: [number, number] }> {
     return page.evaluate(`(async () => {
       const map = await createImageBitmap(${blobOf(base64)})
@@ -67,7 +67,7 @@ describe.skipIf(!hasBrowser)('a browser decodes', () => {
   }
 
   test.each(['png', 'jpeg', 'webp'] as const)(
-    'the %s that the tests send, and not one that breaks off in its head',
+    'a %s that the tests send is decoded, and one that breaks off in its head is not',
     async (format) => {
       const file = draw(format)
       expect(await decodePicture(file.toString('base64'))).toMatchObject({ width: 256, height: 256, alpha: [255, 255] })
@@ -77,7 +77,7 @@ describe.skipIf(!hasBrowser)('a browser decodes', () => {
   )
 
   test(
-    'the masks, which are transparent, and the large ones',
+    'transparent masks and large images are decoded',
     async () => {
       const { alpha, ...size } = await decodePicture(draw('png', true).toString('base64'))
       expect(size).toEqual({ width: 256, height: 256 })
@@ -88,7 +88,7 @@ describe.skipIf(!hasBrowser)('a browser decodes', () => {
   )
 
   test.each(['png', 'jpeg', 'webp'] as const)(
-    'an edit of several pictures with a mask, as %s',
+    'an edit of several images with a mask is decoded as %s',
     async (output_format) => {
       const { data } = await client.images.edit({
         model,
@@ -111,7 +111,7 @@ describe.skipIf(!hasBrowser)('a browser decodes', () => {
     'imagen-4.0-generate-001',
     'gemini-3-pro-image',
   ])(
-    'a picture of %s',
+    'an image of %s is decoded',
     async (id) => {
       const format = id === model ? {} : ({ response_format: 'b64_json' } as const)
       const { data } = await client.images.generate({ model: id, prompt, ...format })
@@ -121,7 +121,7 @@ describe.skipIf(!hasBrowser)('a browser decodes', () => {
   )
 
   test.each(speakers.flatMap((id) => (['mp3', 'wav'] as const).map((format) => [id, format] as const)))(
-    'speech of %s, saved as %s',
+    'speech of %s is decoded as %s',
     async (id, response_format) => {
       const input = 'The sea is calm tonight. The tide is full, the moon lies fair upon the straits.'
       const response = await client.audio.speech.create({ model: id, input, voice: 'alloy', response_format })
@@ -147,7 +147,7 @@ describe.skipIf(!hasBrowser)('a browser decodes', () => {
   }
 
   test(
-    'long speech that was said in parts and joined, as long as its parts',
+    'long speech that is joined from parts is as long as its parts',
     async () => {
       const sentence = 'Every sentence is said once. '
       const [one, mp3, wav] = [

@@ -4,7 +4,7 @@ import type OpenAI from 'openai'
 import { anthropicClient, openaiClient } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
-/** Every chat model on every chat path, whatever its vendor speaks: asked plainly, and as an agent asks. */
+/** Every chat model on every chat path, whatever protocol its vendor speaks: plain questions and tool loops. */
 
 let gateway: TestGateway
 let anthropic: Anthropic
@@ -44,7 +44,7 @@ async function failing(work: (model: string) => Promise<void>): Promise<string[]
 const schema = { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'] }
 
 test(
-  'in the common protocol, plain and streamed',
+  'every chat model answers in the common protocol, whole and streamed',
   async () => {
     const failed = await failing(async (model) => {
       const messages = [{ role: 'user' as const, content: 'Hello!' }]
@@ -61,7 +61,7 @@ test(
 )
 
 test(
-  "in the protocol of OpenAI's newer clients, plain and streamed",
+  'every chat model answers in the responses protocol, whole and streamed',
   async () => {
     const failed = await failing(async (model) => {
       const whole = await openai.responses.create({ model, input: 'Hello!' })
@@ -77,7 +77,7 @@ test(
 )
 
 test(
-  "in Anthropic's protocol, plain and streamed",
+  "every chat model answers in Anthropic's protocol, whole and streamed",
   async () => {
     const failed = await failing(async (model) => {
       const ask = { model, max_tokens: 1_000, messages: [{ role: 'user' as const, content: 'Hello!' }] }
@@ -93,7 +93,7 @@ test(
 )
 
 test(
-  "in Anthropic's protocol as its command-line tool asks: instructions in the middle, thinking, effort, a tool loop",
+  "every chat model completes a tool loop in Anthropic's protocol as Claude Code asks for it",
   async () => {
     const failed = await failing(async (model) => {
       const isOld = /claude-(?:opus|haiku|sonnet)-4-5/.test(model)
@@ -135,7 +135,7 @@ test(
 )
 
 test(
-  'in the common protocol with a tool loop and a schema',
+  'every chat model completes a tool loop in the common protocol',
   async () => {
     const failed = await failing(async (model) => {
       const tools = [{ type: 'function' as const, function: { name: 'get_weather', parameters: schema } }]

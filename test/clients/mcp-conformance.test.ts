@@ -48,12 +48,12 @@ const scenarios: readonly { name: string; revisions: readonly string[]; untestab
   { name: 'server-sse-multiple-streams', revisions: ['2026-07-28', '2025-11-25'] },
 ]
 
-describe.skipIf(script === undefined)('the conformance suite of the protocol', () => {
+describe.skipIf(script === undefined)('the MCP conformance suite', () => {
   const runs = scenarios.flatMap(({ name, revisions, untestable = [] }) =>
     revisions.map((revision) => [name, revision, untestable] as const),
   )
   test.each(runs)(
-    '%s of %s',
+    'the scenario %s of %s passes',
     async (name, revision, untestable) => {
       const checks = await runScenario(script ?? '', shim.url, name, revision)
       const failed = checks.filter(({ status }) => status === 'FAILURE' || status === 'WARNING')

@@ -15,7 +15,7 @@ afterAll(() => gateway.close())
 const chatModel = 'gpt-4o-mini'
 type Video = { id: string }
 
-describe.each(eras)('what the tool server shows to whom, by a %s client', (era) => {
+describe.each(eras)('resources, prompts and limits of the tool server, with a %s client', (era) => {
   let client: ToolClient
 
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
   afterEach(() => gateway.assertBooks())
   afterAll(() => client.close())
 
-  test('every resource can be read, and what a template leads to', async () => {
+  test('every resource and template can be read, and unknown resources are refused', async () => {
     const resources = await client.resources()
     const uris = resources.map(({ uri }) => uri)
     expect(new Set(uris).size).toBe(uris.length)
@@ -47,12 +47,12 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     ])
     for (const uri of ['turnpike://models/no-such-model', 'turnpike://nothing', 'turnpike://tasks/vid_none', 'x:y']) {
       const thrown = await thrownBy(client.read(uri), Error)
-      // Each era has its own code for it.
+      // Each era has its own error code for a missing resource.
       expect(thrown).toMatchObject({ code: era === 'modern' ? -32_602 : -32_002, data: { uri } })
     }
   })
 
-  test('what is not as the protocol has it is the client’s mistake, and told by its place', async () => {
+  test('malformed parameters are refused with the name of the field', async () => {
     const wrongs = [
       [() => client.prompt('make_video', { idea: 'A fox', seconds: 5 as never }), 'arguments.seconds'],
       [() => client.prompt(7 as never, {}), 'name'],
@@ -66,7 +66,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     }
   })
 
-  test('models come a page at a time with what they do and mainly cost, and one with all that there is', async () => {
+  test('models are listed in pages with their main prices, and a single model with everything', async () => {
     type Shown = { id: string; capabilities: string[]; prices: Record<string, unknown>; takes?: object }
     type Models = { models: Shown[]; total: number; next: string | null }
     const list = async (given: object) => shown<Models>(await client.call('list_models', { ...given }))
@@ -100,7 +100,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     expect(await one('gpt-4o-mini-2024-07-18')).toMatchObject({ alias_of: chatModel })
     expect(await one('wan2.6-t2v')).toMatchObject({ takes: { video: { resolutions: expect.any(Array) } } })
 
-    // One that is gone by then, or never was, still has those behind it.
+    // A cursor that is no model's id gives the models that sort after it.
     expect((await list({ after: 'gpt-4o-minh', limit: 1 })).models[0]?.id).toBe(chatModel)
     expect(await list({ after: 'zzzz' })).toMatchObject({ models: [], next: null })
     expect(await list({ search: 'GPT-4o' })).toEqual(await list({ search: 'gpt-4o' }))
@@ -109,7 +109,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     expect(await refused('list_models', { limit: 0 })).toMatchObject({ error: { param: 'limit' } })
   })
 
-  test('what is typed is completed', async () => {
+  test('ids and models are completed as they are typed', async () => {
     const models = { type: 'ref/resource', uri: 'turnpike://models/{id}' } as const
     expect((await client.complete(models, { name: 'id', value: 'gpt-4o-m' }))[0]).toBe(chatModel)
     const endpoints = { type: 'ref/resource', uri: 'turnpike://api/{operation}' } as const
@@ -120,13 +120,13 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     const film = { model: 'wan2.6-t2v', prompt: 'Waves sandbox:status=400', duration: 5 }
     expect((await client.call('generate_video', film)).isError).toBe(true)
     const { data } = shown<{ data: Video[] }>(await client.call('list_videos', { limit: 100 }))
-    // What was refused is no task: the list has none of it either.
+    // A refused request makes no task, so neither the completion nor the list has it.
     expect(await client.complete(tasks, { name: 'id', value: 'vid_' })).toEqual(data.map(({ id }) => id))
     const voices = { type: 'ref/prompt', name: 'read_aloud' } as const
     expect(await client.complete(voices, { name: 'model', value: 'gpt' })).toEqual(['gpt-4o-mini-tts'])
   })
 
-  test('every prompt is a message', async () => {
+  test('every prompt gives a message, and blank arguments count as absent', async () => {
     const prompts = await client.prompts()
     expect(prompts.length).toBeGreaterThan(4)
     for (const { name, arguments: taken = [] } of prompts) {
@@ -134,12 +134,12 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
       expect(await client.prompt(name, given)).toContain('`')
     }
     expect((await thrownBy(client.prompt('illustrate', {}), Error)).message).toContain('text')
-    // Some clients fill in what nobody has filled in.
+    // Some clients send blank texts for arguments that were left out.
     const blank = { text: 'A river.', style: '', model: '' }
     expect(await client.prompt('illustrate', blank)).toBe(await client.prompt('illustrate', { text: 'A river.' }))
   })
 
-  test('a key sees its own models, tasks and usage, and no others', async () => {
+  test('a key sees only its own models, tasks and usage', async () => {
     const { key } = await gateway.account({ dollars: '5', models: [chatModel] })
     const own = await connect(gateway, era, { key })
     const { models } = shown<{ models: { id: string }[] }>(await own.call('list_models'))
@@ -169,7 +169,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     await own.close()
   })
 
-  test('a key’s limits count its calls, and not what is asked about them', async () => {
+  test('the limits of a key count tool calls and not the connection', async () => {
     const { key, keyId } = await gateway.account({ dollars: '5' })
     await setLimits(gateway, keyId, { requestsPerMinute: 2 })
     const own = await connect(gateway, era, { key })
@@ -181,7 +181,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     await own.close()
   })
 
-  test('a place among the concurrent ones is free again after a list, a page and a call', async () => {
+  test('a concurrent place is free again after a list, a read and a call', async () => {
     const { key, keyId } = await gateway.account({ dollars: '1' })
     await setLimits(gateway, keyId, { concurrent: 1 })
     const own = await connect(gateway, era, { key })
@@ -193,7 +193,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     await own.close()
   })
 
-  test('a page that cannot be read now is not said to be none', async () => {
+  test('a read over the rate limit is a rate-limit error and not a missing resource', async () => {
     const { key, keyId } = await gateway.account({ dollars: '1' })
     await setLimits(gateway, keyId, { requestsPerMinute: 3 })
     const own = await connect(gateway, era, { key })
@@ -203,7 +203,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     await own.close()
   })
 
-  test('usage may be of the calling key alone', async () => {
+  test('usage can be limited to the calling key', async () => {
     const { key } = await operatorOf(gateway).post<{ key: string }>('/admin/keys', { account: gateway.accountId })
     const own = await connect(gateway, era, { key })
     const requests = async (given: object) =>
@@ -213,7 +213,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     await own.close()
   })
 
-  test('a call counts, whatever is wrong with its arguments', async () => {
+  test('a call with invalid arguments counts against the limits too', async () => {
     const { key, keyId } = await gateway.account({ dollars: '1' })
     await setLimits(gateway, keyId, { requestsPerMinute: 2 })
     const own = await connect(gateway, era, { key })
@@ -224,7 +224,7 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     await own.close()
   })
 
-  test('an empty purse is told what is missing', async () => {
+  test('a balance that is too low is reported as insufficient_balance', async () => {
     const { key } = await gateway.account({ dollars: '0.000001' })
     const own = await connect(gateway, era, { key })
     const result = await own.call('chat', { model: chatModel, prompt: 'Hi', max_tokens: 100_000 })
@@ -232,14 +232,14 @@ describe.each(eras)('what the tool server shows to whom, by a %s client', (era) 
     await own.close()
   })
 
-  test('without a key nobody gets in', async () => {
+  test('an unknown key cannot connect', async () => {
     const refused = await thrownBy(connect(gateway, era, { key: 'sk-nobody' }), Error)
     expect(refused.message).toMatch(/401|auth/i)
   })
 })
 
 test.each(['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list'])(
-  'a cursor of %s that is no text is the client’s mistake too',
+  'a cursor of %s that is not a string is refused as invalid params',
   async (method) => {
     const { answer } = await sendRpc(gateway, gateway.key, rpc(method, { cursor: 7 }))
     const message = `Invalid params for ${method}: cursor: Invalid input: expected string, received number`
@@ -254,7 +254,7 @@ test.each([
   ['resources/list', {}, 'private'],
   ['resources/read', { uri: 'turnpike://models' }, 'private'],
   ['resources/read', { uri: 'turnpike://usage' }, 'private'],
-])('%s %j may be kept by others only where it is the same for every key', async (method, params, cacheScope) => {
+])('%s %j has the cache scope public only if it is the same for every key', async (method, params, cacheScope) => {
   const { answer } = await sendRpc(gateway, gateway.key, rpc(method, params))
   expect(answer['result']).toMatchObject({ cacheScope, ttlMs: expect.any(Number) })
 })

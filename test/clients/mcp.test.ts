@@ -30,7 +30,7 @@ type Picture = { url: string; media_type: string; width: number; height: number 
 type Pictures = { model: string; images: Picture[]; cost: string }
 type Video = { id: string; model: string; status: string; content?: { video_url: string } }
 
-describe.each(eras)('the tool server, by a %s client', (era) => {
+describe.each(eras)('the tool server, with a %s client', (era) => {
   let client: ToolClient
 
   beforeAll(async () => {
@@ -39,13 +39,13 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
   afterEach(() => gateway.assertBooks())
   afterAll(() => client.close())
 
-  test('speaks its era, and announces nothing that it does not do', () => {
+  test("the server speaks the client's version and announces only what it supports", () => {
     expect(client.version).toBe(era === 'modern' ? '2026-07-28' : '2025-11-25')
     expect(client.capabilities).toEqual({ tools: {}, resources: {}, prompts: {}, completions: {} })
     expect(client.instructions).toContain('list_models')
   })
 
-  test('every capability is a tool, with schemas, examples and hints', async () => {
+  test('every capability is a tool with schemas, examples and hints', async () => {
     const tools = await client.tools()
     expect(tools.map(({ name }) => name)).toEqual([
       'list_models',
@@ -75,7 +75,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(JSON.stringify(tools.find(({ name }) => name === 'chat'))).toContain('"examples":["gpt-4o-mini"]')
   })
 
-  test('chat: an answer as text and as an object, on the books like any other', async () => {
+  test('chat returns the answer as text and as an object, and charges its cost', async () => {
     const before = await gateway.balance()
     const result = await client.call('chat', { model: chatModel, prompt: 'Hello there!', system: 'Be brief.' })
     const { model, choices, cost, usage } = shown<{
@@ -95,7 +95,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(formatDollars(nano(before.posted - after.posted))).toBe(cost)
   })
 
-  test('chat: a long answer streams as progress, whose pieces together are the answer', async () => {
+  test('a long chat answer streams as progress, and its pieces add up to the answer', async () => {
     const told: Told[] = []
     const result = await client.call(
       'chat',
@@ -110,7 +110,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(await recordOf(gateway, requestIdOf(result))).toMatchObject({ streamed: true, basis: 'vendor' })
   })
 
-  test('chat: tools, several candidates, and a conversation with a picture pass through', async () => {
+  test('chat takes tools, several choices, and a conversation with an image', async () => {
     const weather = { type: 'function', function: { name: 'weather', parameters: { type: 'object', properties: {} } } }
     for (const onprogress of [undefined, () => {}]) {
       const called = await client.call(
@@ -124,7 +124,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
         tool_calls: [{ type: 'function', function: { name: 'weather' } }],
       })
     }
-    // Whether it streams is not for the arguments to say.
+    // The arguments do not decide whether the answer streams.
     const asked = { model: chatModel, prompt: 'Hi', stream: true, stream_options: { include_usage: true } }
     expect(shown<{ choices: object[] }>(await client.call('chat', asked)).choices).toHaveLength(1)
     const several = await client.call('chat', { model: chatModel, prompt: 'Hi', n: 2 }, { onprogress() {} })
@@ -146,7 +146,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(shown<{ choices: object[] }>(seen).choices).toHaveLength(1)
   })
 
-  test('chat: what came with the words is given too: sources of what was searched, likelihoods', async () => {
+  test('chat returns the sources of a web search, and logprobs', async () => {
     const asked = { model: 'claude-sonnet-4-5', prompt: 'Search the web: rivers', web_search_options: {} }
     for (const options of [{}, { onprogress() {} }]) {
       const { choices } = shown<{ choices: object[] }>(await client.call('chat', asked, options))
@@ -159,7 +159,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(choices[0]).not.toHaveProperty('annotations')
   })
 
-  test('pictures: shown, and linked to', async () => {
+  test('generated images are shown and linked', async () => {
     const result = await client.call('generate_image', { model: 'gpt-image-1', prompt: 'A cat', size: '1024x1536' })
     const { images, cost } = shown<Pictures>(result)
     expect(images).toEqual([{ url: expect.any(String), media_type: 'image/png', width: 1024, height: 1536 }])
@@ -171,7 +171,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     const record = await recordOf(gateway, requestIdOf(result))
     expect(formatDollars(record.cost)).toBe(cost)
 
-    // A vendor that gives links is asked for the bytes where they are to be seen, and not where they are not.
+    // From a vendor that gives links, the bytes are fetched only if the image is to be shown.
     const linked = await client.call('generate_image', { model: 'qwen-image-2.0', prompt: 'A dog', show: 'link' })
     expect(ofType(linked, 'image')).toEqual([])
     const [onlyLink] = ofType(linked, 'resource_link')
@@ -180,7 +180,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(ofType(seen, 'image')).toHaveLength(1)
   })
 
-  test('edits: of a picture that another tool made, and of one that is given', async () => {
+  test('edit_image takes an image that another tool made and one given as data', async () => {
     const made = shown<Pictures>(await client.call('generate_image', { model: 'gpt-image-1', prompt: 'A cat' }))
     const edited = await client.call('edit_image', {
       model: 'gpt-image-1',
@@ -205,7 +205,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     return (lastText(result) as { error: { code: string; param: string | null } }).error.code
   }
 
-  test('edits: what is no picture, and links that lead inside, are refused', async () => {
+  test('edit_image refuses files that are no images and links to internal addresses', async () => {
     expect(await edit(`data:image/png;base64,${Buffer.from('%PDF-1.4').toString('base64')}`)).toBe(
       'invalid_image_format',
     )
@@ -215,7 +215,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
   })
 
   test(
-    'video: a task at once, and its end when it is asked for',
+    'generate_video returns a task at once, and get_video its result',
     async () => {
       const given = { model: 'wan2.6-t2v', prompt: 'Waves', duration: 5, resolution: '720p' }
       const made = shown<Video>(await client.call('generate_video', given))
@@ -240,7 +240,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
   )
 
   test(
-    'video: whoever waits is told how far it is',
+    'generate_video with wait reports progress and returns the result or the timeout',
     async () => {
       const told: Told[] = []
       const result = await client.call(
@@ -266,7 +266,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     videoMsMax,
   )
 
-  test('vectors, in both encodings', async () => {
+  test('embeddings come as numbers or as base64', async () => {
     const input = ['a river', 'a stream', 'a tax']
     const result = await client.call('create_embeddings', { model: 'text-embedding-3-small', input, dimensions: 256 })
     const { data, cost } = shown<{ data: { index: number; embedding: number[] }[]; cost: string }>(result)
@@ -284,7 +284,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(shown<{ data: { embedding: string }[] }>(short).data[0]?.embedding).toBeString()
   })
 
-  test('speech, as sound and as a file', async () => {
+  test('speech comes as audio and as a linked file', async () => {
     const result = await client.call('speak', { model: 'gpt-4o-mini-tts', input: 'Good morning.' })
     const { media_type: type, bytes, url } = shown<{ media_type: string; bytes: number; url: string }>(result)
     const [sound] = ofType(result, 'audio')
@@ -295,7 +295,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(await recordOf(gateway, requestIdOf(result))).toMatchObject({ capability: 'speech', status: 200 })
   })
 
-  test('usage in sums, by request, and what is left', async () => {
+  test('usage comes as sums, by request, and as the balance', async () => {
     const sums = shown<{ data: { model: string; requests: number }[] }>(
       await client.call('get_usage', { group_by: 'model', own: true }),
     )
@@ -305,7 +305,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect(shown<{ currency: string }>(await client.call('get_usage', { report: 'balance' })).currency).toBe('USD')
   })
 
-  test('whatever is refused says why, in the words of the path, and costs nothing', async () => {
+  test('a refused call gives the error of the HTTP path and costs nothing', async () => {
     const before = await gateway.balance()
     const refused = async (name: string, given: Record<string, unknown>) => {
       const result = await client.call(name, given)
@@ -341,7 +341,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect((await thrownBy(client.call('no_such_tool'), Error)).message).toContain('no_such_tool')
   })
 
-  test('a chat that breaks off gives what there was of it where it streams, and says that it did', async () => {
+  test('a chat that breaks off is an error, with the partial text if it streamed', async () => {
     const ask = { model: chatModel, prompt: 'Hello! sandbox:tokens=40 sandbox:cut=12' }
     const whole = await client.call('chat', ask)
     expect([whole.isError, whole.content.length]).toEqual([true, 1])
@@ -353,7 +353,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     expect((await recordOf(gateway, requestIdOf(result))).cost).toBeGreaterThan(0n)
   })
 
-  test('whoever cancels ends the vendor’s call, and pays for what there was', async () => {
+  test('a cancelled chat ends and is charged for what was sent', async () => {
     const { key, id } = await gateway.account({ dollars: '5' })
     const own = await connect(gateway, era, { key })
     const controller = new AbortController()
@@ -378,7 +378,7 @@ describe.each(eras)('the tool server, by a %s client', (era) => {
     await own.close()
   })
 
-  test('whoever leaves before the answer begins pays nothing, and holds nothing', async () => {
+  test('a call cancelled before its answer begins costs nothing and releases its hold', async () => {
     const { key, id } = await gateway.account({ dollars: '5' })
     const own = await connect(gateway, era, { key })
     for (const [name, given] of [

@@ -4,7 +4,7 @@ import { openaiClient } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { recordOf } from '../support/records.ts'
 
-// The official client, as it is: it asks for base64 where nothing is said, and decodes that itself.
+// The unmodified official client: by default it asks for base64 and decodes it itself.
 
 let gateway: TestGateway
 let client: OpenAI
@@ -25,7 +25,7 @@ const speak = (body: { model: string; input: string; voice: string }) => failure
 
 describe('embeddings', () => {
   test.each(['text-embedding-3-small', 'text-embedding-v4', 'text-embedding-004', 'voyage-3.5', 'embed-v4.0'])(
-    '%s: numbers, whether the client asks for them or not',
+    '%s gives the same vectors by default and as floats',
     async (model) => {
       const input = ['a calm sea', 'a full tide', 'a fair moon']
       const { data: made, response } = await client.embeddings.create({ model, input }).withResponse()
@@ -43,7 +43,7 @@ describe('embeddings', () => {
     },
   )
 
-  test('a thousand at once, in their order', async () => {
+  test('a thousand inputs at once keep their order', async () => {
     const input = Array.from({ length: 1_000 }, (_, at) => `text ${at % 3}`)
     const { data } = await client.embeddings.create({ model: 'text-embedding-v4', input, dimensions: 64 })
     expect(data).toHaveLength(1_000)
@@ -61,7 +61,7 @@ describe('embeddings', () => {
 
 describe('speech', () => {
   test.each(['qwen3-tts-flash', 'tts-1', 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts'])(
-    '%s: mp3 where nothing is said, wav where it is asked for',
+    '%s speaks mp3 by default and wav on request',
     async (model) => {
       const mp3 = await client.audio.speech.create({ model, input: 'The sea is calm tonight.', voice: 'alloy' })
       expect(mp3.headers.get('content-type')).toBe('audio/mpeg')
@@ -77,7 +77,7 @@ describe('speech', () => {
     },
   )
 
-  test('sound can be read while it is made', async () => {
+  test('audio can be read while it is produced', async () => {
     const response = await client.audio.speech.create({
       model: 'qwen3-tts-flash',
       input: `${'The tide is full. '.repeat(6)}sandbox:pace=100`,

@@ -6,7 +6,7 @@ import { openaiClient } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { lastRequestOf } from '../support/records.ts'
 
-// Pictures as the official client asks for them.
+// Images as the official client asks for them.
 
 let gateway: TestGateway
 let client: OpenAI
@@ -34,8 +34,8 @@ async function failure(asked: Promise<unknown>): Promise<APIError> {
   )
 }
 
-describe('generate', () => {
-  test('bytes', async () => {
+describe('generated images', () => {
+  test('an image comes as bytes, with its size and usage', async () => {
     const { data, usage, size } = await client.images.generate({ model, prompt, size: '1536x1024', quality: 'low' })
     expect(readBase64Head(data?.[0]?.b64_json ?? '')).toEqual({ mediaType: 'image/png', width: 1536, height: 1024 })
     expect(size).toBe('1536x1024')
@@ -43,7 +43,7 @@ describe('generate', () => {
   })
 
   test.each(['dall-e-2', 'qwen-image-max', 'doubao-seedream-4-0', 'imagen-4.0-generate-001'])(
-    'links, of %s',
+    'links to images of %s can be fetched',
     async (model) => {
       const { data } = await client.images.generate({ model, prompt, response_format: 'url' })
       const body = await (await fetch(data?.[0]?.url ?? '')).arrayBuffer()
@@ -51,26 +51,26 @@ describe('generate', () => {
     },
   )
 
-  test('several', async () => {
+  test('several images come in one answer', async () => {
     const { data } = await client.images.generate({ model, prompt, n: 3, quality: 'low' })
     expect(new Set(data?.map(({ b64_json }) => b64_json)).size).toBe(3)
   })
 })
 
-describe('edit', () => {
-  test('with a mask', async () => {
+describe('edited images', () => {
+  test('an image can be edited with a mask', async () => {
     const image = await png(false)
     const { data, usage } = await client.images.edit({ model, prompt, image, mask: await png(true), n: 2 })
     expect(data).toHaveLength(2)
     expect(usage?.input_tokens_details.image_tokens).toBeGreaterThan(0)
   })
 
-  test('of several pictures', async () => {
+  test('several images can be edited together', async () => {
     const { data } = await client.images.edit({ model, prompt, image: [await png(false), await png(false)] })
     expect(data).toHaveLength(1)
   })
 
-  test('a stream of one', async () => {
+  test('an edit can be streamed with a partial image', async () => {
     const stream = await client.images.edit({ model, prompt, image: await png(false), stream: true, partial_images: 1 })
     const types: string[] = []
     for await (const { type } of stream) types.push(type)
@@ -85,8 +85,8 @@ async function eventsOf(model: string, prompt: string, partial_images: number, n
   return seen
 }
 
-describe('streams', () => {
-  test('partial images, then the picture with its usage, and the charge is the bill', async () => {
+describe('streamed images', () => {
+  test("partial images come before the final image, and all are charged by the vendor's usage", async () => {
     const seen = await eventsOf(model, prompt, 2)
     expect(seen.map(({ type }) => type)).toEqual([
       'image_generation.partial_image',
@@ -100,7 +100,7 @@ describe('streams', () => {
     expect(record).toMatchObject({ basis: 'vendor', streamed: true, usage: { imageOutput: 1256 } })
   })
 
-  test('several pictures, each with its own end', async () => {
+  test('each of several images has its own end event', async () => {
     const seen = await eventsOf(model, prompt, 1, 2)
     expect(seen.filter(({ type }) => type === 'image_generation.completed')).toHaveLength(2)
     expect(await lastRequestOf(gateway, gateway.accountId)).toMatchObject({
@@ -110,7 +110,7 @@ describe('streams', () => {
   })
 
   test.each(['qwen-image-max', 'doubao-seedream-4-5', 'gemini-3-pro-image', 'dall-e-2'])(
-    'of %s, which has none, come as one complete picture',
+    '%s, which cannot stream, gives one complete image',
     async (model) => {
       const seen = await eventsOf(model, prompt, 2)
       expect(seen.map(({ type }) => type)).toEqual(['image_generation.completed'])
@@ -118,24 +118,24 @@ describe('streams', () => {
     },
   )
 
-  test('an error in the middle is thrown, and what was shown is charged as an estimate', async () => {
+  test('an error midway is thrown, and what was shown is charged as an estimate', async () => {
     const error = await failure(eventsOf(model, `${prompt} sandbox:midstream-error`, 3, 2))
     expect(error.message).toBeTruthy()
     expect(await lastRequestOf(gateway, gateway.accountId)).toMatchObject({ basis: 'estimated', status: 502 })
   })
 
-  test('a stream that is cut does not look like an end', async () => {
+  test('a stream that is cut off is an error and not an end', async () => {
     await failure(eventsOf(model, `${prompt} sandbox:cut=1`, 2))
     expect(await lastRequestOf(gateway, gateway.accountId)).toMatchObject({ basis: 'estimated', status: 502 })
   })
 
-  test('a failure before the first picture is an ordinary error, and free', async () => {
+  test('a failure before the first image is an ordinary error and free', async () => {
     const { posted } = await gateway.balance()
     expect(await failure(eventsOf(model, `${prompt} sandbox:status=500`, 2))).toMatchObject({ status: 502 })
     expect((await gateway.balance()).posted).toBe(posted)
   })
 
-  test('who leaves after the first preview pays for what was shown', async () => {
+  test('a client that leaves after the first preview pays for what was shown', async () => {
     const { id, key } = await gateway.account({ dollars: '1' })
     const stream = await openaiClient(gateway, { apiKey: key }).images.generate({
       model,
@@ -152,7 +152,7 @@ describe('streams', () => {
 })
 
 describe('errors', () => {
-  test('of the gateway', async () => {
+  test("the gateway's own errors carry status, code and field", async () => {
     expect(await failure(client.images.generate({ model: 'gpt-image-0', prompt }))).toMatchObject({
       status: 404,
       code: 'model_not_found',
@@ -165,12 +165,12 @@ describe('errors', () => {
     expect(await failure(opaqueMask)).toMatchObject({ status: 400, param: 'mask', code: 'invalid_mask' })
   })
 
-  test('of the vendor, as it said them', async () => {
+  test("a vendor's error keeps its status and code", async () => {
     const error = await failure(client.images.generate({ model, prompt: 'sandbox:fail=moderation_blocked' }))
     expect(error).toMatchObject({ status: 400, code: 'moderation_blocked' })
   })
 
-  test('an edit that cannot be paid says so', async () => {
+  test('an edit that the balance does not cover is a 402', async () => {
     const { key } = await gateway.account({ dollars: '0.001' })
     const error = await failure(
       openaiClient(gateway, { apiKey: key }).images.edit({ model, prompt, image: await png(false) }),

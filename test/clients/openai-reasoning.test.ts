@@ -39,13 +39,13 @@ describe('reasoning models', () => {
     expect(sent['model']).toBe(thinker)
   })
 
-  test('fields without effect are not even checked', async () => {
+  test('fields without effect are not checked', async () => {
     const odd = { top_logprobs: 5, top_p: 7, audio: { voice: 'alloy', format: 'wav' as const } }
     const completion = await client.chat.completions.create({ model: thinker, messages: hello, ...odd })
     expect(completion.choices).toHaveLength(1)
   })
 
-  test('only the default temperature', async () => {
+  test('a temperature other than the default is refused', async () => {
     const error = await refusedForFree(gateway, () =>
       thrownBy(
         client.chat.completions.create({ model: thinker, messages: hello, temperature: 0.2 }),
@@ -57,7 +57,7 @@ describe('reasoning models', () => {
     expect(one.choices).toHaveLength(1)
   })
 
-  test('max_tokens goes on under the name such models know', async () => {
+  test('max_tokens reaches the vendor as max_completion_tokens', async () => {
     await client.chat.completions.create({ model: thinker, messages: hello, max_tokens: 500 })
     const sent = (await lastCall(gateway)).body
     expect(sent).not.toHaveProperty('max_tokens')
@@ -89,7 +89,7 @@ describe('reasoning models', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ basis: 'vendor', usage: { output: 16 } })
   })
 
-  test('an effort the model does not know is answered with those it does', async () => {
+  test('an effort that the model does not know is refused with the list of those it knows', async () => {
     const error = await refusedForFree(gateway, () =>
       thrownBy(
         client.chat.completions.create({ model: thinker, messages: hello, reasoning_effort: 'xhigh' }),

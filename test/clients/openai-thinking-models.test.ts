@@ -5,7 +5,7 @@ import { anthropicClient, lastCall, openaiClient, thrownBy } from '../support/cl
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
 
-/** OpenAI's models that think are asked in its newer protocol, whichever their client speaks. */
+/** OpenAI's thinking models are asked in its newer protocol, whichever protocol the client speaks. */
 
 let gateway: TestGateway
 let openai: OpenAI
@@ -28,7 +28,7 @@ describe('a client of chat', () => {
   const ask = { model: 'gpt-5.4', tools: [weather], reasoning_effort: 'high' as const }
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'What is the weather in Oslo?' }]
 
-  test('has a model think beside tools, and send back what it thought', async () => {
+  test('a model thinks beside tools, and its reasoning goes back to the vendor in the next turn', async () => {
     const first = await openai.chat.completions.create({ ...ask, messages })
     expect((await lastCall(gateway)).path).toBe(newer)
     const [choice] = first.choices
@@ -45,7 +45,7 @@ describe('a client of chat', () => {
     expect((await recordOf(gateway, second._request_id ?? '')).basis).toBe('vendor')
   })
 
-  test('streams, with its usage', async () => {
+  test('a stream has the tool call and the reasoning tokens', async () => {
     const stream = openai.chat.completions.stream({ ...ask, messages, stream_options: { include_usage: true } })
     const final = await stream.finalChatCompletion()
     expect(final.choices[0]).toMatchObject({
@@ -55,7 +55,7 @@ describe('a client of chat', () => {
     expect(final.usage?.completion_tokens_details?.reasoning_tokens).toBeGreaterThan(0)
   })
 
-  test('gets several choices, each of a call', async () => {
+  test('several choices are made by as many calls', async () => {
     const before = await gateway.callCount()
     const { choices } = await openai.chat.completions.create({ ...ask, messages, n: 2 })
     expect(choices.map(({ index }) => index)).toEqual([0, 1])
@@ -67,13 +67,13 @@ describe('a client of chat', () => {
     ['without an effort', { model: 'gpt-5.4', tools: [weather] }],
     ['on an older model', { ...ask, model: 'gpt-5.1' }],
     ['with a model that does not think', { model: 'gpt-4o-mini', tools: [weather] }],
-  ] as const)('passes through %s', async (_how, body) => {
+  ] as const)('a request %s passes through in the older protocol', async (_how, body) => {
     await openai.chat.completions.create({ ...body, messages } as OpenAI.ChatCompletionCreateParamsNonStreaming)
     expect((await lastCall(gateway)).path).toBe(older)
   })
 })
 
-test('a client of messages has the newest models think beside tools, and asks for few tokens in the older protocol', async () => {
+test('a client of messages gets thinking beside tools in the newer protocol, few tokens in the older', async () => {
   const tools: Anthropic.Tool[] = [{ name: 'get_weather', input_schema: { ...parameters, type: 'object' } }]
   const ask = { model: 'gpt-5.6-sol', tools, messages: [{ role: 'user' as const, content: 'Weather in Oslo?' }] }
   const thinking = { type: 'adaptive' as const }
@@ -86,7 +86,7 @@ test('a client of messages has the newest models think beside tools, and asks fo
   expect(body).toMatchObject({ reasoning_effort: 'none', max_completion_tokens: 1 })
 })
 
-describe('a client of responses passes through', () => {
+describe('a client of responses, passed through', () => {
   const model = 'gpt-5.5'
   const patch: OpenAI.Responses.CustomTool = {
     type: 'custom',
@@ -95,7 +95,7 @@ describe('a client of responses passes through', () => {
   }
   const keeping = { include: ['reasoning.encrypted_content' as const], reasoning: { effort: 'low' as const } }
 
-  test('with tools of plain text, its thoughts and the fields that nobody knows', async () => {
+  test("custom tools and reasoning pass through, and the client's label comes back as it was sent", async () => {
     const ask = { model, ...keeping, tools: [patch], tool_choice: 'required' as const, prompt_cache_key: 'mine' }
     const input: OpenAI.Responses.ResponseInputItem[] = [{ role: 'user', content: 'Mend it.' }]
     const first = await openai.responses.create({ ...ask, input })
@@ -113,14 +113,14 @@ describe('a client of responses passes through', () => {
     expect((await recordOf(gateway, second._request_id ?? '')).basis).toBe('vendor')
   })
 
-  test('and is refused in the vendor’s own words, which name the field', async () => {
+  test("a refusal has the vendor's own code and field", async () => {
     const strict = { type: 'function' as const, name: 'f', strict: true, parameters: { type: 'object' } }
     const asked = openai.responses.create({ model, input: 'Hi', tools: [strict] })
     const error = await thrownBy(asked, OpenAI.BadRequestError)
     expect(error).toMatchObject({ status: 400, code: 'invalid_function_parameters', param: 'tools[0].parameters' })
   })
 
-  test('and is charged for what it read when it leaves', async () => {
+  test('a client that leaves is charged for what it read', async () => {
     const { key, id } = await gateway.account({ dollars: '10' })
     const client = openaiClient({ url: gateway.url, key })
     const stream = await client.responses.create({
@@ -135,13 +135,13 @@ describe('a client of responses passes through', () => {
     expect(record?.cost).toBeGreaterThan(0n)
   })
 
-  test('and pays an estimate where the vendor counted nothing', async () => {
+  test('an answer that the vendor did not count is charged as an estimate', async () => {
     const response = await openai.responses.create({ model, input: 'Hi sandbox:nousage' })
     expect(await recordOf(gateway, response._request_id ?? '')).toMatchObject({ status: 200, basis: 'estimated' })
   })
 })
 
-describe('a stream tells its request again, and comes to its end', () => {
+describe('a stream that repeats its request', () => {
   const longest = 'word '.repeat(230_000)
   const long = 'word '.repeat(90_000)
   const said = [{ role: 'user', content: 'Hi' }]
@@ -150,7 +150,7 @@ describe('a stream tells its request again, and comes to its end', () => {
     ['/v1/responses', { instructions: long, input: 'Hi', max_output_tokens: 16 }, 'response.incomplete'],
     ['/v1/messages', { system: longest, messages: said, max_tokens: 1_000 }, 'message_stop'],
     ['/v1/messages', { system: long, messages: said, max_tokens: 16 }, 'message_stop'],
-  ])('%s, with instructions of a megabyte or few tokens to say: %#', async (path, body, end) => {
+  ])('a stream of %s with very long instructions comes to its end: case %#', async (path, body, end) => {
     const response = await gateway.post(path, { model: 'gpt-5.5', stream: true, ...body })
     const events = (await response.text()).match(/^event: .*$/gm)
     expect(events?.at(-1)).toBe(`event: ${end}`)

@@ -6,7 +6,7 @@ import { startTestGateway, until, type TestGateway } from '../support/gateway.ts
 import { operatorOf } from '../support/operator.ts'
 import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
 
-// The end of a video, told to a receiver that checks it with the official client.
+// A webhook about a finished video, verified with the official client.
 
 let gateway: TestGateway
 let receiver: Receiver
@@ -41,7 +41,7 @@ function unwrap({ body = letter.body, headers = {}, secret }: Altered = {}) {
   return client.webhooks.unwrap(body, { ...(letter.headers as Record<string, string>), ...headers }, secret)
 }
 
-/** What was thrown, in the client's words. */
+/** The message of the client's error. */
 async function refusal(altered: Altered): Promise<string> {
   const thrown: unknown = await unwrap(altered).catch((error: unknown) => error)
   expect(thrown).toBeInstanceOf(InvalidWebhookSignatureError)
@@ -51,12 +51,12 @@ async function refusal(altered: Altered): Promise<string> {
 const otherSignature = /does not match/
 
 describe('the official client', () => {
-  test('takes what was delivered', async () => {
+  test('the client accepts a webhook as it was delivered', async () => {
     expect(letter.body).toContain(taskId)
     expect((await unwrap()) as unknown).toEqual(JSON.parse(letter.body))
   })
 
-  test('takes it with the old secret and with the new one while both are good', async () => {
+  test('the client accepts a webhook with the old and the new secret while both are valid', async () => {
     const before = receiver.received.length
     const made = await operatorOf(gateway).call('POST', `/admin/accounts/${gateway.accountId}/webhook-secret`)
     const id = String(letter.headers['webhook-id'])
@@ -76,15 +76,15 @@ describe('the official client', () => {
     ['id', () => ({ headers: { 'webhook-id': 'evt_another' } })],
     ['time', () => ({ headers: { 'webhook-timestamp': String(Number(letter.headers['webhook-timestamp']) + 1) } })],
     ['secret', () => ({ secret: `whsec_${Buffer.alloc(32, 7).toString('base64')}` })],
-  ])('refuses another %s', async (_what, altered) => {
+  ])('the client refuses a webhook with another %s', async (_what, altered) => {
     expect(await refusal(altered())).toMatch(otherSignature)
   })
 
-  // Signed truly for its time, so that nothing but its age speaks against it.
+  // Signed correctly for its timestamp, so that only its age is wrong.
   test.each([
     [-301, /too old/],
     [310, /too new/],
-  ])('refuses one that is %d seconds from now', async (seconds, words) => {
+  ])('the client refuses a webhook dated %d seconds from now', async (seconds, words) => {
     const at = new Date(Date.now() + seconds * 1000)
     const signature = new Webhook(secret).sign(String(letter.headers['webhook-id']), at, letter.body)
     const timestamp = String(Math.floor(at.getTime() / 1000))

@@ -12,7 +12,7 @@ import { refusedForFree } from '../support/refused.ts'
 const clock = movableClock()
 let gateway: TestGateway
 let client: OpenAI
-/** Requests that the client library made, tries again included. */
+/** Requests that the client library made, retries included. */
 let tries = 0
 
 function clientWith(apiKey: string): OpenAI {
@@ -38,7 +38,7 @@ const hello = [{ role: 'user' as const, content: 'Hello!' }]
 const user = (content: string) => [{ role: 'user' as const, content }]
 
 describe('answers', () => {
-  test('a plain answer', async () => {
+  test('a plain chat is answered, and its usage is on record', async () => {
     const completion = await client.chat.completions.create({ model, messages: hello })
     expect(completion.choices[0]?.message.content).toContain('Hello!')
     expect(completion.choices[0]?.finish_reason).toBe('stop')
@@ -52,7 +52,7 @@ describe('answers', () => {
     })
   })
 
-  test('the cost of an answer is said in a header, and is what the account was charged', async () => {
+  test('the cost in the header is what the account was charged', async () => {
     const before = await gateway.balance()
     const { data, response } = await client.chat.completions.create({ model, messages: hello }).withResponse()
     const after = await gateway.balance()
@@ -67,7 +67,7 @@ describe('answers', () => {
     expect(completion.model).toBe(model)
   })
 
-  test('several candidates, all of them charged', async () => {
+  test('several choices are returned, and all are charged', async () => {
     const completion = await client.chat.completions.create({ model, messages: hello, n: 2 })
     expect(completion.choices.map(({ index }) => index)).toEqual([0, 1])
     const record = await recordOf(gateway, completion._request_id ?? '')
@@ -85,7 +85,7 @@ describe('answers', () => {
     expect(place.safeParse(parsed).success).toBe(true)
   })
 
-  test('a JSON object where one was asked for', async () => {
+  test('a JSON object is returned if asked for', async () => {
     const completion = await client.chat.completions.create({
       model,
       messages: user('Answer in JSON.'),
@@ -96,7 +96,7 @@ describe('answers', () => {
 })
 
 describe('streams', () => {
-  test('without usage asked for, none is shown and all is charged', async () => {
+  test('a stream shows no usage if not asked for, and is charged all the same', async () => {
     const { data: stream, response } = await client.chat.completions
       .create({ model, messages: hello, stream: true })
       .withResponse()
@@ -116,7 +116,7 @@ describe('streams', () => {
     expect(record.cost).toBeGreaterThan(0n)
   })
 
-  test('with usage asked for, the last chunk has it and no choices', async () => {
+  test('a stream with usage has it in a last chunk without choices', async () => {
     const { data: stream, response } = await client.chat.completions
       .create({ model, messages: hello, stream: true, stream_options: { include_usage: true } })
       .withResponse()
@@ -131,14 +131,14 @@ describe('streams', () => {
     })
   })
 
-  test('the same words, streamed and whole', async () => {
+  test('a stream has the same text as a whole answer', async () => {
     const whole = await client.chat.completions.create({ model, messages: user('Count the apples.') })
     const stream = client.chat.completions.stream({ model, messages: user('Count the apples.') })
     const streamed = await stream.finalChatCompletion()
     expect(streamed.choices[0]?.message.content).toBe(whole.choices[0]?.message.content ?? '')
   })
 
-  test('leaving in the middle ends the call at the vendor and charges what was read', async () => {
+  test('a client that leaves midway ends the call at the vendor and is charged for what it read', async () => {
     const { id, key } = await gateway.account({ dollars: '10' })
     const stream = await clientWith(key).chat.completions.create({
       model,
@@ -152,11 +152,11 @@ describe('streams', () => {
     const record = await lastRequestOf(gateway, id)
     expect(record).toMatchObject({ status: 499, basis: 'estimated' })
     expect(record?.cost).toBeGreaterThan(0n)
-    // What was held pays for 16,384 tokens at 0.6 micro-dollars; what was read were a few.
+    // The hold covers 16,384 tokens at 0.6 micro-dollars; only a few were read.
     expect(record?.cost).toBeLessThan(1_000_000n)
   })
 
-  test('an error in the middle is thrown, not mistaken for the end', async () => {
+  test('an error midway is thrown and not mistaken for the end', async () => {
     const stream = await client.chat.completions.create({
       model,
       messages: user('Hi sandbox:midstream-error'),
@@ -170,7 +170,7 @@ describe('streams', () => {
     expect(seen.length).toBeGreaterThan(0)
   })
 
-  test('a vendor that dies in the middle is an error too', async () => {
+  test('a stream that the vendor cuts off is an error too', async () => {
     const stream = await client.chat.completions.create({ model, messages: user('Hi sandbox:cut=3'), stream: true })
     await thrownBy(Array.fromAsync(stream), OpenAI.APIError)
   })
@@ -197,7 +197,7 @@ const names = (completion: OpenAI.ChatCompletion) =>
   completion.choices[0]?.message.tool_calls?.map((call) => call.type === 'function' && call.function.name)
 
 describe('tools', () => {
-  test('a call, its result, and the words that follow', async () => {
+  test('a tool is called, and the conversation goes on from its result', async () => {
     const messages: OpenAI.ChatCompletionMessageParam[] = user('What is the weather in Oslo?')
     const first = await client.chat.completions.create({ model, messages, tools: [weatherTool] })
     expect(first.choices[0]?.finish_reason).toBe('tool_calls')
@@ -215,7 +215,7 @@ describe('tools', () => {
     expect(second.choices[0]?.message.content).not.toBeEmpty()
   })
 
-  test('two at once, also in a stream', async () => {
+  test('two tools are called at once, also in a stream, unless parallel calls are turned off', async () => {
     const ask = { model, messages: user('The weather and the clock, please.'), tools: [weatherTool, clockTool] }
     const whole = await client.chat.completions.create(ask)
     const streamed = await client.chat.completions.stream(ask).finalChatCompletion()
@@ -225,7 +225,7 @@ describe('tools', () => {
     expect(names(one)).toEqual(['get_weather'])
   })
 
-  test('a tool that is insisted on', async () => {
+  test('a tool that is required by its name is called', async () => {
     const completion = await client.chat.completions.create({
       model,
       messages: hello,
@@ -238,7 +238,7 @@ describe('tools', () => {
 })
 
 describe('models', () => {
-  test('are listed as far as the key may use them', async () => {
+  test('models are listed as far as the key may use them', async () => {
     const all = await Array.fromAsync(await client.models.list())
     expect(all.map(({ id }) => id)).toContain(model)
     expect(all.every((item) => item.object === 'model' && item.created > 0 && item.owned_by !== '')).toBe(true)
@@ -248,12 +248,12 @@ describe('models', () => {
     expect(some.every(({ id }) => id.startsWith('gpt-4o'))).toBe(true)
   })
 
-  test('are found one by one', async () => {
+  test('a single model is found, and an unknown one is a 404', async () => {
     expect(await client.models.retrieve(model)).toMatchObject({ id: model, object: 'model', owned_by: 'openai' })
     await thrownBy(client.models.retrieve('nothing-like-it'), OpenAI.NotFoundError)
   })
 
-  test('come with what the customer pays for them, and never with what the vendor charges', async () => {
+  test('models show what the customer pays, and never what the vendor charges', async () => {
     const dear = await startTestGateway({ yaml: 'models: [{ id: "*", prices: { markup: "3" } }]' })
     try {
       const buyer = new OpenAI({ baseURL: `${dear.url}/v1`, apiKey: dear.key })
@@ -270,7 +270,7 @@ describe('models', () => {
 })
 
 describe('errors', () => {
-  test('a bad key is tried once', async () => {
+  test('a bad key is a 401 and is not retried', async () => {
     tries = 0
     const stranger = clientWith('sk-nobody')
     const error = await refusedForFree(gateway, () =>
@@ -281,7 +281,7 @@ describe('errors', () => {
     expect(tries).toBe(1)
   })
 
-  test('a bad field is named', async () => {
+  test('a bad field is a 400 that names it', async () => {
     tries = 0
     const error = await refusedForFree(gateway, () =>
       thrownBy(client.chat.completions.create({ model, messages: hello, temperature: 3 }), OpenAI.BadRequestError),
@@ -290,14 +290,14 @@ describe('errors', () => {
     expect(tries).toBe(1)
   })
 
-  test('an unknown model', async () => {
+  test('an unknown model is a 404', async () => {
     const error = await refusedForFree(gateway, () =>
       thrownBy(client.chat.completions.create({ model: 'gpt-99', messages: hello }), OpenAI.NotFoundError),
     )
     expect(error).toMatchObject({ status: 404, code: 'model_not_found' })
   })
 
-  test.each([1, 3])('an empty balance is tried once, and says what would be affordable: n of %d', async (n) => {
+  test.each([1, 3])('a balance that is too low is a 402 that names the affordable tokens: n of %d', async (n) => {
     const { key } = await gateway.account({ dollars: '0.0001' })
     tries = 0
     const call = () => clientWith(key).chat.completions.create({ model, messages: hello, n })
@@ -306,12 +306,12 @@ describe('errors', () => {
     expect(tries).toBe(1)
     const affordable = Number(/affords (\d+) output tokens/.exec(error.message)?.[1])
     expect(affordable).toBeGreaterThan(0)
-    // What the message says is true.
+    // A request for that many tokens succeeds.
     const shorter = { model, messages: hello, n, max_tokens: affordable }
     expect((await clientWith(key).chat.completions.create(shorter)).choices).toHaveLength(n)
   })
 
-  test("a vendor's rate limit is ours to say, with a time to wait", async () => {
+  test("a vendor's rate limit is a 429 with a time to wait", async () => {
     const impatient = openaiClient(gateway)
     const call = impatient.chat.completions.create({ model, messages: user('Hi sandbox:status=429') })
     const error = await thrownBy(call, OpenAI.RateLimitError)
@@ -320,14 +320,14 @@ describe('errors', () => {
     clock.advance(2_000)
   })
 
-  test("a vendor's failure", async () => {
+  test("a vendor's failure is a 502", async () => {
     const impatient = openaiClient(gateway)
     const call = impatient.chat.completions.create({ model, messages: user('Hi sandbox:status=500') })
     const error = await thrownBy(call, OpenAI.InternalServerError)
     expect(error).toMatchObject({ status: 502, code: 'upstream_failed', type: 'upstream_error' })
   })
 
-  test("a vendor's own refusal passes with its words", async () => {
+  test("a vendor's refusal keeps its code and message", async () => {
     const call = client.chat.completions.create({ model, messages: user('Hi sandbox:fail=content_policy_violation') })
     const error = await thrownBy(call, OpenAI.BadRequestError)
     expect(error).toMatchObject({ status: 400, code: 'content_policy_violation' })
