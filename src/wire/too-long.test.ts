@@ -42,7 +42,7 @@ describe('a conversation that is too long', () => {
     ['openai', 'Range of input length should be [1, 129024]', undefined],
     ['openai', 'Please reduce the length of the messages.', 'context_length_exceeded'],
     ['gemini', 'The input token count (1200002) exceeds the maximum number of tokens allowed (1048576).', undefined],
-  ])('the error in Anthropic\'s protocol begins with "prompt is too long": %s, %s', (protocol, message, code) => {
+  ])('the error for a client of messages begins with "prompt is too long": %s, %s', (protocol, message, code) => {
     const told = errorIn(writeMessagesError(said(protocol, message, code), id))
     expect(told).toEqual({ type: 'invalid_request_error', message: `prompt is too long: ${message}` })
   })

@@ -98,7 +98,7 @@ describe.each([
     }
   })
 
-  test('the credits of an account are listed newest first, page by page, without what was spent', async () => {
+  test('the credits of an account are listed newest first, page by page, without its charges', async () => {
     type Shown = { id: string; amount: string; source: string; note: string | null; created_at: number }
     const { id } = await make({ credit: '1' })
     await credit(id, { amount: '2', note: 'invoice 17' })
@@ -197,7 +197,7 @@ describe.each([
     expect((await customer.call('POST', '/v1/chat/completions', says('Hi'))).status).toBe(402)
   })
 
-  test('money that a node has leased and not used can be withdrawn without a read of the balance first', async () => {
+  test('leased money that a node has not used can be withdrawn without a read of the balance first', async () => {
     const { id, key } = await gateway.account({ dollars: '2' })
     const { headers } = await jsonClient(gateway.url, key).call('POST', '/v1/chat/completions', says('Hi'))
     const cost = parseDollars(headers.get('x-turnpike-cost') ?? '') ?? zeroNano

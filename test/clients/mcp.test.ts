@@ -240,7 +240,7 @@ describe.each(eras)('the tool server, with a %s client', (era) => {
   )
 
   test(
-    'generate_video with wait reports progress and returns the result or the timeout',
+    'generate_video with wait reports progress and returns the task at its end or at the timeout',
     async () => {
       const told: Told[] = []
       const result = await client.call(

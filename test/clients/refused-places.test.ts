@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 
-/** Parts that a model cannot take are found when the vendor's request is written; errors name their place in the client's. */
+/** A part that a model cannot take is found while the vendor's request is written, and named as the client wrote it. */
 
 let gateway: TestGateway
 

@@ -87,7 +87,7 @@ describe('a whole answer', () => {
     expect(answer(blocked)).toMatchObject({ choices: [{ blocks: [], finish: 'refusal' }], usage: { input: 5 } })
   })
 
-  test('an answer used up by thinking has an empty choice that ends for its length', () => {
+  test('an answer used up by thinking has an empty choice with the finish length', () => {
     expect(answer(reply({ content: { role: 'model' }, finishReason: 'MAX_TOKENS' })).choices).toEqual([
       { blocks: [], finish: 'length' },
     ])
