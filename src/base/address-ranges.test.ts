@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { isAddressRange, makeRanges } from './address-ranges.ts'
 
 test.each(['10.0.0.1', '10.0.0.0/8', '0.0.0.0/1', '10.1.2.3/32', '::1', 'fd00::/8', '2001:db8::/128'])(
-  '%s names somebody',
+  '%s is a valid address range',
   (text) => {
     expect(isAddressRange(text)).toBe(true)
   },
@@ -22,7 +22,7 @@ test.each([
   '10.0.0.0/-1',
   '10.0.0.0/1e1',
   'fe80::1%eth0',
-])('%p does not', (text) => {
+])('%p is not a valid address range', (text) => {
   expect(isAddressRange(text)).toBe(false)
 })
 
@@ -36,6 +36,6 @@ test.each([
   ['fe00::1', false],
   ['10.1', false],
   ['', false],
-] as const)('%p within them: %p', (address, isWithin) => {
+] as const)('%p is within the ranges: %p', (address, isWithin) => {
   expect(makeRanges(['10.0.0.0/8', '192.0.2.7', 'fd00::/8'])(address)).toBe(isWithin)
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { BoundedMap } from './bounded-map.ts'
 
-test('the oldest is forgotten when it is full, and writing again makes young', () => {
+test('a full map drops its oldest entry, and writing a key again makes it the newest', () => {
   const map = new BoundedMap<string, number>(2)
   map.set('a', 1)
   map.set('b', 2)

@@ -19,7 +19,7 @@ test('a part has the same bytes, whether it is a copy or a view', () => {
   }
 })
 
-test('all of it is itself, a small part is on its own, and a large one is a view', () => {
+test('a part is the array itself when whole, a copy when small and a view when large', () => {
   expect(partOf(bytes, 0)).toBe(bytes)
   expect(partOf(bytes, 1, 1_001).buffer).not.toBe(bytes.buffer)
   expect(partOf(bytes, 1, 1_002).buffer).toBe(bytes.buffer)

@@ -8,14 +8,14 @@ function threeRooms() {
   return { closing, closed, open }
 }
 
-test('closes what is open in the order that was written down, whatever opened first', async () => {
+test('steps close in the declared order, not in the order in which they opened', async () => {
   const { closing, closed, open } = threeRooms()
   for (const room of ['cellar', 'attic', 'hall'] as const) open(room)
   await closing.close()
   expect(closed).toEqual(['attic', 'hall', 'cellar'])
 })
 
-test('each waits for the one before it, and what never opened is passed over', async () => {
+test('each step waits for the one before it, and steps that never opened are skipped', async () => {
   const { closing, closed, open } = threeRooms()
   const slow = Promise.withResolvers<void>()
   closing.opened('attic', () => slow.promise)
@@ -28,7 +28,7 @@ test('each waits for the one before it, and what never opened is passed over', a
   expect(closed).toEqual(['cellar'])
 })
 
-test('closes once: whoever asks again waits for the same end', async () => {
+test('closing happens once, and a second call waits for the same end', async () => {
   const { closing, closed, open } = threeRooms()
   const slow = Promise.withResolvers<void>()
   closing.opened('attic', () => slow.promise)
@@ -42,7 +42,7 @@ test('closes once: whoever asks again waits for the same end', async () => {
   expect(closed).toEqual(['hall', 'told', 'told'])
 })
 
-test('one that fails keeps no other from closing, and is told at the end', async () => {
+test('a step that fails to close does not keep the others open, and its error is thrown at the end', async () => {
   const { closing, closed, open } = threeRooms()
   const fault = new Error('the hatch is stuck')
   closing.opened('attic', () => Promise.reject(fault))
@@ -51,7 +51,7 @@ test('one that fails keeps no other from closing, and is told at the end', async
   expect(closed).toEqual(['cellar'])
 })
 
-test('of several that fail, all are told', async () => {
+test('the errors of all steps that fail to close are reported together', async () => {
   const { closing } = threeRooms()
   for (const room of ['attic', 'hall'] as const) {
     closing.opened(room, () => {
@@ -62,7 +62,7 @@ test('of several that fail, all are told', async () => {
   expect(told).toHaveProperty('message', 'Error: the attic is stuck; Error: the hall is stuck')
 })
 
-test('what opens twice, or after the end, is a mistake that is said', async () => {
+test('opening a step twice or after the end throws', async () => {
   const { closing, open } = threeRooms()
   open('hall')
   expect(() => open('hall')).toThrow('hall is opened twice')

@@ -16,7 +16,7 @@ function open(msMax?: number) {
   return { seen, deadline: new Deadlines(world.clock, world).open(() => seen.expired++, msMax) }
 }
 
-test('expires when its time has come, and once', () => {
+test('a deadline expires when its time has come, and only once', () => {
   const { seen, deadline } = open()
   deadline.set(100)
   pass(99)
@@ -27,7 +27,7 @@ test('expires when its time has come, and once', () => {
   expect(seen.expired).toBe(1)
 })
 
-test('moves with every read', () => {
+test('a deadline moves each time it is set again', () => {
   const { seen, deadline } = open()
   for (let turn = 0; turn < 50; turn++) {
     deadline.set(100)
@@ -38,7 +38,7 @@ test('moves with every read', () => {
   expect(seen.expired).toBe(1)
 })
 
-test('one that is renewed is late by a tick at most, and never early', () => {
+test('a renewed deadline is never early, and late by at most one tick', () => {
   const { seen, deadline } = open()
   deadline.renew(100)
   for (let turn = 0; turn < 50; turn++) {
@@ -52,7 +52,7 @@ test('one that is renewed is late by a tick at most, and never early', () => {
   expect(seen.expired).toBe(1)
 })
 
-test.each(['set', 'pause', 'clear'] as const)('what was renewed before it is %s counts no more', (then) => {
+test.each(['set', 'pause', 'clear'] as const)('an earlier renewal no longer counts after a %s', (then) => {
   const { seen, deadline } = open()
   deadline.set(100)
   deadline.renew(100)
@@ -63,7 +63,7 @@ test.each(['set', 'pause', 'clear'] as const)('what was renewed before it is %s 
   expect(seen.expired).toBe(then === 'set' ? 1 : 0)
 })
 
-test('one that has a latest moment is not moved beyond it', () => {
+test('a deadline with a latest moment is not moved beyond it', () => {
   const { seen, deadline } = open(500)
   deadline.set(100)
   for (let turn = 0; turn < 8; turn++) {
@@ -75,7 +75,7 @@ test('one that has a latest moment is not moved beyond it', () => {
   expect(seen.expired).toBe(1)
 })
 
-test('can be brought forward', () => {
+test('a deadline can be brought forward', () => {
   const { seen, deadline } = open()
   deadline.set(10_000)
   deadline.set(50)
@@ -83,7 +83,7 @@ test('can be brought forward', () => {
   expect(seen.expired).toBe(1)
 })
 
-test('does not count while it is paused', () => {
+test('a paused deadline does not expire', () => {
   const { seen, deadline } = open()
   deadline.set(100)
   pass(50)
@@ -97,7 +97,7 @@ test('does not count while it is paused', () => {
   expect(seen.expired).toBe(1)
 })
 
-test('is over when it is cleared', () => {
+test('a cleared deadline does not expire', () => {
   const { seen, deadline } = open()
   deadline.set(100)
   deadline.clear()
@@ -105,7 +105,7 @@ test('is over when it is cleared', () => {
   expect(seen.expired).toBe(0)
 })
 
-test('has one timer with all others, and none when all are over', () => {
+test('all deadlines share one timer, which stops once none of them is set', () => {
   let waiting = 0
   const counted = {
     after(ms: number, run: () => void) {
@@ -129,7 +129,7 @@ test('has one timer with all others, and none when all are over', () => {
   expect(waiting).toBe(1)
 })
 
-test('one that fails when it expires does not keep the others from being watched', () => {
+test('a deadline that throws when it expires does not keep the others from expiring', () => {
   const deadlines = new Deadlines(world.clock, world)
   let expired = 0
   deadlines
@@ -144,7 +144,7 @@ test('one that fails when it expires does not keep the others from being watched
   expect(expired).toBe(1)
 })
 
-test('one that is set when it expires is watched on', () => {
+test('a deadline that is set again as it expires keeps expiring', () => {
   const deadlines = new Deadlines(world.clock, world)
   let expired = 0
   const deadline = deadlines.open(() => {

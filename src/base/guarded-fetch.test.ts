@@ -117,7 +117,7 @@ async function refusal(work: Promise<unknown>): Promise<string> {
   return thrown.reason
 }
 
-describe('a URL that is refused by its own text', () => {
+describe('the check of a URL by its text alone', () => {
   const nobody = { resolve: () => Promise.reject(new Error('it was looked up')) }
   const check = (url: string) => refusal(makeGuardedFetch({}, nobody).check(url))
 
@@ -149,33 +149,33 @@ describe('a URL that is refused by its own text', () => {
       ['https://[64:ff9b::7f00:1]', 'https://[2002:7f00:1::]', 'https://[2001:0:53aa::1]', 'https://[fec0::1]'],
     ],
     ['not-public', ['https://[fe80::1]', 'https://[fd00:ec2::254]', 'https://[ff02::1]', 'https://[::7f00:1]']],
-  ])('%s: %j', async (reason, urls) => {
+  ])('the URL is refused before any lookup as %s: %j', async (reason, urls) => {
     for (const url of urls) expect({ url, reason: await check(url) }).toEqual({ url, reason })
   })
 
   test.each(['https://8.8.8.8/', 'https://100.128.0.1/', 'https://[2606:4700::1111]/', 'https://1.1.1.1:80/'])(
-    '%s is not',
+    'a public address on an allowed port is not refused: %s',
     async (url) => {
       await makeGuardedFetch({}, nobody).check(url)
     },
   )
 })
 
-describe('a name', () => {
+describe('a host name', () => {
   test.each([
     ['an address inside', [insideAddress]],
     ['one inside among others', [publicAddress, insideAddress]],
     ['one inside among others, the other way round', [insideAddress, publicAddress]],
     ['a mapped address', ['::ffff:127.0.0.2']],
     ['a link of this machine', ['fe80::1%eth0']],
-  ])('that leads to %s is refused', async (_name, addresses) => {
+  ])('a name that resolves to %s is refused', async (_name, addresses) => {
     const { resolve } = resolver(addresses)
     expect(await refusal(guard({ resolve }).check(at('/')))).toBe('not-public')
     expect(await refusal(guard({ resolve }).get(at('/'), limits))).toBe('not-public')
     expect(await refusal(guard({ resolve }).post(at('/'), { headers: {}, body: '' }, limits))).toBe('not-public')
   })
 
-  test('that leads nowhere is refused in the same words', async () => {
+  test('an unresolvable name is refused with the same message as one that resolves inside', async () => {
     const messages: string[] = []
     for (const resolve of [
       () => Promise.reject(new Error('ENOTFOUND')),
@@ -191,7 +191,7 @@ describe('a name', () => {
     expect(new Set(messages)).toEqual(new Set(['The host in the URL cannot be reached.']))
   })
 
-  test('of this machine is refused when the system itself looks it up', async () => {
+  test('localhost is refused when the system resolves it', async () => {
     for (const name of ['localhost', 'LOCALHOST']) {
       expect(await refusal(makeGuardedFetch(plain).get(`http://${name}:${portOf(inside)}/`, limits))).toMatch(
         /^(?:not-public|unresolved)$/,
@@ -199,11 +199,11 @@ describe('a name', () => {
     }
   })
 
-  test('of this machine leads there when it may, as the system itself looks it up', async () => {
+  test('localhost is accepted under the loopback policy when the system resolves it', async () => {
     await makeGuardedFetch({ ...plain, addresses: 'loopback' }).check('http://localhost/')
   })
 
-  test('is looked up once, and what was checked is what is dialled', async () => {
+  test('a name is looked up once per fetch, and the address that was checked is dialled', async () => {
     const flipping = resolver([publicAddress], [insideAddress])
     const fetches = Array.from({ length: 200 }, () => guard({ resolve: flipping.resolve }).get(at('/'), limits))
     const outcomes = await Promise.allSettled(fetches)
@@ -212,13 +212,13 @@ describe('a name', () => {
     expect(insideVisits).toBe(0)
   })
 
-  test('that is never answered for does not hold anybody up', async () => {
+  test('a name whose lookup never ends is refused after the connect timeout', async () => {
     const resolve = neverAnswers
     expect(await refusal(guard({ resolve }).get(at('/'), { ...limits, connectMs: 20 }))).toBe('lookup-slow')
     expect(await refusal(guard({ resolve }).check(at('/'), { connectMs: 20 }))).toBe('lookup-slow')
   })
 
-  test('that cannot be looked up for want of room is not the URL’s fault', async () => {
+  test('a lookup that is refused as overloaded fails with that error, not as a bad URL', async () => {
     const full = new GatewayError('overloaded', 'full')
     const outside = guard({ resolve: () => Promise.reject(full) })
     expect(await outside.get(at('/'), limits).catch((thrown: unknown) => thrown)).toBe(full)
@@ -226,8 +226,8 @@ describe('a name', () => {
   })
 })
 
-describe('what is sent', () => {
-  test('a plain request that says nothing about us', async () => {
+describe('a guarded request', () => {
+  test('a GET sends only a fixed set of headers, and no fragment', async () => {
     const fetched = await guard().get(at('/picture?a=b#fragment'), limits)
     expect(fetched).toMatchObject({ status: 200, mediaType: 'image/png' })
     expect(Buffer.from(fetched.body).toString()).toBe('hello')
@@ -245,7 +245,7 @@ describe('what is sent', () => {
     })
   })
 
-  test('no cookie comes back, and no proxy of the environment is asked', async () => {
+  test('a GET sends no cookie back and ignores the proxy variables of the environment', async () => {
     const before = { ...process.env }
     const proxy = `http://${insideAddress}:${portOf(inside)}`
     Object.assign(process.env, { HTTP_PROXY: proxy, http_proxy: proxy, HTTPS_PROXY: proxy, ALL_PROXY: proxy })
@@ -260,7 +260,7 @@ describe('what is sent', () => {
     expect(seen.at(-1)?.headers['cookie']).toBeUndefined()
   })
 
-  test('a message, and the first bytes of its answer', async () => {
+  test('a POST sends its headers and body, and returns the first bytes of the response', async () => {
     const message = { headers: { 'webhook-id': 'msg_1', 'content-type': 'application/json' }, body: '{"ä":1}' }
     expect(await guard().post(at('/gone'), message, { bytesMax: 5 })).toEqual({
       status: 410,
@@ -275,19 +275,19 @@ describe('what is sent', () => {
     expect((await guard().post(at('/endless'), message, { bytesMax: 1024 })).body).toHaveLength(1024)
   })
 
-  test.each(['/cut', '/drip'])('a message arrived once its answer begins, however that goes on: %s', async (path) => {
+  test.each(['/cut', '/drip'])('a POST succeeds once its response begins, even if it is cut: %s', async (path) => {
     const { status, body } = await guard().post(at(path), { headers: {}, body: '{}' }, { ...limits, totalMs: 5_000 })
     expect({ status, body: body.toString() }).toEqual({ status: 200, body: 'a' })
   })
 
-  test.each(['Authorization', 'cookie', 'Proxy-Authorization'])('never a %s', async (name) => {
+  test.each(['Authorization', 'cookie', 'Proxy-Authorization'])('a POST that sets %s fails as a bug', async (name) => {
     const sent = guard().post(at('/'), { headers: { [name]: 'x' }, body: '' }, limits)
     expect(await sent.catch((thrown: unknown) => thrown)).toMatchObject({ kind: 'bug' })
   })
 })
 
 describe('a redirect', () => {
-  test.each([301, 302, 303, 307, 308])('%d is followed to where one may go', async (status) => {
+  test.each([301, 302, 303, 307, 308])('a %d is followed to a public address', async (status) => {
     expect((await guard().get(to(at('/', 'other.test'), status), limits)).status).toBe(200)
     expect((await guard().get(to('/relative', status), limits)).status).toBe(200)
     expect(seen.at(-1)?.url).toBe('/relative')
@@ -301,28 +301,28 @@ describe('a redirect', () => {
     ['credentials', () => at('/').replace('//', '//user@')],
     ['scheme', () => 'file:///etc/passwd'],
     ['malformed', () => 'http://['],
-  ])('%s: it is checked like the first URL', async (reason, url) => {
+  ])('%s: the target of a redirect is checked like the first URL', async (reason, url) => {
     expect(await refusal(guard().get(to(url()), limits))).toBe(reason)
   })
 
-  test('to a name that by then leads inside is refused', async () => {
+  test('a redirect to a name that by then resolves inside is refused', async () => {
     const { resolve } = resolver([publicAddress], [insideAddress])
     expect(await refusal(guard({ resolve }).get(to(at('/')), limits))).toBe('not-public')
   })
 
-  test('is followed three times at the most, or as often as the caller says', async () => {
+  test('at most three redirects are followed, or as many as the caller allows', async () => {
     expect(await refusal(guard().get(at('/loop'), limits))).toBe('redirects')
     expect(loops()).toBe(4)
     expect(await refusal(guard().get(at('/loop'), { ...limits, redirectsMax: 0 }))).toBe('redirects')
     expect(loops()).toBe(5)
   })
 
-  test('is left once it is known where to', async () => {
+  test('the body of a redirect is abandoned once its target is known', async () => {
     expect((await guard().get(at('/moved-endlessly'), limits)).status).toBe(200)
     await moved.promise
   })
 
-  test('of a message is an answer like any other', async () => {
+  test('a redirect in response to a POST is returned and not followed', async () => {
     const count = seen.length
     const { status } = await guard().post(to(at('/')), { headers: {}, body: 'a' }, limits)
     expect(status).toBe(302)
@@ -338,16 +338,16 @@ describe('limits', () => {
     ['broken', '/cut', {}],
     ['compressed', '/gzip', {}],
     ['unreachable', '/headers', {}],
-  ])('%s: %s', async (reason, path, more) => {
+  ])('a GET is refused as %s: %s', async (reason, path, more) => {
     expect(await refusal(guard().get(at(path), { ...limits, ...more }))).toBe(reason)
   })
 
-  test('what is as large as it may be is fetched, and what is larger by a byte is not', async () => {
+  test('a body of the largest allowed size is fetched, and one a byte larger is refused', async () => {
     expect((await guard().get(at('/'), { bytesMax: 5 })).body).toHaveLength(5)
     expect(await refusal(guard().get(at('/'), { bytesMax: 4 }))).toBe('too-large')
   })
 
-  test('nobody there', async () => {
+  test('a refused connection is reported as unreachable', async () => {
     const port = await new Promise<number>((resolve) => {
       const server = createServer()
       server.listen(0, publicAddress, () => {
@@ -358,7 +358,7 @@ describe('limits', () => {
     expect(await refusal(guard().get(`http://site.test:${port}/`, limits))).toBe('unreachable')
   })
 
-  test('whoever waits may leave', async () => {
+  test('an aborted fetch fails as client-gone', async () => {
     for (const signal of [AbortSignal.abort(), AbortSignal.timeout(20)]) {
       const thrown = await guard()
         .get(at('/drip'), { ...limits, signal })
@@ -370,12 +370,12 @@ describe('limits', () => {
 })
 
 describe('over TLS', () => {
-  test('the certificate is checked for the name, whatever address was dialled', async () => {
+  test('the certificate is checked against the host name of the URL', async () => {
     expect((await secured('guard.test', certificate)).status).toBe(200)
     expect(await refusal(secured('stranger.test', certificate))).toBe('unreachable')
   })
 
-  test('a certificate that nobody vouches for is refused, also where the environment says otherwise', async () => {
+  test('an untrusted certificate is refused even under NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
     const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED']
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
     try {

@@ -53,20 +53,20 @@ test('a link of our own is followed inside, over http and to any port', async ()
   expect([status, Buffer.from(body).toString()]).toEqual([200, 'ours'])
 })
 
-test.each(['/other', '/own?', '/own#x'])('beside it nothing is: %s', async (path) => {
+test.each(['/other', '/own?', '/own#x'])('a URL that differs from our own link is refused: %s', async (path) => {
   const before = visits
   expect(await reasonOf(guard().get(urlOf(own) + path, limits))).toBe('scheme')
   expect(visits).toBe(before)
 })
 
-test('a stranger may not redirect to it', async () => {
+test('a redirect from another host to our own link is refused', async () => {
   const before = visits
   const open = guard({ schemes: 'https-and-http', ports: 'any' })
   expect(await reasonOf(open.get(`${urlOf(stranger)}/`, limits))).toBe('not-public')
   expect(visits).toBe(before)
 })
 
-test('nor may it redirect anywhere inside, itself included', async () => {
+test('a redirect from our own link is refused, even to another link of our own', async () => {
   const before = visits
   expect(await reasonOf(guard().get(`${ownLink()}-moved`, limits))).toBe('scheme')
   expect(visits).toBe(before + 1)

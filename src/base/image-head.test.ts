@@ -6,28 +6,28 @@ import { isWhole, pngHasAlpha, readBase64Head, readImageHead, type ImageHead } f
 const picture = (format: 'png' | 'jpeg' | 'webp', isTransparent = false) =>
   drawImage({ width: 300, height: 200, format, seed: 1, isTransparent })
 
-describe('a head says what a picture is', () => {
-  test.each(['png', 'jpeg', 'webp'] as const)('%s', (format) => {
+describe('the head of an image', () => {
+  test.each(['png', 'jpeg', 'webp'] as const)('the head of a %s gives its media type and size', (format) => {
     const head = { mediaType: `image/${format}`, width: 300, height: 200 } as const
     expect(readImageHead(picture(format))).toEqual(head)
     expect(readBase64Head(picture(format).toString('base64'))).toEqual(head)
   })
 
-  test.each(['png', 'jpeg', 'webp'] as const)('a %s that breaks off is broken', (format) => {
+  test.each(['png', 'jpeg', 'webp'] as const)('a truncated %s is broken', (format) => {
     expect(readImageHead(picture(format).subarray(0, 17))).toBe('broken')
   })
 
-  test('a picture without a side is broken', () => {
+  test('an image with a width of zero is broken', () => {
     const flat = picture('png')
     flat.writeUInt32BE(0, 16)
     expect(readImageHead(flat)).toBe('broken')
   })
 
-  test.each(['GIF89a\x01\x00\x01\x00', '<svg/>', '%PDF-1.7', '', 'RIFF\0\0\0\0WAVE'])('%p is none', (text) => {
+  test.each(['GIF89a\x01\x00\x01\x00', '<svg/>', '%PDF-1.7', '', 'RIFF\0\0\0\0WAVE'])('%p is not an image', (text) => {
     expect(readImageHead(Buffer.from(text, 'latin1'))).toBeUndefined()
   })
 
-  test('rubbish behind a good beginning does no harm', () => {
+  test('random bytes after a valid beginning are broken or keep the media type', () => {
     fc.assert(
       fc.property(fc.constantFrom('png', 'jpeg', 'webp'), fc.uint8Array({ maxLength: 200 }), (format, rubbish) => {
         const head = readImageHead(Buffer.concat([picture(format).subarray(0, 12), rubbish]))
@@ -37,18 +37,18 @@ describe('a head says what a picture is', () => {
   })
 })
 
-test('transparency of a PNG stands in its head', () => {
+test('the transparency of a PNG is read from its head', () => {
   expect(pngHasAlpha(picture('png', true))).toBe(true)
   expect(pngHasAlpha(picture('png', false))).toBe(false)
   expect(pngHasAlpha(picture('png', true).subarray(0, 20))).toBe(false)
 })
 
-describe('a picture is whole', () => {
+describe('the check that an image is whole', () => {
   const formats = ['png', 'jpeg', 'webp'] as const
   const whole = (format: (typeof formats)[number], file: Uint8Array) =>
     isWhole(file, { mediaType: `image/${format}`, width: 300, height: 200 } satisfies ImageHead)
 
-  test.each(formats)('%s: to its end, and with anything behind it, but not a byte less', (format) => {
+  test.each(formats)('a %s is whole with or without bytes after its end, and not with a byte less', (format) => {
     const file = picture(format)
     expect(whole(format, file)).toBe(true)
     expect(whole(format, Buffer.concat([file, Buffer.from('more')]))).toBe(true)
@@ -67,7 +67,7 @@ describe('a picture is whole', () => {
     expect(whole('jpeg', withOne.subarray(0, -2))).toBe(false)
   })
 
-  test('empty chunks are not walked for ever: behind more of them than any encoder writes, there is no end', () => {
+  test('a PNG with more empty chunks than any encoder writes is not whole', () => {
     const file = picture('png')
     const behind = (chunks: number) =>
       Buffer.concat([file.subarray(0, 33), Buffer.alloc(12 * chunks), file.subarray(33)])

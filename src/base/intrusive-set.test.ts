@@ -6,7 +6,7 @@ type Named = Member & { readonly name: number }
 const named = (name: number): Named => ({ name, place: -1 })
 const names = (crowd: IntrusiveSet<Named>) => [...crowd].map(({ name }) => name).toSorted((a, b) => a - b)
 
-test('holds whom a set would hold, whatever comes and goes', () => {
+test('an intrusive set has the members of a Set after any additions and removals', () => {
   fc.assert(
     fc.property(fc.array(fc.record({ who: fc.nat(9), comes: fc.boolean() }), { maxLength: 60 }), (steps) => {
       const all = Array.from({ length: 10 }, (_, name) => named(name))
@@ -27,7 +27,7 @@ test('holds whom a set would hold, whatever comes and goes', () => {
   )
 })
 
-test('each has its turn, also where all of them leave in it', () => {
+test('iteration visits every member even if each is removed in its turn', () => {
   const crowd = new IntrusiveSet<Named>()
   const all = Array.from({ length: 5 }, (_, name) => named(name))
   for (const member of all) crowd.add(member)

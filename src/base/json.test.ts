@@ -20,8 +20,8 @@ const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => 
 
 const zeros = (count: number, last = '0') => `[${'0,'.repeat(count - 1)}${last}]`
 
-describe('limits', () => {
-  test('depth, at the limit and beyond', () => {
+describe('limits on a body', () => {
+  test('a body that nests deeper than the limit is refused', () => {
     expect(codeOf('['.repeat(10) + ']'.repeat(10))).toBeUndefined()
     expect(codeOf('['.repeat(11) + ']'.repeat(11))).toBe('body_too_deep')
     expect(codeOf('{"a":'.repeat(11) + '1' + '}'.repeat(11))).toBe('body_too_deep')
@@ -29,13 +29,13 @@ describe('limits', () => {
     expect(codeOf(']'.repeat(1_000_000) + '['.repeat(1_000_000))).toBe('invalid_json')
   })
 
-  test('keys, at the limit and beyond', () => {
+  test('a body with more keys than the limit is refused', () => {
     expect(codeOf(keys(20))).toBeUndefined()
     expect(codeOf(keys(21))).toBe('too_many_keys')
     expect(codeOf(`{"a":${keys(10)},"b":${keys(10)}}`)).toBe('too_many_keys')
   })
 
-  test('list items, at the limit and beyond; those of objects are counted by their keys', () => {
+  test('a body with more list items than the limit is refused, not counting members of objects', () => {
     expect(codeOf(zeros(21))).toBeUndefined()
     expect(codeOf(zeros(22))).toBe('too_many_items')
     expect(codeOf(`[${zeros(10)},${zeros(12)}]`)).toBe('too_many_items')
@@ -44,7 +44,7 @@ describe('limits', () => {
     expect(codeOf('[,,,,,,,,,,,,,,,,,,,,,,,')).toBe('too_many_items')
   })
 
-  test('more items are taken where it is said, but not beside a number that keeps its text', () => {
+  test('itemsMax allows more list items, except beside a number that keeps its text', () => {
     const more = { ...limits, itemsMax: 100 }
     expect(codeOf(zeros(50), more)).toBeUndefined()
     expect(codeOf(zeros(50, '"12345678901234567890"'), more)).toBeUndefined()
@@ -53,26 +53,26 @@ describe('limits', () => {
     expect(codeOf(zeros(102), more)).toBe('too_many_items')
   })
 
-  test('a number that nobody reads as one', () => {
+  test('a number of more than 10,000 digits is refused', () => {
     expect(codeOf('1'.repeat(10_000))).toBeUndefined()
     expect(codeOf('1'.repeat(10_001))).toBe('number_too_long')
     expect(codeOf(`{"a":"${'1'.repeat(20_000)}"}`)).toBeUndefined()
   })
 
-  test('what stands in strings does not count', () => {
+  test('brackets and colons inside strings do not count', () => {
     expect(codeOf(JSON.stringify({ a: '['.repeat(50) + ':'.repeat(50) }))).toBeUndefined()
     expect(codeOf(String.raw`{"a":"\"[[[[[[[[[[[[[[[\\","b":"\\\"{{{{{{{{{{{{"}`)).toBeUndefined()
     expect(codeOf(String.raw`{"a":"\\","b":[[[[[[[[[[[[1]]]]]]]]]]]]}`)).toBe('body_too_deep')
   })
 
-  test('a string without an end is no JSON, and does not hang the scan', () => {
+  test('an unterminated string is refused as invalid JSON', () => {
     expect(codeOf('{"a":"')).toBe('invalid_json')
     expect(codeOf('"\\')).toBe('invalid_json')
     expect(codeOf(`"${'\\'.repeat(10_001)}`)).toBe('invalid_json')
   })
 })
 
-describe('a key that would become a prototype', () => {
+describe('a __proto__ key', () => {
   test.each([
     '{"__proto__":1}',
     '{"a":{"__proto__":{}}}',
@@ -81,12 +81,12 @@ describe('a key that would become a prototype', () => {
     String.raw`{"__pro\u0074o__":1}`,
     '{"a":1,  "__proto__"  : 2}',
     String.raw`{"a\"b":{"\u005F\u005F\u0070\u0072\u006F\u0074\u006F\u005F\u005F" :1}}`,
-  ])('%s', (text) => {
+  ])('the body is refused: %s', (text) => {
     expect(codeOf(text)).toBe('invalid_value')
     expect(({} as Record<string, unknown>)['isAdmin']).toBeUndefined()
   })
 
-  test('as a value, or as part of a longer name, it is plain text', () => {
+  test('__proto__ as a value or as part of a longer key is plain text', () => {
     expect(parseBody('{"a":"__proto__","__proto__x":1}', limits)).toEqual({ a: '__proto__', __proto__x: 1 })
     expect(parseBody(String.raw`{"\\u005f_proto__":1}`, limits)).toEqual({ [String.raw`\u005f_proto__`]: 1 })
     expect(parseBody(String.raw`["__proto__","\"__proto__"]`, limits)).toEqual(['__proto__', '"__proto__'])
@@ -111,17 +111,17 @@ describe('numbers', () => {
     expect(written(`{"a":[${number},{"b":${number}}]}`)).toBe(`{"a":[${number},{"b":${number}}]}`)
   })
 
-  test('those a double holds stay numbers', () => {
+  test('numbers that fit a double stay numbers', () => {
     expect(parseBody('[9007199254740991,0.1,1e21,-0.5,123456789012345]', wide)).toEqual([
       9_007_199_254_740_991, 0.1, 1e21, -0.5, 123_456_789_012_345,
     ])
   })
 
-  test('beside long digits in a text, numbers are still numbers', () => {
+  test('numbers beside a string of many digits stay numbers', () => {
     expect(parseBody('{"a":"12345678901234567890","b":2}', wide)).toEqual({ a: '12345678901234567890', b: 2 })
   })
 
-  test('one that kept its text can be read as the nearest double', () => {
+  test('a number that kept its text can be read as the nearest double', () => {
     expect(asDouble(parseBody('0.70000000000000000000001', wide))).toBe(0.7)
     expect(asDouble(parseBody('1e400', wide))).toBe(Infinity)
     expect(asDouble('0.5')).toBe('0.5')
@@ -129,12 +129,12 @@ describe('numbers', () => {
   })
 })
 
-test('of a key that is there twice, the last one counts, and only once', () => {
+test('the last value of a duplicate key counts, and is written once', () => {
   expect(JSON.stringify(parseBody('{"n":1,"n":2}', limits))).toBe('{"n":2}')
   expect(JSON.stringify(parseBody('{"n":1,"n":12345678901234567890}', limits))).toBe('{"n":12345678901234567890}')
 })
 
-test('whatever JSON it is given, it reads what the language reads', () => {
+test('any valid JSON is read as JSON.parse reads it', () => {
   fc.assert(
     fc.property(fc.json({ noUnicodeString: false }), (text) => {
       fc.pre(!text.includes('__proto__'))
@@ -143,7 +143,7 @@ test('whatever JSON it is given, it reads what the language reads', () => {
   )
 })
 
-test('whatever text it is given, it says yes or no in our own words', () => {
+test('any text is either parsed or refused with one of our error codes', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ':', ',', '1', 'e', 'a') }),
@@ -155,19 +155,19 @@ test('whatever text it is given, it says yes or no in our own words', () => {
   )
 })
 
-test('an object is an object, and an array or null is none', () => {
+test('isObject accepts objects, and neither arrays nor null nor primitives', () => {
   expect([{}, { a: 1 }].every(isObject)).toBe(true)
   expect([null, [], 'a', 1, undefined].some(isObject)).toBe(false)
 })
 
 const said = (text: string) => canonical(parseBody(text, limits))
 
-describe('the text of what a body says', () => {
+describe('the canonical text of a body', () => {
   test.each([
     ['{"b":1,"a":[{"d":null,"c":"x"}]}', ' { "a" : [ { "c" : "\\u0078", "d" : null } ], "b" : 1.0 } '],
     ['{"2":0,"1":0,"b":0,"a":0}', '{"a":0,"1":0,"b":0,"2":0}'],
     ['{"b":12345678901234567890,"a":0}', '{"a":0,"b":12345678901234567890}'],
-  ])('%s is %s', (one, other) => {
+  ])('%s has the same text as %s', (one, other) => {
     expect(said(one)).toBe(said(other))
   })
 
@@ -176,7 +176,7 @@ describe('the text of what a body says', () => {
     ['{"a":1}', '{"a":"1"}'],
     ['{"a":null}', '{}'],
     ['{"a":12345678901234567890}', '{"a":12345678901234567891}'],
-  ])('%s is not %s', (one, other) => {
+  ])('%s has another text than %s', (one, other) => {
     expect(said(one)).not.toBe(said(other))
   })
 })

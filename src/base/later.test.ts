@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Later } from './later.ts'
 
-test('is made when it is asked for, and once', async () => {
+test('a value is made when it is first asked for, and only once', async () => {
   let made = 0
   const later = new Later(async () => ++made)
   expect(await later.ifMade()).toBeUndefined()
@@ -11,7 +11,7 @@ test('is made when it is asked for, and once', async () => {
   expect(await later.ifMade()).toBe(1)
 })
 
-test('what could not be made is tried again', async () => {
+test('a value that could not be made is tried again', async () => {
   let tries = 0
   const later = new Later(async () => {
     if (++tries === 1) throw new Error('full')

@@ -46,7 +46,7 @@ async function until(isTrue: () => boolean, ms = closesWithinMs): Promise<void> 
 }
 
 describe('a connection that was held open for its answer', () => {
-  test.concurrent('is closed when nothing comes after that', async () => {
+  test.concurrent('the connection is closed when no further request comes', async () => {
     const { text, isClosed } = visit(() => new Response('whole'))
     await until(() => text().endsWith('whole'))
     expect(text()).toEndWith('whole')
@@ -54,7 +54,7 @@ describe('a connection that was held open for its answer', () => {
     expect(isClosed()).toBe(true)
   }, 120_000)
 
-  test.concurrent('and does not wait for the rest of a head that is half sent after that', async () => {
+  test.concurrent('the connection is closed when the head of a further request stays incomplete', async () => {
     const { socket, text, isClosed } = visit(() => new Response('whole'))
     await until(() => text().endsWith('whole'))
     socket.write('POST / HTTP/1.1\r\nhos')
@@ -62,7 +62,7 @@ describe('a connection that was held open for its answer', () => {
     expect(isClosed()).toBe(true)
   }, 120_000)
 
-  test.concurrent('nor any longer after an answer that is too long to be taken at once', async () => {
+  test.concurrent('the connection is closed after an answer too long to be taken at once', async () => {
     const bytes = 64 * 1024
     const { text, isClosed } = visit((connection) => {
       connection.letGo(bytes)
@@ -74,7 +74,7 @@ describe('a connection that was held open for its answer', () => {
     expect(isClosed()).toBe(true)
   }, 120_000)
 
-  test.concurrent('stays open while a long answer is read, however slowly, and is closed when nothing comes after it', async () => {
+  test.concurrent('the connection stays open while a long answer is read slowly, and is closed afterwards', async () => {
     const bytes = 24 * 1024 * 1024
     // The shortest timeout that can be renewed, because Bun counts in steps of four seconds.
     const idleSeconds = 8
@@ -99,7 +99,7 @@ describe('a connection that was held open for its answer', () => {
     expect(isClosed()).toBe(true)
   }, 120_000)
 
-  test.concurrent('stays open while its answer is followed, however quiet that is, until it is let go', async () => {
+  test.concurrent('the connection stays open while its quiet stream is followed, and is closed once let go', async () => {
     let end: (() => void) | undefined
     let held: Connection | undefined
     const { text, isClosed } = visit((connection) => {

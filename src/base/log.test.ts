@@ -12,7 +12,7 @@ const busy = `
   process.stderr.write('written')
 `
 
-test('a log that nobody takes is kept to a bound, and says what was lost once it is taken again', async () => {
+test('a log that is not read stays bounded, and reports its lost lines once it is read again', async () => {
   const { stdout, stderr } = spawn(process.execPath, ['-e', busy], { stdio: ['ignore', 'pipe', 'pipe'] })
   await once(stderr, 'data')
   let bytes = 0

@@ -32,13 +32,13 @@ function sent({ untaken, endsAt = Number.POSITIVE_INFINITY }: { untaken: () => n
 
 const second = 1_000
 
-test('an answer that is taken at once leaves a connection that may be idle as long as any', async () => {
+test('a connection whose answer is read at once may be idle for the usual time', async () => {
   const { pass, openUntil } = sent({ untaken: () => 0, endsAt: 10 })
   await pass(300 * second)
   expect(openUntil()).toBe(65 * second)
 })
 
-test('one that is taken slowly is waited for, and leaves such a connection too', async () => {
+test('a connection whose answer is read slowly stays open, and then for the usual idle time', async () => {
   let untaken = 4_000_000
   const endsAt = 1_000 * second
   const { pass, openUntil, now } = sent({ untaken: () => (untaken -= 1_000), endsAt })
@@ -50,14 +50,14 @@ test('one that is taken slowly is waited for, and leaves such a connection too',
   expect(openUntil()).toBeLessThanOrEqual(endsAt + 65 * second)
 })
 
-test('one of which nothing is taken is given up after four minutes', async () => {
+test('an answer of which nothing is read is given up after about four minutes', async () => {
   const { pass, openUntil } = sent({ untaken: () => 4_000_000 })
   await pass(1_000 * second)
   expect(openUntil()).toBeGreaterThan(240 * second)
   expect(openUntil()).toBeLessThan(260 * second)
 })
 
-test('where the system says nothing, the runtime has all the time that it can take', async () => {
+test('without counts from the system, a connection gets the longest timeout of the runtime', async () => {
   const { pass, openUntil } = sent({ untaken: () => undefined })
   await pass(1_000 * second)
   expect(openUntil()).toBeGreaterThanOrEqual(255 * second)

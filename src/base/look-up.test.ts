@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { boundLookUps } from './look-up.ts'
 
-test('so many names are looked up at a time, and who comes then is refused at once', async () => {
+test('a lookup beyond the limit is refused as overloaded until another one has finished', async () => {
   const answers: PromiseWithResolvers<readonly string[]>[] = []
   const lookUp = boundLookUps(() => {
     const answer = Promise.withResolvers<readonly string[]>()

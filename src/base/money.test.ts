@@ -13,22 +13,22 @@ describe('amounts as text', () => {
     ['0012.50', 12_500_000_000n],
     ['-0', 0n],
     ['999999999999999999', 999_999_999_999_999_999_000_000_000n],
-  ])('%s', (text, amount) => {
+  ])('%s is read as an exact amount', (text, amount) => {
     expect(parseDollars(text)).toBe(nano(amount))
   })
 
   test.each(['', ' ', '1.', '.5', '1e3', '+1', '1,5', '0x10', '--1', '1.0000000001', '1.2.3', '١', 'NaN', '1 ', '\n1'])(
-    '%j is no amount',
+    '%j is not an amount',
     (text) => {
       expect(parseDollars(text)).toBeUndefined()
     },
   )
 
-  test('what is written is read back the same', () => {
+  test('a formatted amount is read back unchanged', () => {
     fc.assert(fc.property(amounts, (amount) => expect(parseDollars(formatDollars(nano(amount)))).toBe(nano(amount))))
   })
 
-  test('what is written is plain: no exponent, no zeros at the end', () => {
+  test('a formatted amount has no exponent and no trailing zeros', () => {
     fc.assert(
       fc.property(amounts, (amount) => {
         expect(formatDollars(nano(amount))).toMatch(/^-?\d+(?:\.\d*[1-9])?$/)
@@ -53,7 +53,7 @@ describe('rounding', () => {
     expect(toNano(pico(given))).toBe(nano(rounded))
   })
 
-  test('is never off by more than half', () => {
+  test('rounding is never off by more than half a nano-dollar', () => {
     fc.assert(
       fc.property(amounts, (amount) => {
         const off = toNano(pico(amount)) * 1_000n - amount
@@ -63,7 +63,7 @@ describe('rounding', () => {
     )
   })
 
-  test('of a price happens once, at its unit', () => {
+  test('a price per million is rounded to pico-dollars per unit', () => {
     expect(price('0.15')).toBe(pico(150_000n))
     expect(price('0.0000005')).toBe(pico(1n))
     expect(price('0.0000004999')).toBe(pico(0n))

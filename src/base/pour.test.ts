@@ -24,14 +24,14 @@ function counting(last: number) {
   return { pump: new Pump(next), made: () => made }
 }
 
-test('everything is poured, and then the end', async () => {
+test('a pump pours all its pieces, and then the end', async () => {
   const { noted, outlet } = noting()
   counting(3).pump.pour(outlet)
   await settled()
   expect(noted).toEqual([1, 2, 3, 'end'])
 })
 
-test('nothing is made for an outlet that has no room', async () => {
+test('a paused pump makes nothing until it is poured again', async () => {
   const { pump, made } = counting(9)
   const { noted, outlet } = noting((taken) => {
     if (taken === 2) pump.pause()
@@ -44,7 +44,7 @@ test('nothing is made for an outlet that has no room', async () => {
   expect(noted).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 'end'])
 })
 
-test('what was being made when it was held is not lost', async () => {
+test('a piece that is being made when the pump is paused is not lost', async () => {
   const { pump } = counting(2)
   const { noted, outlet } = noting()
   pump.pour(outlet)
@@ -56,7 +56,7 @@ test('what was being made when it was held is not lost', async () => {
   expect(noted).toEqual([1, 2, 'end'])
 })
 
-test('poured elsewhere, it goes on there', async () => {
+test('a pump that is poured into another outlet continues there', async () => {
   const { pump } = counting(3)
   const other = noting()
   const { noted, outlet } = noting((taken) => {
@@ -67,7 +67,7 @@ test('poured elsewhere, it goes on there', async () => {
   expect([noted, other.noted]).toEqual([[1], [2, 3, 'end']])
 })
 
-test('what breaks ends as a failure, once', async () => {
+test('a source that fails ends the outlet with its failure, once', async () => {
   const { noted, outlet } = noting()
   new Pump(() => Promise.reject(new GatewayError('upstream-failed', 'broken'))).pour(outlet)
   await settled()

@@ -29,7 +29,7 @@ const knock: Get = async (url, limits) => {
   return refuse('not-public')
 }
 
-test('the probe at the start passes here', async () => {
+test('the probe passes with the real guard', async () => {
   await probeGuard()
 })
 
@@ -52,13 +52,13 @@ test.each<[string, string, Make]>([
     'does not dial',
     guardWhose('allowed', (get) => (url, limits) => get(url, limits).then(() => refuse('broken'))),
   ],
-])('a guard that %s stops it, with one line', async (_name, says, make) => {
+])('a guard that %s fails the probe with a one-line error', async (_name, says, make) => {
   const thrown: unknown = await probeGuard(make).catch((error: unknown) => error)
   expect(String(thrown)).toContain(says)
   expect(String(thrown).split('\n')).toHaveLength(1)
 })
 
-test('this machine is tried in every way that a runtime might read an address', async () => {
+test('the probe tries every spelling of the loopback address that a runtime might accept', async () => {
   const hosts: string[] = []
   const noting = guardWhose('refused', (get) => (url, limits) => {
     hosts.push(url.replace(/^http:\/\/|:\d+\/$/g, ''))
@@ -70,7 +70,7 @@ test('this machine is tried in every way that a runtime might read an address', 
   expect(hosts.at(-1)).toMatch(/\.invalid$/)
 })
 
-test('where nobody answers for a name, it says that, and does not blame the guard', async () => {
+test('a resolver that never answers is reported as the cause, not the guard', async () => {
   const thrown: unknown = await probeGuard(silent, 500).catch((error: unknown) => error)
   expect(String(thrown)).toContain('"localhost" could not be resolved within 0.5 s')
   expect(String(thrown)).not.toContain('does not work here')

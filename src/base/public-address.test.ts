@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import { isAddress, isPublicAddress, isWithinReach } from './public-address.ts'
 
-describe('one host on the open internet', () => {
+describe('an address on the open internet', () => {
   test.each(['8.8.8.8', '1.1.1.1', '100.63.255.255', '100.128.0.1', '172.32.0.1', '193.0.0.1', '2606:4700::1111'])(
-    '%s',
+    '%s is public',
     (address) => {
       expect(isPublicAddress(address)).toBe(true)
     },
   )
 })
 
-describe('anything else', () => {
+describe('any other address', () => {
   test.each([
     ['this host', ['0.0.0.0', '0.1.2.3', '::']],
     ['loopback', ['127.0.0.1', '127.255.255.254', '::1']],
@@ -32,12 +32,12 @@ describe('anything else', () => {
     ['IPv4 in IPv6, tunnels', ['2002:7f00:1::', '2002:808:808::', '2001:0:53aa:64c:0:7fff:80ff:fffe']],
     ['not given to anybody', ['4000::1', '5f00::1', '8000::1']],
     ['no address', ['', 'localhost', '127.1', '0x7f000001', '2130706433', '0177.0.0.1', '1.2.3', '8.8.8.8 ', '[::1]']],
-  ])('%s', (_name, addresses) => {
+  ])('no address of this kind is public: %s', (_name, addresses) => {
     expect(addresses.filter(isPublicAddress)).toEqual([])
   })
 })
 
-describe('within reach of', () => {
+describe('the addresses within a reach', () => {
   const thisMachine = ['127.0.0.1', '127.255.255.254', '::1']
   const privateNets = ['10.0.0.1', '172.16.0.1', '192.168.1.1', '100.64.0.1', 'fd00::1']
   const clouds = ['169.254.169.254', '169.254.170.2', 'fe80::1', 'fe80::1%eth0', '168.63.129.16', '192.0.0.192']
@@ -50,12 +50,12 @@ describe('within reach of', () => {
     { reach: 'public', within: [] },
     { reach: 'loopback', within: thisMachine },
     { reach: 'private', within: [...thisMachine, ...privateNets] },
-  ] as const)('$reach', ({ reach, within }) => {
+  ] as const)('the reach $reach contains exactly its own addresses', ({ reach, within }) => {
     expect(all.filter((address) => isWithinReach(address, reach))).toEqual([...within])
   })
 })
 
-test('an address is what resolvers and URLs write, and nothing that only some programs read', () => {
+test('only standard spellings of an IP address count as addresses', () => {
   expect(['8.8.8.8', '::1', '2606:4700::1111'].every(isAddress)).toBe(true)
   expect(['8.8.8', '010.0.0.1', '0x8.8.8.8', '134744072', 'a.b', ''].filter(isAddress)).toEqual([])
 })

@@ -8,6 +8,6 @@ test.each([
   ['a webhook secret', 'whsec_ab+/cdefgh==', '[redacted]'],
   ['a password in an address', 'postgres://turnpike:pass-word@host/db', 'postgres://turnpike:[redacted]@host/db'],
   ['a name that only begins like one', 'task-force risk-abcdefgh12', 'task-force risk-abcdefgh12'],
-])('%s', (_name, text, shown) => {
+])('secrets and nothing else are redacted: %s', (_name, text, shown) => {
   expect(scrub(`before ${text} behind`)).toBe(`before ${shown} behind`)
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { labelBy } from './secret.ts'
 
-test('a label is worked out once, unless its text is so long that keeping it costs more', () => {
+test('a label is computed once per text, except for texts too long to keep', () => {
   const made: number[] = []
   const label = labelBy((text) => {
     made.push(text.length)

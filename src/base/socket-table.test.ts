@@ -32,12 +32,12 @@ async function fill(writer: Socket): Promise<void> {
   for (let before = -1; before !== writer.writableLength; await Bun.sleep(50)) before = writer.writableLength
 }
 
-describe.skipIf(process.platform !== 'linux')('what a reader has not taken', () => {
+describe.skipIf(process.platform !== 'linux')('the bytes that a reader has not taken', () => {
   test.each([
     ['IPv4', '127.0.0.1', '127.0.0.1'],
     ['IPv6', '::1', '::1'],
     ['IPv4 on a port of both', '::', '127.0.0.1'],
-  ])('%s: is what the system holds, and becomes less as it reads', async (_name, listening, dialled) => {
+  ])('%s: the count is what the system holds, and falls as the reader reads', async (_name, listening, dialled) => {
     const { writer, reader, line } = await connected(listening, dialled)
     const table = makeSocketTable(systemClock)
     expect(await table.untaken(line, 0)).toBe(0)
@@ -51,7 +51,7 @@ describe.skipIf(process.platform !== 'linux')('what a reader has not taken', () 
     expect(await table.untaken(line, 0)).toBe(0)
   })
 
-  test('a connection that is not there, and an address that is none, are not known', async () => {
+  test('the count of an unknown connection or an invalid address is undefined', async () => {
     const { line } = await connected('127.0.0.1', '127.0.0.1')
     const table = makeSocketTable(systemClock)
     expect(await table.untaken({ ...line, port: 1 }, 0)).toBeUndefined()
@@ -59,7 +59,7 @@ describe.skipIf(process.platform !== 'linux')('what a reader has not taken', () 
     expect(await table.untaken({ ...line, address: '' }, 0)).toBeUndefined()
   })
 
-  test('whoever can do with what was read a moment ago gets that', async () => {
+  test('a count that is recent enough for the caller is reused', async () => {
     const { writer, line } = await connected('127.0.0.1', '127.0.0.1')
     let now = 0
     const table = makeSocketTable({ monotonic: () => now })

@@ -19,7 +19,7 @@ function split(bytes: Uint8Array, cuts: readonly number[] = []): { events: strin
 
 const everyByte = (bytes: Uint8Array) => Array.from({ length: bytes.length }, (_, index) => index)
 
-describe('events', () => {
+describe('events of a stream', () => {
   test.each([
     ['line feeds', 'data: a\n\ndata: b\n\n', ['data: a\n\n', 'data: b\n\n']],
     ['CR LF', 'data: a\r\n\r\ndata: b\r\n\r\n', ['data: a\r\n\r\n', 'data: b\r\n\r\n']],
@@ -30,32 +30,32 @@ describe('events', () => {
     ['blank lines between', '\n\n\ndata: a\n\n\n\ndata: b\n\n', ['data: a\n\n', 'data: b\n\n']],
     ['no space', 'data:a\n\n', ['data:a\n\n']],
     ['more than ASCII', 'data: 日本 👩‍👩‍👧\n\ndata: é\n\n', ['data: 日本 👩‍👩‍👧\n\n', 'data: é\n\n']],
-  ])('ended by %s', (_name, stream, events) => {
+  ])('events are found whole, in one chunk or byte by byte: %s', (_name, stream, events) => {
     const bytes = Buffer.from(stream)
     expect(split(bytes)).toEqual({ events, rest: '' })
     expect(split(bytes, everyByte(bytes))).toEqual({ events, rest: '' })
   })
 
-  test('one that is not whole is kept back', () => {
+  test('an incomplete event is kept back', () => {
     expect(split(Buffer.from('data: a\n\ndata: b\n'))).toEqual({ events: ['data: a\n\n'], rest: 'data: b\n' })
     expect(split(Buffer.from('data: a'))).toEqual({ events: [], rest: 'data: a' })
     expect(split(new Uint8Array())).toEqual({ events: [], rest: '' })
   })
 
-  test('a line end that is cut in two is not taken for two', () => {
+  test('a CR LF that is cut in two counts as one line end', () => {
     const bytes = Buffer.from('data: a\r\n\r\ndata: b\r\n\r\n')
     for (const cut of everyByte(bytes)) {
       expect(split(bytes, [cut]).events).toEqual(['data: a\r\n\r\n', 'data: b\r\n\r\n'])
     }
   })
 
-  test('one that grows beyond all bounds is refused', () => {
+  test('an event larger than the limit is refused', () => {
     const splitter = new EventSplitter(100)
     expect(splitter.push(Buffer.from('x'.repeat(100)))).toEqual([])
     expect(() => splitter.push(Buffer.from('x'))).toThrow('more than 100 bytes')
   })
 
-  test('large ones are whole, and stay as they were given out', () => {
+  test('large events come out whole and stay unchanged afterwards', () => {
     const large = Array.from({ length: 5 }, (_, index) => `data: ${String(index).repeat(200_000)}\n\n`)
     for (const piece of [10_007, 65_536, 150_001]) {
       const bytes = Buffer.from(large.join('data: small\n\n'))
@@ -67,7 +67,7 @@ describe('events', () => {
     }
   })
 
-  test('many small ones in one chunk are no reason to refuse', () => {
+  test('many small events in one chunk are not refused', () => {
     expect(new EventSplitter(100).push(Buffer.from('data: a\n\n'.repeat(100)))).toHaveLength(100)
   })
 })
@@ -90,7 +90,7 @@ const streams = fc
     Buffer.from(events.map((of) => `${of.join(style)}${style}${style}`).join('') + tail),
   )
 
-test('however a stream is cut, the same events come out', () => {
+test('the same events come out however the stream is cut into chunks', () => {
   fc.assert(
     fc.property(streams, fc.array(fc.nat(400)), (bytes, places) => {
       const cuts = places.filter((place) => place <= bytes.length).toSorted((a, b) => a - b)
@@ -100,7 +100,7 @@ test('however a stream is cut, the same events come out', () => {
   )
 })
 
-test('no byte is lost or made: events and rest are the stream', () => {
+test('the events and the rest are exactly the bytes of the stream', () => {
   fc.assert(
     fc.property(streams, (bytes) => {
       const { events, rest } = split(bytes)
@@ -122,7 +122,7 @@ describe('the data of an event', () => {
     ['data:\n\n', ''],
     ['data:\ndata:\n\n', '\n'],
     ['database: a\n\n', ''],
-  ])('%j', (event, data) => {
+  ])('the data is read from %j', (event, data) => {
     expect(dataOf(Buffer.from(event))).toBe(data)
   })
 })

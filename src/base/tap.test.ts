@@ -46,7 +46,7 @@ async function until(isTrue: () => boolean): Promise<void> {
 const bytes = (text: string) => new TextEncoder().encode(text)
 const lastChunk = '0\r\n\r\n'
 
-test('what is put goes out at once, and the end is told as one', async () => {
+test('bytes are sent as soon as they are put, and the body ends with a last chunk', async () => {
   const abort = new AbortController()
   const { tap, told, read } = await visit({ signal: abort.signal })
   expect(tap.put(bytes('one'))).toBe(true)
@@ -59,7 +59,7 @@ test('what is put goes out at once, and the end is told as one', async () => {
   expect(told).toEqual(['wanted'])
 })
 
-test('nothing is wanted that nobody asked for', async () => {
+test('the watcher is asked for bytes only once the body is read', async () => {
   const { tap, told } = tapped()
   await Bun.sleep(10)
   expect(told).toEqual([])
@@ -70,7 +70,7 @@ test('nothing is wanted that nobody asked for', async () => {
   expect(await text).toBe('now')
 })
 
-test('one that breaks is cut off: it has no end, and nobody is gone', async () => {
+test('a body that fails is cut off without a last chunk, and no client is reported gone', async () => {
   const abort = new AbortController()
   const { tap, told, read, closed } = await visit({ signal: abort.signal })
   tap.put(bytes('half'))
@@ -81,7 +81,7 @@ test('one that breaks is cut off: it has no end, and nobody is gone', async () =
   expect(told).toEqual(['wanted'])
 })
 
-test('one that breaks before it is read has no end either', async () => {
+test('a body that fails before it is read is cut off', async () => {
   const { tap, told } = tapped()
   tap.fail()
   const outcome = await new Response(tap.body).text().then(
@@ -92,7 +92,7 @@ test('one that breaks before it is read has no end either', async () => {
   expect(told).toEqual([])
 })
 
-test('what comes after its end goes nowhere', async () => {
+test('bytes that are put after the end of the body are dropped', async () => {
   const { tap, told, read } = await visit()
   tap.put(bytes('one'))
   tap.end()
@@ -104,13 +104,13 @@ test('what comes after its end goes nowhere', async () => {
   expect(told).toEqual(['wanted'])
 })
 
-test('left before the first read', async () => {
+test('cancelling the body before the first read reports the client gone', async () => {
   const { tap, told } = tapped()
   await tap.body.cancel()
   expect(told).toEqual(['gone'])
 })
 
-test('aborted before the first read', async () => {
+test('an abort before the first read reports the client gone once and empties the body', async () => {
   const abort = new AbortController()
   const { tap, told } = tapped(abort.signal)
   abort.abort()
@@ -119,14 +119,14 @@ test('aborted before the first read', async () => {
   expect(told).toEqual(['gone'])
 })
 
-test('aborted before it was made', async () => {
+test('a signal aborted beforehand reports the client gone once and empties the body', async () => {
   const { tap, told } = tapped(AbortSignal.abort())
   expect(told).toEqual(['gone'])
   expect(await new Response(tap.body).text()).toBe('')
   expect(told).toEqual(['gone'])
 })
 
-test('left in the middle', async () => {
+test('a client that disconnects in the middle is reported gone and takes no more bytes', async () => {
   const { tap, told, read, socket } = await visit()
   tap.put(bytes('one'))
   await until(() => read().length > 0)
@@ -137,7 +137,7 @@ test('left in the middle', async () => {
   expect(told).toEqual(['wanted', 'gone'])
 })
 
-test('aborted and left is gone once, and ends the body', async () => {
+test('a client that aborts and disconnects is reported gone once', async () => {
   const abort = new AbortController()
   const { told, socket } = await visit({ signal: abort.signal })
   abort.abort()
@@ -153,7 +153,7 @@ function fill(tap: Tap): number {
   throw new Error('a reader that does not read was never behind')
 }
 
-test('a reader that is behind is waited for, and loses nothing', async () => {
+test('a reader that falls behind is waited for and loses no bytes', async () => {
   const { tap, told, read, socket } = await visit({ isReading: false })
   const put = fill(tap)
   await Bun.sleep(50)
@@ -168,7 +168,7 @@ test('a reader that is behind is waited for, and loses nothing', async () => {
   expect(read()).toEndWith(`4\r\nlast\r\n${lastChunk}`)
 })
 
-test('a reader that is behind gets the rest of what has ended', async () => {
+test('a reader that falls behind gets the rest of a body that has ended', async () => {
   const { tap, read, socket } = await visit({ isReading: false })
   const put = fill(tap)
   expect(tap.put(bytes('last'))).toBe(false)
@@ -180,7 +180,7 @@ test('a reader that is behind gets the rest of what has ended', async () => {
   expect(read()).toEndWith(`4\r\nlast\r\n${lastChunk}`)
 })
 
-test('a reader that is behind and leaves is gone once, and nothing more is wanted', async () => {
+test('a reader that falls behind and disconnects is reported gone once', async () => {
   const { tap, told, socket } = await visit({ isReading: false })
   fill(tap)
   socket.destroy()

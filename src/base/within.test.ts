@@ -5,16 +5,16 @@ import { unlessAborted, within } from './within.ts'
 
 const never = new Promise<string>(() => {})
 
-test('what comes in time is what came, good or bad', async () => {
+test('work that ends in time keeps its outcome, whether a value or an error', async () => {
   expect(await within(10_000, Promise.resolve('here'))).toBe('here')
   expect(await thrownBy(within(10_000, Promise.reject(new Error('broken'))))).toEqual(new Error('broken'))
 })
 
-test('nobody waits for what is late', async () => {
+test('work that is late gives undefined', async () => {
   expect(await within(1, never)).toBeUndefined()
 })
 
-test('who aborts is not kept waiting, and is heard before and after it began', async () => {
+test('an abort before or during the wait rejects it with the reason of the abort', async () => {
   const abort = new AbortController()
   const waiting = thrownBy(unlessAborted(abort.signal, never))
   expect(await unlessAborted(abort.signal, Promise.resolve('here'))).toBe('here')
@@ -23,7 +23,7 @@ test('who aborts is not kept waiting, and is heard before and after it began', a
   expect(await thrownBy(unlessAborted(abort.signal, never))).toEqual(new Error('enough'))
 })
 
-test('what came in time keeps no process waiting for the rest of it', () => {
+test('work that ends in time does not keep the process alive until the timeout', () => {
   const script = `import { within } from ${JSON.stringify(join(import.meta.dir, 'within.ts'))}
     await within(60_000, Promise.resolve())`
   const ended = Bun.spawnSync([process.execPath, '-e', script], { timeout: 30_000 })
