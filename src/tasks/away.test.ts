@@ -41,7 +41,7 @@ eachEngine('video tasks while the database is away', (open) => {
     for (let looks = 0; looks < 12; looks++) await world.pass(2 * minute)
   }
 
-  test('who orders then is told so at once, and may try again', async () => {
+  test('an order is refused at once as overloaded and may be retried', async () => {
     const { database, vendor, world, states } = await begin()
     database.isAway = true
     expect(await thrownBy(world.order())).toMatchObject({ kind: 'overloaded', details: { retryAfterSeconds: 1 } })
@@ -51,7 +51,7 @@ eachEngine('video tasks while the database is away', (open) => {
     await world.close()
   })
 
-  test('a commit whose answer was lost is undone: who is told to try again buys one film', async () => {
+  test('a commit whose answer was lost is undone, and a retry buys only one video', async () => {
     const { store, database, vendor, world, states } = await begin()
     database.answersToLose = 1
     const told = await thrownBy(world.order())
@@ -64,7 +64,7 @@ eachEngine('video tasks while the database is away', (open) => {
     await world.close()
   })
 
-  test('where it cannot be undone at once nobody is told to try again, and it is undone later', async () => {
+  test('a commit that cannot be undone at once is undone later, and the client is told not to retry', async () => {
     const { store, database, vendor, world, states } = await begin()
     Object.assign(database, { answersToLose: 1, staysAway: true })
     expect(await thrownBy(world.order())).toMatchObject(notAgain)
@@ -110,7 +110,7 @@ eachEngine('video tasks while the database is away', (open) => {
     },
   )
 
-  test('and not after somebody else has sent it', async () => {
+  test('a commit is not undone after another node has sent the order', async () => {
     const { store, database, vendor, world, states } = await begin()
     Object.assign(database, { answersToLose: 1, staysAway: true })
     await thrownBy(world.order())
@@ -122,7 +122,7 @@ eachEngine('video tasks while the database is away', (open) => {
     await world.close()
   })
 
-  test('the id of a film that its vendor has is written down when the database is back', async () => {
+  test('the upstream id of a task is recorded once the database is back', async () => {
     const vendor = filmVendor()
     vendor.finds = false
     const { database, world, states } = await begin({
@@ -145,7 +145,7 @@ eachEngine('video tasks while the database is away', (open) => {
   })
 
   test.each(['has', 'may have'] as const)(
-    'a film that its vendor %s is not bought again where the database goes while it is asked who wrote that down',
+    'a video that its vendor %s is not ordered again when the database fails while it is recorded',
     async (what) => {
       const vendor = filmVendor()
       const { store, database, world } = await begin({
@@ -168,7 +168,7 @@ eachEngine('video tasks while the database is away', (open) => {
     },
   )
 
-  test('a mistake of ours, after the order was sent, is nobody’s to make by ordering again', async () => {
+  test('a bug after the order was sent is an error that must not be retried', async () => {
     const vendor = filmVendor()
     const { store, database, world } = await begin({
       transport: {
@@ -187,7 +187,7 @@ eachEngine('video tasks while the database is away', (open) => {
     await world.close()
   })
 
-  test('a stop ends the trying, and says what was not written down', async () => {
+  test('a stop ends the retries and logs the upstream id that was not recorded', async () => {
     const vendor = filmVendor()
     const { database, world } = await begin({
       transport: {
@@ -204,7 +204,7 @@ eachEngine('video tasks while the database is away', (open) => {
     database.isAway = false
   })
 
-  test('a creation in doubt is one for whoever looks next, and nobody orders it again', async () => {
+  test('an order in doubt is found by a later poll and not sent again', async () => {
     const { database, vendor, world } = await begin({
       transport: {
         async send(...call) {
@@ -224,7 +224,7 @@ eachEngine('video tasks while the database is away', (open) => {
     await world.close()
   })
 
-  test('a move to the next vendor whose answer was lost is made once, and goes on', async () => {
+  test('a move to the next channel is made once when the answer of its commit is lost', async () => {
     const { store, database, vendor, world } = await begin({
       transport: {
         send(...call) {
@@ -242,7 +242,7 @@ eachEngine('video tasks while the database is away', (open) => {
     await world.close()
   })
 
-  test('a clock that is set back meanwhile puts off no look', async () => {
+  test('a clock that is set back meanwhile delays no poll', async () => {
     const { database, vendor, world } = await begin()
     const task = await world.order()
     await world.pass(minute)
@@ -257,7 +257,7 @@ eachEngine('video tasks while the database is away', (open) => {
     await world.close()
   })
 
-  test('who waits for a film is not told to order it again', async () => {
+  test('a client that waits for a task gets the task instead of an error', async () => {
     const { database, world } = await begin()
     const task = await world.order()
     database.isAway = true

@@ -17,7 +17,7 @@ function toldAfter(retryAfter: (now: number) => string): number | undefined {
   return judge({ channels: () => channels, clock, log: silentLog }, route, answered).error.details.retryAfterSeconds
 }
 
-test('how long a vendor of videos asks to be left alone is read as of every other vendor', () => {
+test('Retry-After of a video vendor is read in seconds or as a date, and otherwise as one second', () => {
   expect(toldAfter(() => '20')).toBe(20)
   expect(toldAfter(() => '2.5')).toBe(2.5)
   expect(toldAfter((now) => new Date(now + 120_000).toUTCString())).toBe(120)

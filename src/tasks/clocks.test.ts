@@ -50,7 +50,7 @@ async function nodeAhead(name: string, ms: number, vendor: FilmVendor, more: Tas
   return { store, world: makeTaskWorld(opened, { first: vendor }, { store, node: name, clock, ...more }), clock }
 }
 
-test('a node whose clock is minutes ahead does not send what another one is sending', async () => {
+test('a node whose clock is minutes ahead does not send an order that another node is sending', async () => {
   const vendor = filmVendor()
   const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const slow: TaskOverrides['transport'] = {
@@ -79,7 +79,7 @@ test('a node whose clock is minutes ahead does not send what another one is send
   expect(await checkLedger(one.store)).toEqual([])
 })
 
-test('what a node orders whose clock is hours behind is not too late for the others', async () => {
+test('an order from a node whose clock is hours behind is not too late for other nodes', async () => {
   const vendor = filmVendor()
   const one = await nodeAhead('node_a', -3 * 60 * minute, vendor)
   await fundedAccount(one.store, { id: accountId, amount: dollars(100n) })
@@ -92,7 +92,7 @@ test('what a node orders whose clock is hours behind is not too late for the oth
   for (const { world } of [one, other]) await world.close()
 })
 
-test('what a node orders whose clock is days ahead counts in the day that its caps go by', async () => {
+test('an order from a node whose clock is days ahead counts in the day that its caps use', async () => {
   const vendor = filmVendor()
   const one = await nodeAhead('node_a', 2 * 24 * 60 * minute, vendor)
   await fundedAccount(one.store, { id: accountId, amount: dollars(100n) })
@@ -109,7 +109,7 @@ test('what a node orders whose clock is days ahead counts in the day that its ca
   expect(await checkLedger(one.store)).toEqual([])
 })
 
-test('a node whose clock is minutes ahead leaves alone the webhook that another one is sending', async () => {
+test('a node whose clock is minutes ahead does not claim a webhook that another node is sending', async () => {
   const receiver = await startReceiver('silence')
   const parts = {
     mode: 'sandbox',

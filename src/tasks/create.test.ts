@@ -19,8 +19,8 @@ const minute = 60_000
 const offers = ['first', 'second'].map((channel) => ({ channel, upstreamModel: `film-${channel}` }))
 
 taskSuite('the creation of video tasks', ({ begin, within }) => {
-  describe('a vendor that will not have it', () => {
-    test('is repeated to the client, and leaves nothing open', () =>
+  describe('a vendor that does not take an order', () => {
+    test('a refusal is passed on to the client, and leaves neither a hold nor an event', () =>
       within(async ({ store, vendor, world }) => {
         vendor.tricks.push({ status: 400 })
         const refused = await world.order({ webhookUrl: 'https://customer.example/hook' }).catch((e: unknown) => e)
@@ -35,7 +35,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(vendor.tasks.size).toBe(0)
       }))
 
-    test.each([429, 503])('for want of room, under %i, has begun nothing: the next one may take it', async (status) => {
+    test.each([429, 503])('an order refused with %i for lack of room goes to the next channel', async (status) => {
       const { vendor, world } = await begin({}, ['first', 'second'])
       vendor.tricks.push({ status })
       expect(await world.order({ model: { ...model, offers } })).toMatchObject({
@@ -46,7 +46,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       await world.close()
     })
 
-    test('may say so under a good status', async () => {
+    test('a refusal inside a 200 counts as the status that it names', async () => {
       const { store, vendor, world } = await begin({}, ['first', 'second'])
       vendor.tricks.push({ status: 200, errorStatus: 429 })
       expect(await world.order({ model: { ...model, offers } })).toMatchObject({ channel: 'second' })
@@ -58,7 +58,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       await world.close()
     })
 
-    test.each([400, 429])('may say so under a bad one, in words that leave no doubt: %i', (errorStatus) =>
+    test.each([400, 429])('a refusal inside a 500 counts as the status that it names: %i', (errorStatus) =>
       within(async ({ store, vendor, world }) => {
         vendor.tricks.push({ status: 500, errorStatus })
         expect(await thrownBy(world.order())).toMatchObject({
@@ -71,7 +71,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       }),
     )
 
-    test('where it was never reached, another one is', async () => {
+    test('an order that never reached its vendor goes to the next channel', async () => {
       const { store, vendor, world } = await begin({}, ['first', 'second'])
       vendor.tricks.push('unsent')
       const task = await world.order({ model: { ...model, offers } })
@@ -91,8 +91,8 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
     })
   })
 
-  describe('a creation of unknown fate', () => {
-    test('that reached the vendor is found under our reference', () =>
+  describe('a creation in doubt', () => {
+    test('an order that reached the vendor is found by our reference', () =>
       within(async ({ store, vendor, world }) => {
         vendor.tricks.push('lose')
         const task = await world.order()
@@ -108,7 +108,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(vendor.tasks.size).toBe(1)
       }))
 
-    test('that was called by the id of another task is looked for, and the other one goes on', () =>
+    test('an order answered with the id of another task is searched for, and the other task goes on', () =>
       within(async ({ store, vendor, world }) => {
         const other = await world.order()
         vendor.tricks.push({ status: 200, makes: true, id: other.upstreamId ?? '' })
@@ -122,7 +122,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         for (const { id } of [other, task]) expect((await world.task(id)).state).toBe('succeeded')
       }))
 
-    test('is looked for as of when it was sent, by a clock that was set back since', () =>
+    test('the time at which an order was sent moves with a clock that is set back', () =>
       within(async ({ vendor, world }) => {
         vendor.tricks.push({ status: 500, makes: true })
         const { id, sentAt } = await world.order()
@@ -134,7 +134,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(Math.abs(sentAt - 60 * minute - found.sentAt)).toBeLessThan(1_000)
       }))
 
-    test('that surely did not is sent once more, under the same reference', () =>
+    test('an order that surely did not reach the vendor is sent again under the same reference', () =>
       within(async ({ vendor, world }) => {
         vendor.tricks.push('drop')
         const task = await world.order()
@@ -144,7 +144,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
       }))
 
-    test('is not sent once more while its key is over the rate of its model', () =>
+    test('an order is not sent again while its credential is over the rate of its model', () =>
       within(async ({ vendor, world }) => {
         vendor.tricks.push('drop')
         const task = await world.order()
@@ -159,7 +159,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
       }))
 
-    test.each([429, 503])('that meets no room under %i when it is sent once more waits for some', (status) =>
+    test.each([429, 503])('an order refused with %i when it is sent again waits for room', (status) =>
       within(async ({ store, vendor, world }) => {
         // More refusals than sends are allowed: a send that the vendor surely did not take does not count.
         const refusals = Array.from({ length: 6 }, () => ({ status }))
@@ -180,7 +180,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       }),
     )
 
-    test('that meets no room until its deadline has failed then, and costs nothing', () =>
+    test('an order that finds no room until its deadline fails and costs nothing', () =>
       within(async ({ store, vendor, world }) => {
         vendor.tricks.push('drop', ...Array.from({ length: 100 }, () => ({ status: 429 })))
         const task = await world.order()
@@ -191,7 +191,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(vendor.tasks.size).toBe(0)
       }))
 
-    test('that its vendor refuses for what it asks when it is sent once more has failed', () =>
+    test('an order that is refused with 400 when it is sent again fails', () =>
       within(async ({ store, vendor, world }) => {
         vendor.tricks.push('drop', { status: 400 })
         const task = await world.order()
@@ -200,7 +200,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect((await moneyOf(store)).held).toBe(nano(0n))
       }))
 
-    test('that is dropped every time has failed after the fifth', () =>
+    test('an order that is dropped every time fails after the fifth send', () =>
       within(async ({ store, vendor, world }) => {
         vendor.tricks.push('drop', 'drop', 'drop', 'drop', 'drop', 'drop')
         const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
@@ -211,7 +211,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(await eventsOf(store)).toHaveLength(1)
       }))
 
-    test('that nobody can tell is kept, listed, never sent again, and failed at its deadline', () =>
+    test('an order that cannot be searched for is never sent again, and fails at its deadline', () =>
       within(async ({ store, vendor, world }) => {
         vendor.finds = false
         vendor.tricks.push('lose')
@@ -225,7 +225,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(vendor.tasks.size).toBe(1)
       }))
 
-    test.each([500, 502, 504, 408, 200])('under %i, with nothing to be read, is one too', async (status) => {
+    test.each([500, 502, 504, 408, 200])('a %i without a readable body leaves the order in doubt', async (status) => {
       const { store, vendor, world } = await begin({}, ['first', 'second'])
       vendor.tricks.push({ status, makes: true })
       const task = await world.order({ model: { ...model, offers } })
@@ -237,7 +237,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       await world.close()
     })
 
-    test('under 500, where the vendor has no list, is kept and never sent again', () =>
+    test('a 500 from a vendor that cannot be searched leaves an order that is never sent again', () =>
       within(async ({ vendor, world }) => {
         vendor.finds = false
         vendor.tricks.push({ status: 500 })
@@ -249,7 +249,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(vendor.tasks.size).toBe(0)
       }))
 
-    test('that nobody looked for until its deadline is looked for then, and not sent', () =>
+    test('an order not searched for until its deadline is searched for then, and not sent again', () =>
       within(async ({ vendor, world }) => {
         vendor.tricks.push('lose', 'drop')
         const [lost, dropped] = [await world.order(), await world.order()]
@@ -260,7 +260,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(vendor.tasks.size).toBe(1)
       }))
 
-    test('is sent once more by one look alone, however long that look takes', async () => {
+    test('an order is sent again by a single poll, however long that poll takes', async () => {
       const answer = Promise.withResolvers<void>()
       let isSlow = false
       const { vendor, world } = await begin({
@@ -294,7 +294,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       await world.close()
     })
 
-    test('whose id comes after somebody else has claimed it is that task all the same', async () => {
+    test('an upstream id that comes after another node has claimed the task is recorded all the same', async () => {
       const answer = Promise.withResolvers<void>()
       const { store, vendor, world } = await begin({
         transport: {
@@ -315,7 +315,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
     })
   })
 
-  test('that is under way when the node stops comes to its end', async () => {
+  test('an order under way when the node stops is completed', async () => {
     const answer = Promise.withResolvers<void>()
     let cutOff = false
     const { vendor, world } = await begin({
@@ -337,7 +337,7 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
     await closed
   })
 
-  test('what there is no money for is not sent', () =>
+  test('an order that its account has no funds for is not sent', () =>
     within(async ({ vendor, world }) => {
       const placed = await Promise.all(
         Array.from({ length: 40 }, () => world.order().catch((thrown: Error) => thrown.message)),

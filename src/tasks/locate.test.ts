@@ -26,7 +26,7 @@ const away = () => Promise.reject(new GatewayError('overloaded', 'Kept results c
 const questions = ({ calls }: FilmVendor) => calls.filter(({ path }) => path.startsWith('/files/')).length
 
 taskSuite('a film whose record names a file', ({ begin, within }) => {
-  test('is asked for once it is made, and then given out', () =>
+  test('the link of the video is asked for once it is made, and then given out', () =>
     within(async ({ store, vendor, world }) => {
       vendor.locates = true
       const task = await world.order()
@@ -40,7 +40,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       expect(await requestsOf(store)).toMatchObject([{ cost: nano(5n * price.sold), basis: 'vendor' }])
     }))
 
-  test('is asked for again where the vendor did not say: a refusal, an error under a good status, silence', () =>
+  test('the link is asked for again after a refusal, an error under a 200 or a lost connection', () =>
     within(async ({ vendor, world }) => {
       vendor.locates = true
       const task = await world.order()
@@ -60,7 +60,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       expect((await world.task(task.id)).state).toBe('succeeded')
     }))
 
-  test('that is nowhere is no film: it costs nothing, and what the vendor charges is our loss', () =>
+  test('a file without a link costs nothing, and what the vendor charges is our loss', () =>
     within(async ({ store, vendor, world }) => {
       vendor.locates = true
       vendor.files.push('nowhere')
@@ -74,7 +74,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       expect(await balances(store)).toMatchObject({ 'payable:films': cost })
     }))
 
-  test('of which the vendor never says where it is has failed after a dozen questions', () =>
+  test('a video whose link the vendor never gives fails after a dozen questions', () =>
     within(async ({ vendor, world }) => {
       vendor.locates = true
       vendor.files.push(...times(2 * keepTriesMax, 404))
@@ -85,7 +85,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       expect(questions(vendor)).toBe(keepTriesMax)
     }))
 
-  test('is asked for a dozen times, however many polls failed before it was made', () =>
+  test('the link is asked for a dozen times, however many polls failed before the video was made', () =>
     within(async ({ vendor, world }) => {
       vendor.locates = true
       const task = await world.order()
@@ -101,7 +101,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       expect(questions(vendor)).toBe(keepTriesMax)
     }))
 
-  test('is asked for as often where polls fail, or tell something else, between the questions', () =>
+  test('polls that fail or tell another state between the questions leave their number unchanged', () =>
     within(async ({ store, vendor, world }) => {
       vendor.locates = true
       const task = await world.order()
@@ -120,8 +120,8 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       expect(await requestsOf(store)).toMatchObject([{ cost: nano(5n * price.sold), basis: 'vendor' }])
     }))
 
-  describe('at its deadline', () => {
-    test('is asked for again, whether the vendor counts or not', async () => {
+  describe('at the deadline of the task', () => {
+    test('the link is asked for again, whether the vendor counts or not', async () => {
       for (const counts of [true, false]) {
         await within(async ({ store, vendor, world }) => {
           Object.assign(vendor, { locates: true, counts })
@@ -142,7 +142,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       }
     })
 
-    test('is not asked for without end: what the vendor counted is our loss, booked once', () =>
+    test('the link is not asked for forever, and what the vendor counted is our loss, booked once', () =>
       within(async ({ store, vendor, world }) => {
         vendor.locates = true
         const task = await world.order()
@@ -163,7 +163,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
       }))
   })
 
-  test('is fetched a dozen times, however many polls failed before it was made', async () => {
+  test('a video is fetched a dozen times, however many polls failed before it was made', async () => {
     let fetches = 0
     const keepResult: TaskParts['keepResult'] = () =>
       ++fetches < keepTriesMax
@@ -184,7 +184,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
     await world.close()
   })
 
-  test('is fetched until the deadline while our own store is away, and a dozen times after it', async () => {
+  test('a video is fetched until the deadline while our store is away, and a dozen times after it', async () => {
     for (const comesBack of [true, false]) {
       let isAway = true
       const keepResult: TaskParts['keepResult'] = () =>
@@ -207,7 +207,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
     }
   })
 
-  test('is not fetched only to be thrown away, film after film, while our own store is away', async () => {
+  test('few videos are fetched while our store is away, and all once it is back', async () => {
     let isAway = true
     let fetches = 0
     const keepResult: TaskParts['keepResult'] = () => {
@@ -230,7 +230,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
     await world.close()
   })
 
-  test('that anybody can fetch is given out under its own link while our store is away', async () => {
+  test('a video with a public link is given out under that link while our store is away', async () => {
     const film = { body: new Uint8Array(10), mediaType: 'video/mp4', header: () => null }
     const { vendor, world } = await begin({ keepsAll: true, keepResult: away, fetchLink: () => Promise.resolve(film) })
     const task = await world.order()
@@ -241,7 +241,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
     await world.close()
   })
 
-  test('that is on its way into a store that hangs holds up no stop, and is fetched by the next', async () => {
+  test('a store that hangs does not delay a stop, and the next node fetches the video', async () => {
     let hangs = true
     const keepResult: TaskParts['keepResult'] = (_, { signal }) =>
       new Promise((resolve, reject) => {
@@ -265,7 +265,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
     await world.close()
   })
 
-  test('is kept like any other', async () => {
+  test('a video that only our credential opens is kept in our store', async () => {
     const keepResult: TaskParts['keepResult'] = () =>
       Promise.resolve({ url: 'https://gateway.example/artifacts/1', expiresAt: world.clock.now() + minute })
     const { vendor, world } = await begin({ keepResult })
@@ -279,7 +279,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
 })
 
 taskSuite('a poll that is refused under a good status', ({ within }) => {
-  test('is judged as what it is, and changes nothing about its task', () =>
+  test('the poll is judged by the status in its body, and its task stays unchanged', () =>
     within(async ({ vendor, world }) => {
       vendor.hidesErrors = true
       const task = await world.order()

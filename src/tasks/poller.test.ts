@@ -42,7 +42,7 @@ async function crowd() {
   return { store, vendor, world, upstreamId: made.id }
 }
 
-test('ten thousand open tasks are polled at the vendor’s pace, and spread themselves out', async () => {
+test('ten thousand due tasks are polled at the vendor’s pace, none twice while others wait', async () => {
   const { store, vendor, world } = await crowd()
   const { perSecond } = paceOf({ vendor: vendor.vendor })
   const stepMs = 200
@@ -86,7 +86,7 @@ async function twoChannels(overrides: (gate: Promise<void>) => Partial<TaskParts
   return { store, vendor, world, at, open: () => gate.resolve(), close }
 }
 
-test('a vendor that hangs keeps nobody else’s tasks waiting', async () => {
+test('a channel that hangs does not delay the tasks of another channel', async () => {
   let hanging = 0
   const vendor = filmVendor()
   const hung = new Set<string>()
@@ -120,7 +120,7 @@ test('a vendor that hangs keeps nobody else’s tasks waiting', async () => {
   await close()
 })
 
-test('a vendor that is asked too often is asked less, and its key goes on for everything else', async () => {
+test('polls refused with 429 slow down polling but leave the credential in use for chat', async () => {
   const film = filmVendor()
   const vendor = { ...film.vendor, id: 'dashscope', explain }
   const channel = { id: 'first', vendor, baseUrl: vendor.baseUrl, credentials: ['a-key'], weight: 1, priority: 0 }
@@ -150,7 +150,7 @@ test('a vendor that is asked too often is asked less, and its key goes on for ev
   await store.close()
 })
 
-test('films that are slow to fetch hold up no look, stay with their node, and are asked for once', async () => {
+test('videos that are slow to fetch delay no polls, stay with their node and are polled once', async () => {
   const vendor = filmVendor()
   vendor.onlyWithKey = true
   let fetching = 0
@@ -194,7 +194,7 @@ test('films that are slow to fetch hold up no look, stay with their node, and ar
   await close()
 }, 120_000)
 
-test('a channel that is taken away while its films are made is told of, once for each time', async () => {
+test('a channel that is removed while it has open tasks is logged once per removal', async () => {
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 15n })
   const { vendor, transport } = filmVendor()
@@ -225,7 +225,7 @@ function levelOf(line: string): unknown {
   return { level, channel }
 }
 
-test('tasks that begin together do not stay together', () => {
+test('jitter spreads the polls of tasks that begin together', () => {
   const pace = paceOf(undefined)
   const waits = Array.from({ length: count }, () => pollWait(pace, 0, Math.random))
   const buckets = Map.groupBy(waits, (wait) => Math.floor(wait / 100))
@@ -235,14 +235,14 @@ test('tasks that begin together do not stay together', () => {
   expect(Math.max(...[...buckets.values()].map(({ length }) => length))).toBeLessThan((count / 20) * 1.3)
 })
 
-test('waits grow, and have an end', () => {
+test('waits before polls and retries grow up to a limit', () => {
   const pace = paceOf(undefined)
   const plain = (wait: typeof pollWait) => [0, 1, 2, 3, 10, 1_000].map((times) => wait(pace, times, () => 0.5))
   expect(plain(pollWait)).toEqual([5_000, 7_500, 11_250, 15_000, 15_000, 15_000])
   expect(plain(retryWait)).toEqual([5_000, 7_500, 11_250, 16_875, 30_000, 30_000])
 })
 
-test('a channel is asked as often as it bears, and what was not used may be used', () => {
+test('the allowance of a channel grows at its pace, and unused polls can be given back', () => {
   let at = 1_000 // a whole number, unlike a running clock, so that no rounding of fractions decides the test
   const allowances = new Allowances({ monotonic: () => at })
   expect(allowances.take('a', 10, 4)).toBe(4)
@@ -263,7 +263,7 @@ test('a channel is asked as often as it bears, and what was not used may be used
   expect(allowances.take('a', 10, 100)).toBe(5)
 })
 
-test('where there is no task at all, it is looked for seldom, until there is one', async () => {
+test('the poller looks for tasks less often while there are none', async () => {
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 12n })
   const timers = handTimers()
@@ -281,7 +281,7 @@ test('where there is no task at all, it is looked for seldom, until there is one
   await store.close()
 })
 
-test('what the other mode has left open keeps nobody awake', async () => {
+test('open tasks of the other mode do not make the poller look more often', async () => {
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 12n })
   const sandbox = makeTaskWorld(store, { first: filmVendor() })

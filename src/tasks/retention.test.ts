@@ -26,7 +26,7 @@ async function deliver(store: Store, now: number) {
 }
 
 taskSuite('tasks that ended long ago', ({ within }) => {
-  test('go with their events and all attempts at those; what they cost stays', () =>
+  test('old tasks are dropped with their events and deliveries, and their requests stay', () =>
     within(async ({ store, vendor, world }) => {
       const old = await world.order({ webhookUrl })
       vendor.become('done')
@@ -45,7 +45,7 @@ taskSuite('tasks that ended long ago', ({ within }) => {
       expect(await checkLedger(store)).toEqual([])
     }))
 
-  test('stay while they are watched, or while somebody is still to be told', () =>
+  test('old tasks stay while they are polled or have an undelivered event', () =>
     within(async ({ store, vendor, world }) => {
       const [untold, watched] = [await world.order({ webhookUrl }), await world.order()]
       vendor.become('failed')
@@ -63,7 +63,7 @@ taskSuite('tasks that ended long ago', ({ within }) => {
       expect(untold.webhookUrl).toBe(webhookUrl)
     }))
 
-  test('and one that is not over is never old', () =>
+  test('a task that is not over is never dropped', () =>
     within(async ({ store, world }) => {
       const { id } = await world.order()
       const endedBefore = world.clock.now() + 10 * keepDays * day

@@ -5,7 +5,7 @@ import { makeTaskWorld, requestsOf, taskSuite } from '../../test/support/tasks.t
 const minute = 60_000
 
 taskSuite('clocks that are set', ({ within }) => {
-  test('a clock that is set back puts off neither a look nor one whose claim is to run out', () =>
+  test('a clock that is set back delays neither a due poll nor one that waits for a claim to expire', () =>
     within(async ({ store, vendor, world }) => {
       const [task, lookedAt] = [await world.order(), await world.order()]
       await world.pass(minute)
@@ -21,7 +21,7 @@ taskSuite('clocks that are set', ({ within }) => {
       for (const { duration_ms: ms } of await requestsOf(store)) expect(ms).toBeGreaterThanOrEqual(0)
     }))
 
-  test('a clock that was days ahead, and is put right between two starts, puts off no look', () =>
+  test('a clock that was days ahead and is corrected between two starts delays no poll', () =>
     within(async ({ store, vendor, world }) => {
       world.clock.setBack(-30 * 24 * 60 * minute)
       const { id } = await world.order()

@@ -29,7 +29,7 @@ const done = {
   },
 } as unknown as Task
 
-test('our links stand wherever the vendor’s record has its own, until they expire', () => {
+test('our links replace the vendor’s links in its record, until they expire', () => {
   expect(showTask(done, expiresAt - 1)).toMatchObject({
     id: 'vid_1',
     note: 'theirs',
@@ -44,7 +44,7 @@ test('our links stand wherever the vendor’s record has its own, until they exp
   })
 })
 
-test('what went wrong on the way is shown at the end alone, and no event is made before it', () => {
+test('a failure is shown and an event is made only once the task is over', () => {
   const failure = { code: 'timeout', message: 'too late' }
   const running: Task = { ...done, state: 'running', failure }
   expect(showTask(running, 0)).not.toHaveProperty('error')

@@ -14,7 +14,7 @@ const all: readonly StoredTaskState[] = [
 ]
 
 describe('the states of a task', () => {
-  test('lead one way: nothing comes before what it came from, and nothing after an end', () => {
+  test('states lead one way, and none follows an end', () => {
     for (const state of all) {
       expect(statesBefore(state).filter(isOver)).toEqual([])
       for (const earlier of statesBefore(state)) expect(statesBefore(earlier)).not.toContain(state)
@@ -27,7 +27,7 @@ describe('the states of a task', () => {
     expect(openStates).toEqual(['creating', 'submitted', 'running'])
   })
 
-  test('are shown in the words of the specification', () => {
+  test('states are shown in the words of the specification', () => {
     expect(all.map(shownState)).toEqual([
       'submitted',
       'submitted',
@@ -82,7 +82,7 @@ describe("a vendor's news", () => {
     // Once the vendor knows the task again, the count starts anew.
     { state: 'submitted', lost: 3, news: { state: 'submitted' }, is: { kind: 'stay', lost: 0 } },
   ]
-  test.each(rows)('%#', ({ state, lost, news, is }) => {
+  test.each(rows)('row %# leads to the decision that the table names', ({ state, lost, news, is }) => {
     expect(decide(task(state, lost), { state: 'submitted', ...news })).toMatchObject(is)
   })
 })

@@ -37,7 +37,7 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     return { ...begun, speak: silence.resolve, heard: () => heard }
   }
 
-  test('are told of their task without their vendor, whose answer is waited for', async () => {
+  test("an order is answered with its task at once, and the vendor's answer is recorded later", async () => {
     const { world, speak, heard } = await beginSilent()
     const asked = world.order()
     await until(() => heard() === 1)
@@ -50,7 +50,7 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     expect(await world.task(task.id)).toMatchObject({ state: 'submitted', upstreamId: expect.any(String) })
   })
 
-  test('that their vendor refuses after that have failed, as their webhook says, and cost nothing', async () => {
+  test('an order that its vendor refuses afterwards fails with an event and costs nothing', async () => {
     const { store, vendor, world, speak, heard } = await beginSilent()
     vendor.tricks.push({ status: 400 })
     const asked = world.order({ webhookUrl: 'https://customer.example/hook' })
@@ -66,7 +66,7 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
   })
 
-  test('that were found at their vendor before it refused them go on', async () => {
+  test('an order that was found at its vendor before the refusal goes on', async () => {
     const { store, vendor, world, speak, heard } = await beginSilent()
     vendor.tricks.push({ status: 400 })
     const asked = world.order()
@@ -81,7 +81,7 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     expect((await moneyOf(store)).held).toBe(held)
   })
 
-  test('that are not on record are refused, and never will be', async () => {
+  test('an order that is not on record is refused and never recorded', async () => {
     const { store, world, heard } = await beginSilent()
     const asked = world.order()
     world.tasks.stop(reason)
@@ -106,7 +106,7 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     return { ...begun, ask, heard: () => heard }
   }
 
-  test('that wait for a link of their client are refused, and hold up nobody', async () => {
+  test('an order that waits for a link of its client is refused and does not delay the stop', async () => {
     const { store, world, ask, heard } = await beginLinked(0)
     const asked = world.order({ ask })
     await until(() => heard() === 1)
@@ -116,7 +116,7 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     expect(await store.db.selectFrom('task').select('id').execute()).toEqual([])
   })
 
-  test('that are to be sent again, and wait for a link, are left to the next node', async () => {
+  test('an order to be sent again that waits for a link is left to the next node', async () => {
     const { vendor, world, ask, heard } = await beginLinked(1)
     vendor.tricks.push('drop')
     const { id } = await world.order({ ask })
@@ -129,7 +129,7 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     expect(await world.task(id)).toMatchObject({ state: 'creating', inDoubt: true, sends: 1 })
   })
 
-  test('that are just being recorded are told once they are', async () => {
+  test('an order that is just being recorded is answered once it is on record', async () => {
     const recording = Promise.withResolvers<void>()
     let isRecording = false
     const { store, world, speak } = await beginSilent({

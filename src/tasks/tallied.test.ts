@@ -11,7 +11,7 @@ const vendorCost = async (store: Parameters<typeof attemptsOf>[0]) =>
   (await attemptsOf(store)).reduce((sum, { vendor_cost: cost }) => sum + Number(cost), 0)
 
 taskSuite('what is counted of tasks', ({ begin, within }) => {
-  test('a film: its request, its money and its end, once', async () => {
+  test('the request, the money and the end of a video are each counted once', async () => {
     const tally = new Tally()
     const { store, vendor, world } = await begin({ tally })
     await world.order()
@@ -30,7 +30,7 @@ taskSuite('what is counted of tasks', ({ begin, within }) => {
     await world.close()
   })
 
-  test('who would not have it, and who took it then', async () => {
+  test('a failed and a delivered attempt are counted for their own channels', async () => {
     const tally = new Tally()
     const { vendor, world } = await begin({ tally }, ['first', 'second'])
     vendor.tricks.push({ status: 503 })
@@ -42,7 +42,7 @@ taskSuite('what is counted of tasks', ({ begin, within }) => {
     await world.close()
   })
 
-  test('a refusal behind the money is no refusal at the door', async () => {
+  test('a refusal by the vendor is counted for the model and not as a refusal at the edge', async () => {
     const tally = new Tally()
     const { vendor, world } = await begin({ tally })
     vendor.tricks.push({ status: 400 })
@@ -54,7 +54,7 @@ taskSuite('what is counted of tasks', ({ begin, within }) => {
     await world.close()
   })
 
-  test('what a film cost that came after it was given up', async () => {
+  test('the cost of a video that came after it was given up is counted', async () => {
     const tally = new Tally()
     const { store, vendor, world } = await begin({ tally })
     await world.order()
@@ -68,7 +68,7 @@ taskSuite('what is counted of tasks', ({ begin, within }) => {
     await world.close()
   })
 
-  test('how many are open, and for how long one has waited for a look', () =>
+  test('open tasks are counted by state, with the time at which a poll was due', () =>
     within(async ({ store, vendor, world }) => {
       const counted = (mode: 'sandbox' | 'real' = 'sandbox') =>
         countWatchedTasks(store.db, { now: world.clock.now(), mode })

@@ -22,7 +22,7 @@ import type { TaskParts } from './parts.ts'
 const minute = 60_000
 
 taskSuite('video tasks', ({ begin, within }) => {
-  test('from the order to the charge: by what the vendor counted, at the pinned prices, with one event', () =>
+  test("a task is charged by the vendor's count at the pinned prices, and makes one event", () =>
     within(async ({ store, vendor, world }) => {
       const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
       expect(task).toMatchObject({ state: 'submitted', upstreamId: expect.stringMatching(/^up-/), ask: null })
@@ -54,7 +54,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       expect(world.told()).toBe(1)
     }))
 
-  test('prices that change meanwhile change nothing', () =>
+  test('a task is charged at the prices of its order even if they change meanwhile', () =>
     within(async ({ store, vendor, world }) => {
       const dear = { ...model, prices: { ...model.prices, perSecond: { '720p': model.prices.perSecond['720p'] } } }
       const task = await world.order({ model: dear as typeof model })
@@ -69,7 +69,7 @@ taskSuite('video tasks', ({ begin, within }) => {
     [20, 'platform:loss'],
     // A count worth more than twice the hold is taken for a miscount, whose excess waits in suspense for an operator.
     [21, 'suspense'],
-  ])('of %d seconds that a vendor counts, what is beyond the hold of ten goes to %s', (seconds, bearer) =>
+  ])('when a vendor counts %d seconds, the excess over the hold of ten goes to %s', (seconds, bearer) =>
     within(async ({ store, vendor, world }) => {
       vendor.seconds = seconds
       await world.order()
@@ -80,7 +80,7 @@ taskSuite('video tasks', ({ begin, within }) => {
     }),
   )
 
-  test('a film without a usage is charged by what was asked for, and marked', () =>
+  test('a video without usage is charged by what was asked for, and marked as estimated', () =>
     within(async ({ store, vendor, world }) => {
       vendor.counts = false
       await world.order()
@@ -91,7 +91,7 @@ taskSuite('video tasks', ({ begin, within }) => {
     }))
 
   // A count without a price must not keep a task from ending.
-  test.each([2.5, -3])('so is one of which %d seconds are counted', (seconds) =>
+  test.each([2.5, -3])('a count of %d seconds is ignored, and the charge marked as estimated', (seconds) =>
     within(async ({ store, vendor, world }) => {
       vendor.seconds = seconds
       await world.order()
@@ -101,7 +101,7 @@ taskSuite('video tasks', ({ begin, within }) => {
     }),
   )
 
-  test('and not by all that its hold is for', () =>
+  test('an estimated charge is for the seconds asked for, not for the whole hold', () =>
     within(async ({ store, vendor, world }) => {
       vendor.counts = false
       // The hold also covers the client's input video.
@@ -116,7 +116,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       })
     }))
 
-  test('links live for a day after the vendor had made the film, and not after somebody saw it', () =>
+  test('a link expires a day after the vendor made the video, not a day after we saw it', () =>
     within(async ({ vendor, world }) => {
       const day = 24 * 60 * minute
       const expiryOf = async (madeAt: (now: number) => number) => {
@@ -136,13 +136,13 @@ taskSuite('video tasks', ({ begin, within }) => {
       }
     }))
 
-  describe('a task that comes to nothing costs nothing', () => {
+  describe('a task that produces no video', () => {
     const endings = [
       { word: 'failed', state: 'failed', code: 'Unsuitable' },
       { word: 'expired', state: 'failed', code: 'timeout' },
       { word: 'cancelled', state: 'cancelled', code: undefined },
     ] as const
-    test.each(endings)('$word', ({ word, state, code }) =>
+    test.each(endings)('a task that ends as $word costs nothing', ({ word, state, code }) =>
       within(async ({ store, vendor, world }) => {
         const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
         vendor.become(word)
@@ -156,7 +156,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       }),
     )
 
-    test('a film that is not there: the vendor charges, and that is our loss', () =>
+    test('a success without a video costs nothing, and what the vendor charges is our loss', () =>
       within(async ({ store, vendor, world }) => {
         const task = await world.order()
         vendor.become('empty')
@@ -166,7 +166,7 @@ taskSuite('video tasks', ({ begin, within }) => {
         expect((await balances(store))['platform:loss']).toBe(nano(-5n * price.bought))
       }))
 
-    test('one that the vendor has lost: after four answers over a minute', () =>
+    test('a task that the vendor has lost fails after four polls over a minute', () =>
       within(async ({ vendor, world }) => {
         const task = await world.order()
         vendor.tasks.clear()
@@ -178,7 +178,7 @@ taskSuite('video tasks', ({ begin, within }) => {
         expect((await world.task(task.id)).failure?.code).toBe('upstream_task_lost')
       }))
 
-    test('one that the vendor finds again and charges is our loss', () =>
+    test('what the vendor charges for a lost task that it finds again is our loss', () =>
       within(async ({ store, vendor, world }) => {
         const task = await world.order()
         const made = [...vendor.tasks]
@@ -193,7 +193,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       }))
   })
 
-  test('whatever a vendor says in other words, or not at all, keeps the state', () =>
+  test('unknown states and failed polls leave the state of a task unchanged', () =>
     within(async ({ store, vendor, world }) => {
       const task = await world.order()
       vendor.become('running')
@@ -212,8 +212,8 @@ taskSuite('video tasks', ({ begin, within }) => {
       expect((await world.task(task.id)).state).toBe('succeeded')
     }))
 
-  describe('a task that never ends', () => {
-    test('is failed at its deadline; what is made too late is our loss, booked once', () =>
+  describe('a task past its deadline', () => {
+    test('the task fails, and a video that is made too late is our loss, booked once', () =>
       within(async ({ store, vendor, world }) => {
         const task = await world.order()
         vendor.become('running')
@@ -238,7 +238,7 @@ taskSuite('video tasks', ({ begin, within }) => {
         expect(await attemptsOf(store)).toMatchObject([{ vendor_cost: nano(5n * price.bought) }])
       }))
 
-    test('what another node has booked meanwhile is booked by nobody else, nor said to be', async () => {
+    test('a late video that another node has claimed is neither booked nor logged', async () => {
       let isTaken = false
       const { store, vendor, world } = await begin({
         transport: {
@@ -259,7 +259,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       await world.close()
     })
 
-    test('is asked for once more at its deadline: what was made in time is delivered', () =>
+    test('the task is polled once more, and a video that was made in time is delivered', () =>
       within(async ({ store, vendor, world }) => {
         await world.order()
         vendor.become('done')
@@ -267,7 +267,7 @@ taskSuite('video tasks', ({ begin, within }) => {
         expect((await requestsOf(store))[0]).toMatchObject({ cost: nano(5n * price.sold), basis: 'vendor' })
       }))
 
-    test('is not watched any more once its vendor says that it failed', () =>
+    test('the task is no longer polled once its vendor says that it failed', () =>
       within(async ({ vendor, world }) => {
         const task = await world.order()
         vendor.become('running')
@@ -277,7 +277,7 @@ taskSuite('video tasks', ({ begin, within }) => {
         expect((await world.task(task.id)).nextPollAt).toBeNull()
       }))
 
-    test('is not watched for ever', () =>
+    test('the task is no longer polled after two days', () =>
       within(async ({ vendor, world }) => {
         const task = await world.order()
         vendor.become('running')
@@ -288,7 +288,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       }))
   })
 
-  test('three nodes that see the end at once end it once', () =>
+  test('three nodes that see the end of a task at once end it only once', () =>
     within(async ({ store, vendor, world }) => {
       const nodes = [world.tasks, world.node('node_b'), world.node('node_c')]
       const tasks = await Promise.all(
@@ -307,7 +307,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       expect(await usedOf(store)).toMatchObject([{ requests: 6 }])
     }))
 
-  test('a node that died leaves its tasks to the others, once its claims have run out', () =>
+  test('the tasks of a node that is gone are taken over by another node', () =>
     within(async ({ vendor, world }) => {
       const task = await world.order()
       await world.tasks.close()
@@ -320,7 +320,7 @@ taskSuite('video tasks', ({ begin, within }) => {
     }))
 
   describe('cancelling', () => {
-    test('a task that waits', () =>
+    test('a waiting task is cancelled once, costs nothing and makes one event', () =>
       within(async ({ store, world }) => {
         const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
         expect(await world.tasks.cancel(task)).toMatchObject({ state: 'cancelled' })
@@ -331,7 +331,7 @@ taskSuite('video tasks', ({ begin, within }) => {
         })
       }))
 
-    test('one that runs is too late, and nothing changes', () =>
+    test('a running task cannot be cancelled, and nothing changes', () =>
       within(async ({ store, vendor, world }) => {
         const task = await world.order()
         vendor.become('running')
@@ -341,7 +341,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       }))
   })
 
-  test('a callback is only a hint: the task is asked for, and what the vendor says then counts', () =>
+  test('a callback only triggers a poll, whose answer decides the state of the task', () =>
     within(async ({ vendor, world }) => {
       const task = await world.order()
       const [made] = [...vendor.tasks.values()]
@@ -360,7 +360,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       expect((await world.task(task.id)).nextPollAt).toBeNull()
     }))
 
-  test('a film that only our key opens is fetched and kept before anybody is told', async () => {
+  test('a video that only our credential opens is kept before its task succeeds', async () => {
     let isFull = true
     const keepResult: TaskParts['keepResult'] = async (result) => {
       if (isFull) throw new Error('no room')

@@ -45,7 +45,7 @@ taskSuite('pictures that have to lie with a vendor before the order', ({ begin }
     return { ...begun, paths: () => begun.vendor.calls.map(({ path }) => path) }
   }
 
-  test('are brought once the money is held, and named in the order', async () => {
+  test('images are uploaded once the money is held, and named in the order', async () => {
     const heldAt: unknown[] = []
     const begun = await beginWith({
       transport: before(
@@ -72,7 +72,7 @@ taskSuite('pictures that have to lie with a vendor before the order', ({ begin }
     ['is a 500 under a good status', 500, true, 'upstream-failed', 500],
     ['is refused', 400, false, 'upstream-rejected', 400],
     ['is refused under a good status', 400, true, 'upstream-rejected', 400],
-  ] as const)('where bringing them %s, nothing was ordered and nothing is left open', async (...row) => {
+  ] as const)('when an upload %s, nothing is ordered and nothing is left open', async (...row) => {
     const [, trouble, hidesErrors, kind, status] = row
     const { store, vendor, world, paths } = await beginWith()
     vendor.hidesErrors = hidesErrors
@@ -86,7 +86,7 @@ taskSuite('pictures that have to lie with a vendor before the order', ({ begin }
     await world.close()
   })
 
-  test.each([0, 429, 500])('are brought to the next one where the first answers %p', async (trouble) => {
+  test.each([0, 429, 500])('images are uploaded to the next channel when the first answers %p', async (trouble) => {
     const { vendor, world, paths } = await beginWith({}, ['first', 'second'])
     vendor.pictures.push(trouble)
     const task = await world.order({ ask, model: { ...model, offers } })
@@ -95,7 +95,7 @@ taskSuite('pictures that have to lie with a vendor before the order', ({ begin }
     await world.close()
   })
 
-  test('may each take as long as an order: that is not too late for the next one', async () => {
+  test('slow uploads do not make it too late for the next channel', async () => {
     const begun = await beginWith(
       {
         transport: before(
@@ -114,7 +114,7 @@ taskSuite('pictures that have to lie with a vendor before the order', ({ begin }
     await world.close()
   })
 
-  test('are brought again with an order that is sent again', async () => {
+  test('images are uploaded again with an order that is sent again', async () => {
     const { vendor, world, paths } = await beginWith()
     vendor.tricks.push('drop')
     const task = await world.order({ ask })
@@ -126,7 +126,7 @@ taskSuite('pictures that have to lie with a vendor before the order', ({ begin }
     await world.close()
   })
 
-  test('are carried through where the node stops meanwhile, and so is the order', async () => {
+  test('uploads and their order are completed when the node stops meanwhile', async () => {
     const silence = Promise.withResolvers<void>()
     let heard = 0
     const begun = await beginWith({
