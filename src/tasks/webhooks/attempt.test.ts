@@ -23,14 +23,14 @@ test.each<[Partial<WebhookAttempt>, string]>([
   // Nothing was sent, so this says nothing about the host.
   [{ why: 'unsigned' }, 'abandoned'],
   [{ why: 'internal' }, 'abandoned'],
-])('whether there is anybody, by %j: %s', (how, ending) => {
+])('an attempt that ends with %j counts as %s', (how, ending) => {
   expect<string>(endingOf(ended(how))).toBe(ending)
 })
 
 const next = (status: number, attempts: number) => nextAfter(ended({ status }), attempts, 1_000, () => 0.5)
 
-describe('what follows', () => {
-  test('from a yes, a never again, and anything else', () => {
+describe('the state of an event after an attempt', () => {
+  test('a 2xx delivers the event, a 410 ends it, and anything else is retried', () => {
     for (const status of [200, 204, 299]) expect(next(status, 1)).toEqual({ state: 'delivered' })
     expect(next(410, 1)).toEqual({ state: 'gone' })
     for (const status of [0, 199, 300, 302, 404, 500]) {
@@ -38,7 +38,7 @@ describe('what follows', () => {
     }
   })
 
-  test('from the last attempt of all', () => {
+  test('the event is given up when its last attempt fails', () => {
     const last = retryWaitsMs.length + 1
     expect(next(500, last - 1)).toEqual({ state: 'pending', nextAt: 1_000 + 12 * 60 * 60_000 })
     expect(next(500, last)).toEqual({ state: 'given-up' })
@@ -46,7 +46,7 @@ describe('what follows', () => {
   })
 })
 
-test('of a refusal one line is kept, to a character and not to half of one', async () => {
+test('one line of a refusal is kept, up to 200 whole characters', async () => {
   const letter = { id: 'evt_1', url: 'https://receiver.example/', payload: '{}' }
   const excerptOf = async (status: number, text: string | Uint8Array) => {
     const body = Buffer.from(text)

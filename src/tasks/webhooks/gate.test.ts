@@ -23,7 +23,7 @@ function makeGate() {
 }
 
 describe('places', () => {
-  test('ten for a host, whoever sends', () => {
+  test('a host has ten places, shared by all accounts', () => {
     const { enter, fill, prove } = makeGate()
     for (const account of ['one', 'two']) prove('a', account)
     const places = fill(() => 'a')
@@ -35,14 +35,14 @@ describe('places', () => {
     expect(enter('a', 'two')).toBeUndefined()
   })
 
-  test('a hundred in all, for those that answer', () => {
+  test('hosts that answer share a hundred places', () => {
     const { fill, prove, gate } = makeGate()
     for (let n = 0; n < 200; n++) prove(`h${n}`)
     expect(fill((n) => `h${n % 200}`)).toHaveLength(100)
     expect(gate.passOver()).toBeUndefined()
   })
 
-  test('a thousand strangers take a quarter for one account and half for all, and the rest is free', () => {
+  test('unproven hosts get a quarter of the places for one account and half for all accounts', () => {
     const { fill, prove, enter, gate } = makeGate()
     prove('good')
     expect(fill((n) => `tarpit${n}`)).toHaveLength(25)
@@ -55,7 +55,7 @@ describe('places', () => {
 })
 
 describe('a lane', () => {
-  test('rests after five silences in a row, is probed by one, and rests for longer', () => {
+  test('a lane rests after five silences in a row, and for longer after each silent probe', () => {
     const { clock, enter, fill, gate } = makeGate()
     const first = fill(() => 'a')
     expect(first).toHaveLength(10)
@@ -78,20 +78,20 @@ describe('a lane', () => {
     expect(fill(() => 'a')).toHaveLength(10)
   })
 
-  test('is one account’s: what one names does not close a host for another', () => {
+  test('a lane that rests for one account leaves the same host open to another', () => {
     const { enter } = makeGate()
     for (let n = 0; n < 5; n++) enter('a')?.leave('silent')
     expect(enter('a')).toBeUndefined()
     expect(enter('a', 'two')).toBeDefined()
   })
 
-  test('that answers in between does not rest', () => {
+  test('a lane that answers in between does not rest', () => {
     const { enter } = makeGate()
     for (let n = 0; n < 50; n++) enter('a')?.leave(n % 5 === 4 ? 'answered' : 'silent')
     expect(enter('a')).toBeDefined()
   })
 
-  test('of which nothing is known is not remembered, and only so many are', () => {
+  test('abandoned lanes are not remembered, and at most 2,000 others are', () => {
     const { enter, gate } = makeGate()
     for (let n = 0; n < 5_000; n++) enter(`h${n}`)?.leave('abandoned')
     expect(gate.size).toBe(0)
@@ -100,7 +100,7 @@ describe('a lane', () => {
   })
 })
 
-test('however deliveries come and go, no bound is passed, and at the end nothing is counted', () => {
+test('deliveries in any order never exceed the limits, and leave no place taken', () => {
   const step = fc.record({
     host: fc.integer({ min: 0, max: 30 }),
     account: fc.integer({ min: 0, max: 3 }),
@@ -137,7 +137,7 @@ function scheduleHours(random: () => number): number {
   return retryWaitsMs.reduce((sum, _, n) => sum + (waitAfter(n + 1, random) ?? 0), 0) / 3_600_000
 }
 
-test('the schedule: ten attempts in about a day, never further apart or closer than a fifth', () => {
+test('the retry schedule has growing waits of about a day in all, give or take a fifth', () => {
   expect(scheduleHours(() => 0.5)).toBeWithin(23, 24)
   expect(scheduleHours(() => 0)).toBeWithin(18, 20)
   expect(scheduleHours(() => 0.999_999)).toBeWithin(28, 29)

@@ -53,7 +53,7 @@ eachEngine('the first secret of an account', (open, place, engine) => {
     return all?.where('expires_at', 'is', null).execute()
   }
 
-  test('is one, whoever needs it at once on however many nodes, and each node makes it once', async () => {
+  test('the first secret is made once, however many deliveries on two nodes need it at once', async () => {
     const accountId = await newAccount()
     const needed = await together(({ secrets }) =>
       Promise.all(Array.from({ length: 20 }, () => secrets.valid(accountId))),
@@ -66,7 +66,7 @@ eachEngine('the first secret of an account', (open, place, engine) => {
     expect(audited.filter((action) => action === 'webhook-secret.create')).toHaveLength(1)
   })
 
-  test('is made once also where the first to look is the last to hear that there is none', async () => {
+  test('a lookup that is answered late gets the secret that was made meanwhile', async () => {
     const accountId = await newAccount()
     const [store] = stores as [Store]
     const { slow, release } = firstAnswerLate(store)
@@ -78,7 +78,7 @@ eachEngine('the first secret of an account', (open, place, engine) => {
     expect(node.transactions).toBe(1)
   })
 
-  test('stands for itself beside one that is asked for at the same time', async () => {
+  test('a replacement made at the same time is valid, and a single secret is current', async () => {
     for (let round = 0; round < 20; round++) {
       const accountId = await newAccount()
       const [one, other] = nodes
@@ -88,11 +88,11 @@ eachEngine('the first secret of an account', (open, place, engine) => {
     }
   })
 
-  test('is not made for an account that there is not', async () => {
+  test('no secret is made for an unknown account', async () => {
     expect(await nodes[0]?.secrets.valid('acc_none')).toEqual([])
   })
 
-  test('is replaced in its own account, where the old one signs for a day more', async () => {
+  test('a replaced secret stays valid for a day, in its own account', async () => {
     const [accountId, other] = [await newAccount(), await newAccount()]
     const [store] = stores as [Store]
     let passed = 0
@@ -122,7 +122,7 @@ eachEngine('the first secret of an account', (open, place, engine) => {
 
   // SQLite has one writer at a time, so there is nothing to test.
   if (engine === 'postgres') {
-    test('is made while something is billed to the account', async () => {
+    test('a secret can be made while the account is being billed', async () => {
       const accountId = await newAccount()
       await stores[1]?.transaction(async (tx) => {
         await tx

@@ -72,7 +72,7 @@ eachEngine('webhooks', (open) => {
   const verify = (with_: string, { headers, body } = last()) =>
     new Webhook(with_).verify(body, headers as Record<string, string>)
 
-  test('an event arrives as it was written, once, signed', async () => {
+  test('an event is delivered once, as it was written, and signed', async () => {
     const webhooks = start()
     const key = (await webhooks.secrets.replace(accountId, 'test')) ?? ''
     const id = await put()
@@ -90,7 +90,7 @@ eachEngine('webhooks', (open) => {
     expect(event).toMatchObject({ attempts: 1, nextAt: null })
   })
 
-  test('while nobody waits for anything it looks seldom, and at once when it is told', async () => {
+  test('due events are looked for less often while none is pending, and at once after a wake', async () => {
     const timers = handTimers()
     const webhooks = start({ timers })
     const rested = () => until(() => timers.waiting.length === 1)
@@ -110,7 +110,7 @@ eachEngine('webhooks', (open) => {
     expect(timers.waiting).toEqual([1_000])
   })
 
-  test('a failure is tried again on schedule under the same id with the same bytes, and then given up', async () => {
+  test('a failed delivery is retried on schedule with the same id and bytes, and then given up', async () => {
     receiver.reply({ status: 500, body: 'no\u0000 such\ttable whsec_abcdefgh0123' })
     const id = await put()
     start().wake()
@@ -141,8 +141,8 @@ eachEngine('webhooks', (open) => {
 
   test.each([
     { name: 'while the database is there', isAway: false },
-    { name: 'while it is away', isAway: true },
-  ])('a clock that is set back $name puts off no further attempt', async ({ isAway }) => {
+    { name: 'while the database is away', isAway: true },
+  ])('a clock that is set back $name delays no further attempt', async ({ isAway }) => {
     receiver.reply({ status: 500 })
     const id = await put()
     const database = flakyStore(store)
@@ -169,7 +169,7 @@ eachEngine('webhooks', (open) => {
     { reply: 400, state: 'pending' },
     { reply: 429, state: 'pending' },
     { reply: 503, state: 'pending' },
-  ])('$reply: $state', async ({ reply, state }) => {
+  ])('a reply of $reply leaves the event $state', async ({ reply, state }) => {
     // A redirect is an answer like any other, and is not followed.
     receiver.reply({ status: reply, location: receiver.url('elsewhere.test', '/elsewhere') })
     const id = await put()
@@ -179,7 +179,7 @@ eachEngine('webhooks', (open) => {
     expect(receiver.received.map(({ path }) => path)).toEqual(['/hook'])
   })
 
-  test('what cannot be reached, or takes too long, says why', async () => {
+  test('a failed attempt records whether it was unreachable, unresolved or too slow', async () => {
     const outside = { resolve: resolveSome }
     const closed = await put('http://127.0.0.1:1/')
     const unknown = await put('http://unknown.test/')
@@ -198,7 +198,7 @@ eachEngine('webhooks', (open) => {
   })
 
   describe('a secret', () => {
-    test('that is replaced signs beside the new one for a day, and no longer', async () => {
+    test('a replaced secret signs beside the new one for a day, and no longer', async () => {
       const webhooks = start()
       const first = (await webhooks.secrets.replace(accountId, 'test')) ?? ''
       const second = (await webhooks.secrets.replace(accountId, 'test')) ?? ''
@@ -216,7 +216,7 @@ eachEngine('webhooks', (open) => {
       expect(String(last().headers['webhook-signature']).split(' ')).toHaveLength(1)
     })
 
-    test('is kept sealed, for its own account alone, and made where there is none', async () => {
+    test('a secret is stored sealed, for its own account alone, and made when there is none', async () => {
       const webhooks = start()
       const shown = (await webhooks.secrets.replace(accountId, 'test')) ?? ''
       const { sealed } = await store.db.selectFrom('webhook_secret').select('sealed').executeTakeFirstOrThrow()
@@ -237,7 +237,7 @@ eachEngine('webhooks', (open) => {
       expect(audited).toContain(`webhook-secret.create ${other}`)
     })
 
-    test('that cannot be read any more sends nothing, and says so', async () => {
+    test('a secret that can no longer be read sends nothing, and the attempt says unsigned', async () => {
       await start().secrets.replace(accountId, 'test')
       await opened.pop()?.close({ withinMs: 0 })
       const id = await put()
@@ -247,7 +247,7 @@ eachEngine('webhooks', (open) => {
       expect(receiver.received).toEqual([])
     })
 
-    test('of which many are made in a day signs with the last five', async () => {
+    test('the last five of many secrets made in a day stay valid', async () => {
       const { secrets } = start()
       const made: string[] = []
       for (let i = 0; i < 7; i++) made.unshift((await secrets.replace(accountId, 'test')) ?? '')
@@ -255,11 +255,11 @@ eachEngine('webhooks', (open) => {
     })
   })
 
-  describe('sent by hand', () => {
+  describe('an event that is sent again by hand', () => {
     test.each([
       { was: 'delivered', reply: 204 },
       { was: 'gone', reply: 410 },
-    ])('one that was $was arrives again under its id, and its history stays', async ({ was, reply }) => {
+    ])('an event that was $was arrives again under its id, and its history stays', async ({ was, reply }) => {
       receiver.reply(reply)
       const id = await put()
       const webhooks = start()
@@ -278,7 +278,7 @@ eachEngine('webhooks', (open) => {
       ])
     })
 
-    test('what is on its way then can end it, and its failure does not count', async () => {
+    test('a failure of the earlier attempt does not count after the event is delivered', async () => {
       receiver.reply('silence')
       const id = await put()
       const webhooks = start()
@@ -293,13 +293,13 @@ eachEngine('webhooks', (open) => {
       expect(await eventById(store.db, id)).toMatchObject({ state: 'delivered', nextAt: null })
     })
 
-    test('what is nobody’s is not there', async () => {
+    test('an unknown event is not sent', async () => {
       expect(await resendEvent(store, { id: 'evt_none', actor: 'test' })).toBeUndefined()
     })
   })
 
   describe('several nodes', () => {
-    test('claim each event once', async () => {
+    test('each event is delivered by one node', async () => {
       const nodes = [start(), start(), start()]
       // Made beforehand, so that this test is only about claims.
       await nodes[0]?.secrets.replace(accountId, 'test')
@@ -317,7 +317,7 @@ eachEngine('webhooks', (open) => {
       expect(seen.toSorted()).toEqual(ids.toSorted())
     })
 
-    test('a claim of one that died runs out, and another delivers the same', async () => {
+    test('the claim of a dead node runs out, and another node delivers the same event', async () => {
       receiver.reply('silence')
       const id = await put()
       // This node sends but records nothing, as if it died in between.
@@ -345,7 +345,7 @@ eachEngine('webhooks', (open) => {
       receiver.release()
     })
 
-    test('one that is closed lets what is on its way arrive, or gives it back at once', async () => {
+    test('a node that closes lets a delivery finish in time, or gives it back at once', async () => {
       receiver.reply('silence')
       const id = await put()
       const first = start()
@@ -361,7 +361,7 @@ eachEngine('webhooks', (open) => {
       expect(await stateOf(id)).toBe('delivered')
     })
 
-    test('of another mode leave these alone', async () => {
+    test('a node of another mode leaves the event alone', async () => {
       const id = await put()
       const real = start({ mode: 'real', settings: { allowPrivate: true } })
       const own = await putEvent(store, await putAccount(store, 'real'), { url: receiver.url() })
@@ -372,7 +372,7 @@ eachEngine('webhooks', (open) => {
     })
   })
 
-  test('a node that is busy with strangers serves others once it has a place again', async () => {
+  test('an event for an unproven host is delivered once a place is free again', async () => {
     receiver.reply('silence')
     const webhooks = start({ gateLimits: { ...gateLimits, unprovenMax: 1 } })
     const ids = [await put(receiver.url('one.test')), await put(receiver.url('two.test'))]
@@ -384,7 +384,7 @@ eachEngine('webhooks', (open) => {
     for (const id of ids) await until(async () => (await stateOf(id)) === 'delivered')
   })
 
-  test('what has waited behind a dead host for longer than its schedule is given up without an attempt', async () => {
+  test('an event that waits behind a dead host beyond its schedule is given up without an attempt', async () => {
     const events = Array.from({ length: 30 }, () => ({ url: 'http://127.0.0.1:1/' }))
     const ids = await putEvents(store, accountId, events)
     const webhooks = start()
