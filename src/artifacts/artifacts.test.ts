@@ -109,7 +109,7 @@ function files(): string[] {
 }
 
 describe('a result', () => {
-  test('in one piece or as a stream is found by its link', async () => {
+  test('a result in one piece or as a stream is found by its link', async () => {
     for (const result of [bytesOf(1000), streamOf(bytesOf(400), bytesOf(600)), bytesOf(0)]) {
       const length = result instanceof Uint8Array ? result.length : 1000
       const { url, expiresAt } = await artifacts.keep(result, about)
@@ -123,7 +123,7 @@ describe('a result', () => {
     }
   })
 
-  test('lies where only its owner can read it', async () => {
+  test('a result is stored in a file that only its owner can read', async () => {
     await artifacts.keep(bytesOf(10), about)
     const [file = ''] = files()
     expect(file).toMatch(new RegExp(`/artifacts/${hourOf(clock.now() + 24 * hourMs)}/art_[0-9a-f]{32}\\.png$`))
@@ -138,13 +138,13 @@ describe('a result', () => {
     ['image/svg+xml', 'bin', 'application/octet-stream'],
     ['text/html', 'bin', 'application/octet-stream'],
     ['', 'bin', 'application/octet-stream'],
-  ])('of type %j has a name that ends in %s', async (mediaType, ending, served) => {
+  ])('a result of type %j has a name that ends in %s', async (mediaType, ending, served) => {
     const { url } = await artifacts.keep(bytesOf(1), { ...about, mediaType })
     expect(linkIn(url).id).toEndWith(`.${ending}`)
     expect((await artifacts.find(linkIn(url))).mediaType).toBe(served)
   })
 
-  test('whose stream fails leaves nothing behind, and the failure is its own', async () => {
+  test('a result whose stream fails leaves nothing behind, and fails with the error of the stream', async () => {
     const failing = new ReadableStream<Uint8Array>({
       pull(controller) {
         controller.enqueue(bytesOf(10))
@@ -155,14 +155,14 @@ describe('a result', () => {
     expect(files()).toEqual([])
   })
 
-  test('is kept where somebody deleted the folder meanwhile', async () => {
+  test('a result is kept even if the folder was deleted meanwhile', async () => {
     await artifacts.keep(bytesOf(10), about)
     rmSync(join(dataFolder, 'artifacts'), { recursive: true })
     const kept = await Promise.all([1, 2, 3].map((length) => artifacts.keep(bytesOf(length), about)))
     expect(await Promise.all(kept.map(async ({ url }) => (await read(url)).length))).toEqual([1, 2, 3])
   })
 
-  test('that the disk does not take is our trouble, and the log says which', async () => {
+  test('a result that cannot be written fails as overloaded, and the cause is logged', async () => {
     writeFileSync(join(dataFolder, 'artifacts'), 'in the way')
     for (const result of [bytesOf(10), streamOf(bytesOf(10))]) {
       const { kind, details } = await thrownBy(artifacts.keep(result, about))
@@ -171,7 +171,7 @@ describe('a result', () => {
     }
   })
 
-  test('that is gone from the disk is not found', async () => {
+  test('a result that is gone from the disk is not found', async () => {
     const { url } = await artifacts.keep(bytesOf(1), about)
     for (const file of files()) rmSync(file)
     expect(await thrownBy(artifacts.find(linkIn(url)))).toMatchObject({
@@ -182,7 +182,7 @@ describe('a result', () => {
 })
 
 describe('a link', () => {
-  test('works to its last second and not longer', async () => {
+  test('a link works until its last second and no longer', async () => {
     const { url, expiresAt } = await artifacts.keep(bytesOf(1), about)
     clock.advance(expiresAt - clock.now() - 1)
     expect(await read(url)).toHaveLength(1)
@@ -190,7 +190,7 @@ describe('a link', () => {
     expect((await thrownBy(artifacts.find(linkIn(url)))).details.code).toBe('link_expired')
   })
 
-  test('is good as it was made and in no other way', async () => {
+  test('a link that differs in any way from the one that was made is invalid', async () => {
     const { url } = await artifacts.keep(bytesOf(1), about)
     const other = linkIn((await artifacts.keep(bytesOf(1), about)).url)
     const good = linkIn(url)
@@ -221,10 +221,10 @@ describe('a link', () => {
   })
 })
 
-describe('the room there is', () => {
+describe('the room for results', () => {
   const full = { kind: 'overloaded', details: { code: 'artifacts_full' } }
 
-  test('is never exceeded, by one result or by many at once', async () => {
+  test('the room is never exceeded, by one result or by many at once', async () => {
     await reopen({ bytesMax: 2000 })
     expect(await thrownBy(artifacts.keep(bytesOf(2001), about))).toMatchObject(full)
     expect(warnings).toEqual([expect.stringContaining('artifacts.bytesMax of 2000 is used up')])
@@ -239,7 +239,7 @@ describe('the room there is', () => {
     expect(await thrownBy(artifacts.keep(bytesOf(1), about))).toMatchObject(full)
   })
 
-  test('is counted anew by the next process, without what the last one left half done', async () => {
+  test('the next process counts the room anew and deletes unfinished results', async () => {
     await artifacts.keep(bytesOf(600), about)
     const incoming = join(dataFolder, 'artifacts', 'incoming')
     mkdirSync(incoming, { recursive: true })
@@ -250,7 +250,7 @@ describe('the room there is', () => {
     expect(readdirSync(incoming)).toEqual([])
   })
 
-  test('is there again where somebody deletes what is kept, at the sweep after a refusal', async () => {
+  test('the room of files deleted by hand is free again after the next sweep', async () => {
     await reopen({ bytesMax: 1024 })
     await artifacts.keep(bytesOf(1000), about)
     expect(await thrownBy(artifacts.keep(bytesOf(1000), about))).toMatchObject(full)
@@ -263,7 +263,7 @@ describe('the room there is', () => {
     expect(await thrownBy(artifacts.keep(bytesOf(1000), about))).toMatchObject(full)
   })
 
-  test('a source that is not taken to its end is told so', async () => {
+  test('the source of a result that does not fit is cancelled', async () => {
     await reopen({ bytesMax: 1024 })
     const source = endless()
     expect(await thrownBy(artifacts.keep(source.stream, about))).toMatchObject(full)
@@ -272,7 +272,7 @@ describe('the room there is', () => {
     await artifacts.keep(bytesOf(1024), about)
   })
 
-  test('so is one of which a disk that cannot be used takes nothing', async () => {
+  test('the source of a result that cannot be written is cancelled', async () => {
     writeFileSync(join(dataFolder, 'artifacts'), 'in the way')
     const source = endless()
     expect(await thrownBy(artifacts.keep(source.stream, about))).toMatchObject({ kind: 'overloaded' })
@@ -281,7 +281,7 @@ describe('the room there is', () => {
 })
 
 describe('the sweeper', () => {
-  test('leaves what is good, and deletes what has expired in small steps', async () => {
+  test('the sweeper keeps valid results and deletes expired ones in small steps', async () => {
     await reopen({ bytesMax: 3000 })
     const old = await Promise.all(Array.from({ length: 150 }, () => artifacts.keep(bytesOf(10), about)))
     clock.advance(3 * hourMs)
@@ -302,7 +302,7 @@ describe('the sweeper', () => {
     await artifacts.keep(bytesOf(2990), about)
   })
 
-  test('leaves what expires within this hour and shortly after, and what is not a result', async () => {
+  test('the sweeper keeps a result until shortly after it expires, and files that are not results', async () => {
     const minuteMs = hourMs / 60
     // Two minutes before a full hour, which is also when a result that is kept now expires.
     clock.advance(hourMs - (clock.now() % hourMs) + 58 * minuteMs)
@@ -322,13 +322,13 @@ describe('the sweeper', () => {
     expect(files()).toEqual([join(others, 'a')])
   })
 
-  test('that is closed in the middle of a step does not go on', async () => {
+  test('a sweeper that is closed in the middle of a step does not go on', async () => {
     timers.fire()
     await artifacts.close()
     expect(timers.waiting).toEqual([])
   })
 
-  test('counts right when it is the first to look', async () => {
+  test('the sweeper counts the room correctly when it is the first to look', async () => {
     await artifacts.keep(bytesOf(600), about)
     clock.advance(26 * hourMs)
     await reopen({ bytesMax: 1024 })
@@ -338,7 +338,7 @@ describe('the sweeper', () => {
     await artifacts.keep(bytesOf(1024), about)
   })
 
-  test('touches nothing but what is its own, and goes on after a failure', async () => {
+  test('the sweeper leaves other files alone, and goes on after a failure', async () => {
     const folder = join(dataFolder, 'artifacts')
     mkdirSync(join(folder, '2001010100', 'not-a-file'), { recursive: true })
     writeFileSync(join(folder, 'notes.txt'), 'mine')
@@ -348,7 +348,7 @@ describe('the sweeper', () => {
     expect(timers.waiting).toEqual([600_000])
   })
 
-  test('says why a bucket lets nothing be deleted, and so does whoever keeps something', async () => {
+  test('a failed sweep and a failed write both log why the bucket cannot be reached', async () => {
     const credentials = { accessKeyId: 'AKTEST', secretAccessKey: 'a-secret-for-tests' }
     await reopen({ s3: { endpoint: 'http://127.0.0.1:1', bucket: 'results', ...credentials } })
     await swept()
@@ -359,7 +359,7 @@ describe('the sweeper', () => {
     ])
   })
 
-  test('does not go on, and says nothing, where it is told to end while its bucket hangs', async () => {
+  test('a sweeper that is closed while its bucket hangs ends without a warning', async () => {
     const s3 = startTinyS3()
     const credentials = { region: 'eu-test', accessKeyId: 'AKTEST', secretAccessKey: 'a-secret-for-tests' }
     await reopen({ s3: { endpoint: s3.endpoint, bucket: 'results', ...credentials } })
@@ -371,7 +371,7 @@ describe('the sweeper', () => {
     await s3.stop()
   })
 
-  test('ends when it is told to', async () => {
+  test('a sweeper that is closed has no timer left', async () => {
     await artifacts.close()
     expect(timers.waiting).toEqual([])
   })
@@ -379,7 +379,7 @@ describe('the sweeper', () => {
 
 const layAside = () => artifacts.layAside(bytesOf(800), clock.now() + hourMs)
 
-test('what could not be laid aside takes up none of the room for that', async () => {
+test('bytes that could not be laid aside take up none of the room', async () => {
   await reopen({ bytesMax: 8_000 })
   const folder = join(dataFolder, 'artifacts')
   rmSync(folder, { recursive: true, force: true })

@@ -53,7 +53,7 @@ async function read(name: string, from: number, to: number): Promise<Uint8Array>
 }
 
 describe('a result', () => {
-  test('is put, found and read in parts, every request signed', async () => {
+  test('a result is put, found and read in parts, and every request is signed', async () => {
     const bytes = patterned(1000)
     expect(await store.put('2027010100/art_a.png', bytes, 'image/png')).toBe(1000)
     expect(s3.objects.get('artifacts/2027010100/art_a.png')).toMatchObject({ type: 'image/png' })
@@ -67,7 +67,7 @@ describe('a result', () => {
     }
   })
 
-  test('that comes as a stream goes up whole, in parts where it is large, and leaves nothing on this disk', async () => {
+  test('a streamed result is uploaded whole, in parts if large, and leaves nothing on the disk', async () => {
     for (const length of [0, 100, 12 * mebibyte]) {
       const bytes = patterned(length)
       expect(await store.put(`2027010100/${length}.bin`, streamOf(bytes), 'video/mp4')).toBe(length)
@@ -77,7 +77,7 @@ describe('a result', () => {
     expect(readdirSync(join(folder, 'incoming'))).toEqual([])
   })
 
-  test('that is large is read piece by piece, each after the last was taken', async () => {
+  test('a large result is read piece by piece, each after the last was taken', async () => {
     const bytes = patterned(20 * mebibyte)
     await store.put('2027010100/large.mp4', bytes, 'video/mp4')
     const body = await (await store.find('2027010100/large.mp4'))?.read(5, bytes.length)
@@ -91,11 +91,11 @@ describe('a result', () => {
     expect(Buffer.compare(Buffer.concat(rest), bytes.subarray(5))).toBe(0)
   })
 
-  test('that is not there is not found', async () => {
+  test('a missing result is not found', async () => {
     expect(await store.find('2027010100/nothing.png')).toBeUndefined()
   })
 
-  test('whose stream fails never reaches the bucket', async () => {
+  test('a result whose stream fails never reaches the bucket', async () => {
     const failing = new ReadableStream<Uint8Array>({
       pull(controller) {
         controller.enqueue(patterned(10))
@@ -107,7 +107,7 @@ describe('a result', () => {
     expect(s3.seen).toEqual([])
   })
 
-  test('that does not fit on its way is refused', async () => {
+  test('a streamed result that does not fit on the disk on its way is refused', async () => {
     store = openStore({}, 1024)
     const thrown: unknown = await store.put('a', streamOf(patterned(1025)), '').catch((error: unknown) => error)
     expect(thrown).toBeInstanceOf(NoRoom)
@@ -121,7 +121,7 @@ describe('a bucket that does not serve', () => {
     ['is out of order', () => s3.failWith(503), {}],
     ['is somebody else’s', () => {}, { accessKeyId: 'STRANGER' }],
     ['is not there', () => {}, { endpoint: 'http://127.0.0.1:1' }],
-  ])('because it %s is our trouble, told without its address', async (_name, spoil, more) => {
+  ])('a bucket that %s is reported as overloaded, without its address', async (_name, spoil, more) => {
     store = openStore(more)
     spoil()
     const outcomes = await Promise.allSettled([
@@ -141,7 +141,7 @@ describe('a bucket that does not serve', () => {
 })
 
 describe('a bucket that takes requests and answers none', () => {
-  test('is waited for as long as what goes up may take, and no longer', async () => {
+  test('an upload times out after a time that depends on its size', async () => {
     s3.hang()
     for (const [bytes, ms] of [
       [0, 30_000],
@@ -159,7 +159,7 @@ describe('a bucket that takes requests and answers none', () => {
     expect(readdirSync(join(folder, 'incoming'))).toEqual([])
   })
 
-  test('is not waited for once nobody waits for the result, nor blamed for that', async () => {
+  test('an upload that is aborted ends as client-gone', async () => {
     s3.hang()
     const leaving = new AbortController()
     const put = () => thrownBy(store.put('2027010100/a.mp4', patterned(10), 'video/mp4', leaving.signal))
@@ -171,7 +171,7 @@ describe('a bucket that takes requests and answers none', () => {
   })
 })
 
-test('the sweep deletes the oldest first, so many at a time, and nothing else', async () => {
+test('the sweep deletes the oldest results first, up to its limit, and no other objects', async () => {
   for (const name of ['2027010103/c', '2027010101/a', '2027010102/b', '2027010105/e'])
     await store.put(name, patterned(1), '')
   s3.objects.set('artifacts/notes', { bytes: Buffer.of(1), type: '' })
@@ -183,7 +183,7 @@ test('the sweep deletes the oldest first, so many at a time, and nothing else', 
   expect(left()).toEqual(['artifacts/2027010105/e', 'artifacts/notes', 'other/2001010100/x'])
 })
 
-test('the sweep gets past whatever else lies under its prefix', async () => {
+test('the sweep gets past other objects under its prefix', async () => {
   const others = ['', '12/build.zip', ...Array.from({ length: 1100 }, (_, index) => `2025-${index}/log`)]
   for (const name of others) s3.objects.set(`artifacts/${name}`, { bytes: Buffer.of(1), type: '' })
   for (const name of ['2027010101/a', '2027010102/b', '2027010103/c']) await store.put(name, patterned(1), '')

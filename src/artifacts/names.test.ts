@@ -32,6 +32,6 @@ test.each([
   `x${name}.png`,
   `${name.slice(0, -1)}.png`,
   `${name.toUpperCase()}.png`,
-])('%j is no id of ours', (id) => {
+])('%j is not an artifact id', (id) => {
   expect(mediaTypeOf(id)).toBeUndefined()
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { Share } from './share.ts'
 
-test('a share has an end, and what has expired or was given back is room again', () => {
+test('a full share has room again once bytes expire or are given back', () => {
   const share = new Share(100)
   const take = (bytes: number, expiresAt: number, now: number) => share.take(bytes, expiresAt, now) !== undefined
   expect([take(60, 1_000, 0), take(60, 1_500, 500), take(40, 1_500, 500)]).toEqual([true, false, true])
@@ -16,7 +16,7 @@ test('a share has an end, and what has expired or was given back is room again',
   expect([take(100, 3_500, 2_500), take(1, 3_500, 2_500)]).toEqual([true, false])
 })
 
-test('nothing is remembered of what was given back', () => {
+test('a share remembers nothing of bytes that were given back', () => {
   const share = new Share(100)
   for (let times = 0; times < 1_000; times++) {
     const taken = share.take(60, 1_000, 0)
