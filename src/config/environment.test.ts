@@ -10,11 +10,11 @@ test('an empty environment is enough', () => {
   })
 })
 
-test('an empty variable is an absent one', () => {
+test('an empty variable counts as absent', () => {
   expect(readEnvironment({ PORT: '', TURNPIKE_SECRET: '', DATABASE_URL: '' })).toMatchObject({ port: 8080 })
 })
 
-describe('what is not safe is refused, in one line that does not repeat it', () => {
+describe('an unsafe environment', () => {
   const secret = 's'.repeat(32)
   const cases: readonly (readonly [name: string, variables: Record<string, string>])[] = [
     ['TURNPIKE_SECRET', { TURNPIKE_SECRET: 'canary' }],
@@ -45,7 +45,7 @@ describe('what is not safe is refused, in one line that does not repeat it', () 
     ['SANDBOX_URL', { SANDBOX_URL: 'http://canary:90900' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'http://127.0.0.1:9090?canary' }],
   ]
-  test.each(cases)('%s', (name, variables) => {
+  test.each(cases)('the complaint about %s is one line that does not repeat the value', (name, variables) => {
     let message = ''
     try {
       readEnvironment(variables)
@@ -64,12 +64,12 @@ test.each([
   'postgres://u:p@/d?host=/var/run/postgresql',
   'postgres://u@%2Fvar%2Frun%2Fpostgresql/d',
   'postgresql:///d?host=/var/run/postgresql',
-])('a database at %s', (url) => {
+])('DATABASE_URL may be %s', (url) => {
   const secret = 's'.repeat(32)
   expect(readEnvironment({ DATABASE_URL: url, TURNPIKE_SECRET: secret }).databaseUrl).toBe(url)
 })
 
-test('one port may serve both on hosts of their own, and 0 is another one each time', () => {
+test('both listeners may have the same port on separate hosts, or port 0', () => {
   const apart = { PORT: '9090', ADMIN_PORT: '9090', ADMIN_HOST: '127.0.0.2' }
   expect(readEnvironment(apart)).toMatchObject({ port: 9090, adminPort: 9090 })
   const byFamily = { ...apart, HOST: '0.0.0.0', ADMIN_HOST: '::1' }
@@ -77,14 +77,14 @@ test('one port may serve both on hosts of their own, and 0 is another one each t
   expect(readEnvironment({ PORT: '0', ADMIN_PORT: '0' })).toMatchObject({ port: 0, adminPort: 0 })
 })
 
-test('an address is taken with the brackets that it has in a URL', () => {
+test('an IPv6 address may have the brackets that it has in a URL', () => {
   expect(readEnvironment({ HOST: '[::1]', ADMIN_HOST: '[fd00::1]' })).toMatchObject({
     host: '::1',
     adminHost: 'fd00::1',
   })
 })
 
-test('what is well formed is taken', () => {
+test('well-formed variables are accepted', () => {
   const given = {
     PORT: '0',
     DATABASE_URL: 'postgresql://u:p@x/d',
@@ -102,7 +102,7 @@ test('what is well formed is taken', () => {
 })
 
 test.each(['http://127.0.0.1:9090', 'http://[::1]:9090', 'https://simulators.example', 'http://localhost:80'])(
-  'simulators may be at %s',
+  'SANDBOX_URL may be %s',
   (url) => {
     expect(readEnvironment({ SANDBOX_URL: url, SANDBOX_PORT: '9090' })).toMatchObject({ sandboxUrl: url })
   },

@@ -23,7 +23,7 @@ test('an empty file is all defaults', () => {
   }
 })
 
-describe('a mistake is shown where it stands', () => {
+describe('a mistake in the file', () => {
   test.each([
     ['limits:\n  attemptsMax: 0\n', 2, 'limits.attemptsMax'],
     ['limits:\n  atemptsMax: 3\n', 2, 'limits.atemptsMax'],
@@ -39,7 +39,7 @@ describe('a mistake is shown where it stands', () => {
     ['exchange:\n  yuan: "0.14"\n', 2, 'exchange.yuan'],
     ['limits: {}\nlog:\n  <<: *quiet\n', 3, ''],
     ['limits: {}\n---\nlog: {}\n', 2, ''],
-  ])('%j', (text, line, path) => {
+  ])('the complaint names the line and the setting: %j', (text, line, path) => {
     const error = complaints(text)
     expect(error.complaints[0]).toMatchObject({ line, path })
     expect(error.message).toStartWith(`turnpike.yaml:${line}:`)
@@ -59,11 +59,11 @@ describe('a mistake is shown where it stands', () => {
     ['log:\n\tlevel: info\n', 'Tabs are not allowed as indentation'],
     ['log: *quiet\n', 'there is no anchor &quiet above this line'],
     ['log: {}\n---\nlimits: {}\n', 'a second document begins here, but a file may have only one: remove the ---'],
-  ])('%j says what is wrong, in words and without the place again', (text, message) => {
+  ])('%j is explained in words, without repeating its place', (text, message) => {
     expect(complaints(text).complaints[0]?.message).toBe(message)
   })
 
-  test('of several unknown keys each has its line', () => {
+  test('each of several unknown keys is reported at its own line', () => {
     const unknown = complaints('limit: {}\ntimeout: {}\n').complaints
     expect(unknown.map(({ line, path }) => [line, path])).toEqual([
       [1, 'limit'],
@@ -71,18 +71,18 @@ describe('a mistake is shown where it stands', () => {
     ])
   })
 
-  test('all of them at once', () => {
+  test('all mistakes are reported at once', () => {
     const error = complaints('limits:\n  attemptsMax: 0\ntimeouts:\n  idleSeconds: no\n')
     expect(error.complaints.map(({ line }) => line)).toEqual([2, 4])
     expect(error.message.split('\n')).toHaveLength(2)
   })
 
-  test('a file that is no YAML', () => {
+  test('invalid YAML is reported with its line', () => {
     expect(complaints('limits: {\n  a: [\n').complaints[0]?.line).toBeGreaterThan(0)
     expect(complaints('a: 1\na: 2\n').complaints[0]?.line).toBe(2)
   })
 
-  test('a file that means far more than it says', () => {
+  test('a file with excessive aliases is refused', () => {
     const lines = Array.from({ length: 6 }, (_, at) => {
       return `x${at}: &x${at} [${Array(10)
         .fill(at === 0 ? 'x' : `*x${at - 1}`)
@@ -91,12 +91,12 @@ describe('a mistake is shown where it stands', () => {
     expect(complaints(lines.join('\n')).message).toStartWith('turnpike.yaml:1:1: Excessive alias count')
   })
 
-  test('a list or a word in place of a map', () => {
+  test('a list or a word in place of a map is refused', () => {
     expect(complaints('- a\n- b\n').complaints).not.toEqual([])
     expect(complaints('just words\n').complaints).not.toEqual([])
   })
 
-  test('whoever checks more can complain about a line too', () => {
+  test('a later check can complain about the line of a setting', () => {
     const file = read('models:\n  - id: a\n  - id: b\n    from: nothing\n')
     expect(file.complain(['models', 1, 'from'], 'there is no such model').message).toBe(
       'turnpike.yaml:4:11 models[1].from: there is no such model',
@@ -109,23 +109,23 @@ describe('a mistake is shown where it stands', () => {
 describe('variables', () => {
   const channel = 'channels:\n  - { id: a, vendor: openai, keys: ["${KEY}", "x-${KEY}-y"] }\n'
 
-  test('are filled in, also inside of a text', () => {
+  test('variables are filled in, also inside a text', () => {
     expect(read(channel, { KEY: 'secret' }).settings.channels[0]?.keys).toEqual(['secret', 'x-secret-y'])
   })
 
-  test('that are not set are complained about by name and line', () => {
+  test('variables that are not set are reported by name and line', () => {
     for (const variables of [{}, { KEY: '' }] as Record<string, string>[]) {
       const error = complaints(channel, variables)
       expect(error.complaints[0]).toMatchObject({ line: 2, message: 'the variable KEY is not set' })
     }
   })
 
-  test('with YAML or further variables in their value are only text', () => {
+  test('YAML or further variables in the value of a variable are plain text', () => {
     const wild = 'a", "b"]}\n- ${OTHER}'
     expect(read(channel, { KEY: wild, OTHER: 'x' }).settings.channels[0]?.keys[0]).toBe(wild)
   })
 
-  test('are never shown, whatever else is wrong', () => {
+  test('values of variables are never shown in a complaint', () => {
     const text = 'channels:\n  - { id: "BAD ID", vendor: openai, keys: ["${KEY}"], weight: "${KEY}" }\n'
     expect(complaints(text, { KEY: 'sk-very-secret' }).message).not.toContain('very-secret')
   })

@@ -22,8 +22,8 @@ function write(text: string): void {
   writeFileSync(file, text)
 }
 
-describe('a secret that nobody gives', () => {
-  test('is made once, and only its owner can read it', () => {
+describe('a secret that is not given', () => {
+  test('the secret is made once, in a file that only its owner can read', () => {
     const made = installationSecret(undefined, folder)
     expect(made.length).toBeGreaterThanOrEqual(32)
     expect(readFileSync(file, 'utf8')).toBe(Buffer.from(made).toString())
@@ -33,11 +33,11 @@ describe('a secret that nobody gives', () => {
     expect(installationSecret(undefined, folder)).toEqual(made)
   })
 
-  test('is another in each folder', () => {
+  test('each folder has a secret of its own', () => {
     expect(installationSecret(undefined, folder)).not.toEqual(installationSecret(undefined, home))
   })
 
-  test('must be one: what is too short is not made longer', () => {
+  test('a stored secret that is too short is refused', () => {
     write(`${'x'.repeat(31)}\n`)
     expect(() => installationSecret(undefined, folder)).toThrow('no secret of at least 32 bytes')
     expect(() => checkSecret(undefined, folder)).toThrow('no secret of at least 32 bytes')
@@ -46,7 +46,7 @@ describe('a secret that nobody gives', () => {
   })
 })
 
-test('of two first starts one decides', () => {
+test('the secret that a concurrent first start has written is used', () => {
   const kept = keptOnce(file, () => {
     write('of the other start')
     return 'of this one'
@@ -55,24 +55,24 @@ test('of two first starts one decides', () => {
   expect(readdirSync(folder)).toEqual(['secret'])
 })
 
-test('one that is given is used, and nothing is written', () => {
+test('a given secret is used, and nothing is written', () => {
   expect(Buffer.from(installationSecret(given, folder)).toString()).toBe(given)
   expect(existsSync(folder)).toBe(false)
 })
 
-describe('a check', () => {
-  test('makes nothing, where something could be made', () => {
+describe('a check of the secret', () => {
+  test('the check writes nothing', () => {
     checkSecret(undefined, folder)
     checkSecret(given, folder)
     expect(existsSync(join(home, 'deep'))).toBe(false)
   })
 
-  test('asks for no more than is needed: a kept secret that is not used may be anything', () => {
+  test('the check ignores a stored secret when another one is given', () => {
     write('short')
     checkSecret(given, folder)
   })
 
-  test('finds a folder that cannot be one', () => {
+  test('the check refuses a data folder that cannot be used', () => {
     writeFileSync(join(home, 'deep'), 'a file')
     for (const secret of [undefined, given]) {
       expect(() => checkSecret(secret, folder)).toThrow(`${folder} cannot be used (TURNPIKE_DATA names the folder)`)
@@ -81,7 +81,7 @@ describe('a check', () => {
   })
 })
 
-test('a kept secret that the given one has taken the place of is told by its file', () => {
+test('a stored secret that the given one replaces is reported by its file', () => {
   expect(replacedSecretFile(given, folder)).toBeUndefined()
   write(`${given}\n`)
   expect(replacedSecretFile(given, folder)).toBeUndefined()

@@ -16,6 +16,6 @@ test.each([
     'artifacts: { s3: { endpoint: "https://s3.example", bucket: abc, accessKeyId: a, secretAccessKey: b } }',
     ['artifacts.s3'],
   ],
-] as const)('%p changed to %p', (before, after, waiting) => {
+] as const)('the settings that need a restart are named when %p becomes %p', (before, after, waiting) => {
   expect(settingsNeedingRestart(read(before), read(after))).toEqual([...waiting])
 })

@@ -16,13 +16,13 @@ const written = {
 const shared = { connectMs: 1_000, idleMs: 4_000, totalMs: 900_000 }
 const { stream, whole } = callTimeouts(written)
 
-test('each setting is the limit that it names', () => {
+test('each timeout setting becomes the limit that it names', () => {
   expect(stream).toEqual({ ...shared, firstByteMs: 2_000 })
   expect(whole).toEqual({ ...shared, firstByteMs: 700_000 })
   expect(clientTimeouts(written)).toEqual({ readerMs: 5_000, totalMs: 900_000, quietMs: 6_000 })
 })
 
-test('the calls of a task are as short as what they ask for allows, and no longer than the settings say', () => {
+test('calls of a task have shorter limits of their own, and never longer than the settings', () => {
   const within = (ms: number) => ({ ...whole, firstByteMs: ms, totalMs: ms })
   expect(taskTimeouts(whole)).toEqual({ create: within(60_000), ask: within(15_000), fetch: within(600_000) })
   const short = { firstByteMs: 7_000, totalMs: 9_000 }

@@ -24,6 +24,6 @@ test.each([
   ['nor is it of this one', '10.0.0.1', '[2001:db8::7]:4711', ['10.0.0.1'], '2001:db8::7'],
   ['what is no address counts as nothing', '10.0.0.1', '1.1.1.1, unknown', ['10.0.0.1'], '10.0.0.1'],
   ['nor does an empty entry count', '10.0.0.1', '1.1.1.1, ', ['10.0.0.1'], '10.0.0.1'],
-] as const)('%s', (_name, peer, forwarded, trusted, address) => {
+] as const)('the address of the client is found behind proxies: %s', (_name, peer, forwarded, trusted, address) => {
   expect(from(peer, forwarded, trusted)).toBe(address)
 })

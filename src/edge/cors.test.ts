@@ -14,7 +14,7 @@ test.each([
   ['https://a.example.evil', null],
   ['null', null],
   [undefined, null],
-])('an answer to %p names %p', (origin, allowed) => {
+])('a response to the origin %p allows %p', (origin, allowed) => {
   const response = new Response()
   makeCors(['https://a.example'])?.allow(request(origin), response)
   expect(response.headers.get('access-control-allow-origin')).toBe(allowed)
@@ -27,11 +27,11 @@ function named(origin: string | undefined): string | null {
   return response.headers.get('access-control-allow-origin')
 }
 
-test('where every origin is let in, each is named, and nobody where none asks', () => {
+test('when all origins are allowed, a response names the origin of its request, if any', () => {
   expect([named('https://b.example'), named(undefined)]).toEqual(['https://b.example', null])
 })
 
-test('only a real preflight is answered as one', () => {
+test('only a complete preflight request is answered as a preflight', () => {
   const cors = makeCors(['https://a.example'])
   expect(cors?.preflight(request('https://a.example'))).toBeUndefined()
   expect(cors?.preflight(request('https://a.example', {}, 'OPTIONS'))).toBeUndefined()
@@ -44,7 +44,7 @@ test('only a real preflight is answered as one', () => {
   })
 })
 
-test('a page may read what an answer cost, and what is left of its limits', () => {
+test('a page may read the headers of request id, cost, limits and retries', () => {
   const response = new Response()
   makeCors(['https://a.example'])?.allow(request('https://a.example'), response)
   const exposed = response.headers.get('access-control-expose-headers')?.split(', ')
@@ -54,7 +54,7 @@ test('a page may read what an answer cost, and what is left of its limits', () =
   for (const name of ['retry-after', 'x-should-retry', 'idempotent-replayed']) expect(exposed).toContain(name)
 })
 
-test('a page may read which part of a result it has, and which session of the tool server', () => {
+test('a page may read the headers of content range and tool session', () => {
   const response = new Response()
   makeCors(['https://a.example'])?.allow(request('https://a.example'), response)
   const exposed = response.headers.get('access-control-expose-headers')?.split(', ')

@@ -11,11 +11,11 @@ test.each([
   ['Basic sk-abc', undefined],
   ['sk-abc', undefined],
   ['XBearer sk-abc', undefined],
-])('%j', (header, key) => {
+])('only a well-formed Authorization header gives a key: %j', (header, key) => {
   expect(bearerOf(new Request('http://x', { headers: { authorization: header } }))).toBe(key)
 })
 
-test('no header is no key', () => {
+test('a request without an Authorization header has no key', () => {
   expect(bearerOf(new Request('http://x'))).toBeUndefined()
 })
 
@@ -25,6 +25,6 @@ test.each([
   [{ 'x-api-key': 'sk-abc', authorization: 'nonsense' }, undefined],
   [{ 'x-api-key': 'sk-a, sk-b' }, undefined],
   [{ 'x-api-key': '' }, undefined],
-])('either header: %j', (headers, key) => {
+])('the key is read from either header, Authorization first: %j', (headers, key) => {
   expect(bearerOrApiKeyOf(new Request('http://x', { headers }))).toBe(key)
 })

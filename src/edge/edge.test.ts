@@ -62,11 +62,11 @@ test.each([
   ['/v1/messagesabc', 'usual'],
   ['/v1/other/x', 'usual'],
   ['/x/v1/messages/x', 'usual'],
-])('an unknown path is refused as its own clients read it: %s', async (path, voice) => {
+])('an unknown path is refused in the error format of its protocol: %s', async (path, voice) => {
   expect(await (await ask(path)).text()).toBe(voice)
 })
 
-test('an open path need not know that its answer has an id, nor does a preflight', async () => {
+test('responses to open paths and to preflights have a request id', async () => {
   const preflight = { origin: 'https://a.example', 'access-control-request-method': 'POST' }
   const answers = [
     await ask('/open'),
@@ -77,7 +77,7 @@ test('an open path need not know that its answer has an id, nor does a preflight
   for (const { headers } of answers) expect(headers.get('x-request-id')).toMatch(/^req_[0-9a-f]{32}$/)
 })
 
-test('whatever the answer is, its connection hears that it is handed over', async () => {
+test('every response, also an error, is handed over once', async () => {
   for (const path of ['/v1/messages', '/open', '/nowhere', '/v1/broken']) {
     handedOver = 0
     await ask(path)
@@ -85,7 +85,7 @@ test('whatever the answer is, its connection hears that it is handed over', asyn
   }
 })
 
-test('a hundred headers are taken, and no more', async () => {
+test('a request with more than a hundred headers is a 431', async () => {
   headerCount = 100
   expect((await ask('/v1/other')).status).toBe(200)
   headerCount = 101
@@ -93,7 +93,7 @@ test('a hundred headers are taken, and no more', async () => {
   headerCount = 0
 })
 
-test('a mistake of ours is logged with the id that its client was told, a refusal is not', async () => {
+test('a bug is logged with the request id that its client was told, and a refusal is not logged', async () => {
   logged.length = 0
   const { headers } = await ask('/v1/broken')
   await ask('/nowhere')
@@ -108,7 +108,7 @@ test('a mistake of ours is logged with the id that its client was told, a refusa
   ] as never)
 })
 
-test('too many open files are no mistake of ours: its client may come again, and the operator is told', async () => {
+test('running out of open files is overloaded for the client, and logged as an error', async () => {
   logged.length = 0
   const answer = await ask('/v1/out-of-files')
   expect(await answer.text()).toBe('overloaded')
@@ -122,7 +122,7 @@ test('too many open files are no mistake of ours: its client may come again, and
   ] as never)
 })
 
-test('what was not read to its end closes its connection', async () => {
+test('a request body that was not read to its end closes its connection', async () => {
   const endless = await send('/v1/large', new Blob(['12', '34', '56']).stream())
   expect([endless.status, endless.headers.get('connection')]).toEqual([413, 'close'])
   // This body is refused by its declared length, and then read to its end, so that the connection can stay.

@@ -43,7 +43,7 @@ const objectOf = (bytes: number) => new TextEncoder().encode(JSON.stringify({ a:
 describe.each(sizes)('a body of %d bytes', (size) => {
   const bytes = objectOf(size)
 
-  test('is read where it may be so large, whether or not it says so', async () => {
+  test('a body of the largest allowed size is read, with or without a declared length', async () => {
     expect(bytes).toHaveLength(size)
     for (const request of [ask(bytes, size), ask(inPieces(bytes).body)]) {
       expect(await readJsonBody(request, size, limits)).toMatchObject({ bytes: size, body: { a: expect.any(String) } })
@@ -51,7 +51,7 @@ describe.each(sizes)('a body of %d bytes', (size) => {
     expect(await takePieces(ask(inPieces(bytes).body), size, async () => {})).toBe(size)
   })
 
-  test('is refused where it is a byte too large', async () => {
+  test('a body that is a byte too large is refused', async () => {
     for (const request of [ask(bytes, size), ask(inPieces(bytes).body)]) {
       expect(await thrownBy(readJsonBody(request, size - 1, limits))).toMatchObject({ kind: 'too-large' })
     }
@@ -60,7 +60,7 @@ describe.each(sizes)('a body of %d bytes', (size) => {
     })
   })
 
-  test('that says it is too large is not read at all', async () => {
+  test('a body with a declared length that is too large is not read at all', async () => {
     for (const read of [
       (request: Request) => readJsonBody(request, size - 1, limits),
       (request: Request) => takePieces(request, size - 1, async () => {}),
@@ -71,7 +71,7 @@ describe.each(sizes)('a body of %d bytes', (size) => {
     }
   })
 
-  test('whose client hangs up is nobody’s fault', async () => {
+  test('a body whose client hangs up fails as client-gone', async () => {
     expect(await thrownBy(readJsonBody(ask(inPieces(bytes, 'broken').body), size, limits))).toMatchObject({
       kind: 'client-gone',
     })
@@ -81,7 +81,7 @@ describe.each(sizes)('a body of %d bytes', (size) => {
   })
 })
 
-test('what is thrown by whoever takes the pieces is thrown as it is', async () => {
+test('an error thrown while the pieces are taken is passed on unchanged', async () => {
   const own = new Error('no room')
   const taken = takePieces(ask(inPieces(objectOf(100)).body), 1_000, () => Promise.reject(own))
   expect(await taken.catch((thrown: unknown) => thrown)).toBe(own)
