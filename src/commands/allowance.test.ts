@@ -2,13 +2,13 @@ import { expect, test } from 'bun:test'
 import { nano } from '../base/money.ts'
 import { readCap, readLimits, readMetadata, showCap, showLimits } from './allowance.ts'
 
-test('a cap is dollars for a period', () => {
+test('a cap is read as dollars for a period', () => {
   expect(readCap('25/month')).toEqual({ amount: nano(25_000_000_000n), period: 'month' })
   expect(readCap('0.5')).toEqual({ amount: nano(500_000_000n), period: 'total' })
   expect(readCap('none')).toBeNull()
 })
 
-test.each(['', 'x', '5/year', '-1/day', '0', '1e3/day', '1000000.01/day', '5/month/day'])('%j is no cap', (text) => {
+test.each(['', 'x', '5/year', '-1/day', '0', '1e3/day', '1000000.01/day', '5/month/day'])('%j is not a cap', (text) => {
   expect(() => readCap(text)).toThrow('--cap takes dollars')
 })
 
@@ -22,23 +22,23 @@ test('limits that are not given stay as they were', () => {
   expect(readLimits({ concurrent: 'none', requestsPerMinute: 'none' }, before)).toBeNull()
 })
 
-test.each(['0', '-1', '1.5', 'many', '1000000001'])('%j is no limit', (text) => {
+test.each(['0', '-1', '1.5', 'many', '1000000001'])('%j is not a limit', (text) => {
   expect(() => readLimits({ concurrent: text })).toThrow('whole number')
 })
 
-test('metadata is names with their texts', () => {
+test('metadata is read as names with their values', () => {
   expect(readMetadata('team=blue, env=a=b')).toEqual({ team: 'blue', env: 'a=b' })
   expect(readMetadata('none')).toEqual({})
 })
 
 test.each(['', 'team', '=blue', 'team=blue,', Array.from({ length: 17 }, (_, at) => `n${at}=x`).join(',')])(
-  '%j is no metadata',
+  '%j is not metadata',
   (text) => {
     expect(() => readMetadata(text)).toThrow('--metadata takes')
   },
 )
 
-test('what is shown of them is what their options take', () => {
+test('caps and limits are shown as short texts', () => {
   expect(showCap(null)).toBe('-')
   expect(showCap(readCap('2.50/month'))).toBe('$2.5/month')
   expect(showLimits(null)).toBe('-')

@@ -3,14 +3,14 @@ import { readExpiry } from './expiry.ts'
 
 const now = Date.parse('2026-11-15T12:00:00Z')
 
-describe('when a key expires', () => {
+describe('the expiry of a key', () => {
   test.each([
     ['12h', '2026-11-16T00:00:00Z'],
     ['30d', '2026-12-15T12:00:00Z'],
     ['2w', '2026-11-29T12:00:00Z'],
     ['2027-01-31', '2027-01-31T00:00:00Z'],
     ['2027-01-31T18:00:00+02:00', '2027-01-31T16:00:00Z'],
-  ])('%s is %s', (text, at) => {
+  ])('%s is read as %s', (text, at) => {
     expect(readExpiry(text, now)).toBe(Date.parse(at))
   })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { quoted, sheet, table, withoutSecretsOf } from './output.ts'
 
-test('a table is aligned, and obeys no control character in it', () => {
+test('tables and sheets are aligned, with control characters replaced', () => {
   const rows = [
     { name: 'a', amount: '10' },
     { name: 'long\u001B[2Jer', amount: '5' },
@@ -19,7 +19,7 @@ test.each([
   ['postgres://me:p4ssword@host/db', 'postgres://me:[redacted]@host/db'],
   ['key sk-abcdefghijkl', 'key [redacted]'],
   ['the word short stays', 'the word short stays'],
-])('%s', (text, clean) => {
+])('secrets and nothing else are redacted: %s', (text, clean) => {
   expect(withoutSecretsOf(text, { GROQ_API_KEY: 'gsk_abcdef12', OTHER_TOKEN: 'short', LANG: 'unknown vendor' })).toBe(
     clean,
   )
@@ -30,6 +30,6 @@ test.each([
   ['ac me', `'ac me'`],
   [`it's`, `'it'\\''s'`],
   ['$(rm)', `'$(rm)'`],
-])('%s in a shell', (word, safe) => {
+])('%s is made safe for a shell', (word, safe) => {
   expect(quoted(word)).toBe(safe)
 })

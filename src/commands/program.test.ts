@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 
-test('what only prints loads no writer of logs, and no driver of PostgreSQL where there is none', () => {
+test('commands that only print load neither the log writer nor the PostgreSQL driver', () => {
   const commands = ['accounts', 'check', 'keys', 'ledger', 'models', 'reconcile', 'tasks', 'usage']
   const files = commands.map((name) => join(import.meta.dir, `${name}.ts`))
   const program = `

@@ -6,11 +6,11 @@ const about = { label: 'vid_1', state: 'running', usualMs: 60_000, isOver: false
 const percent = (elapsedMs: number, isOver = false) =>
   Number(/(\d+)%/.exec(bar({ ...about, elapsedMs, isOver }))?.[1] ?? -1)
 
-test('a bar fills as time passes, slows down when it takes longer than usual, and is full at the end alone', () => {
+test('a bar fills with time, slows down past the usual time, and is full only at the end', () => {
   expect([0, 30_000, 60_000, 120_000, 600_000, 600_000_000].map((ms) => percent(ms))).toEqual([0, 45, 90, 95, 99, 99])
   expect(percent(1_000, true)).toBe(100)
 })
 
-test('a line is as wide as the terminal, so that it can be written over itself', () => {
+test('a line is one column narrower than the terminal', () => {
   for (const columns of [40, 60, 120]) expect(bar({ ...about, elapsedMs: 5_000 }, columns)).toHaveLength(columns - 1)
 })

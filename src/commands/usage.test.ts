@@ -23,7 +23,7 @@ const used = {
   usage: null,
 } as const
 
-test('sums of very many keys are worked out once, and not once for each hundred of them', async () => {
+test('a report of many keys is read once, not once for each hundred of them', async () => {
   const count = 250
   await store.transaction((tx) =>
     addUsage(

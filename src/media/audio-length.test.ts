@@ -13,30 +13,30 @@ function lengthOf(sound: Uint8Array, form: AudioForm, bytesEach = 7): AudioLengt
 
 const ready: AudioForm = { kind: 'ready' }
 
-describe('how long a sound is', () => {
+describe('the length of audio', () => {
   test.each<[AudioFormat, AudioForm]>([
     ['pcm', { kind: 'pcm', rate: 24_000 }],
     ['wav', { kind: 'wav' }],
     ['mp3', ready],
-  ])('%s says it, also of a part', (format, form) => {
+  ])('the length of %s is known, also of a part', (format, form) => {
     const sound = recordAudio(format, 4_800)
     expect(lengthOf(sound, form).seconds).toBeCloseTo(4.8, 6)
     expect(lengthOf(sound.subarray(0, sound.length / 4), form).seconds).toBeCloseTo(1.2, 2)
   })
 
-  test.each<AudioFormat>(['opus', 'aac', 'flac'])('%s does not, and is so many bytes', (format) => {
+  test.each<AudioFormat>(['opus', 'aac', 'flac'])('the length of %s is unknown, its bytes are counted', (format) => {
     const sound = recordAudio(format, 4_800)
     expect(lengthOf(sound, ready)).toMatchObject({ seconds: undefined, bytes: sound.length })
   })
 
-  test('two channels are as long as one, and another rate is another length', () => {
+  test('the length depends on the number of channels and the sample rate', () => {
     const samples = { rate: 48_000, channels: 2 } as const
     const wav = Buffer.concat([wavHead(samples), Buffer.alloc(96_000)])
     expect(lengthOf(wav, { kind: 'wav' }).seconds).toBe(0.5)
     expect(lengthOf(Buffer.alloc(8_000), { kind: 'pcm', rate: 8_000 }).seconds).toBe(0.5)
   })
 
-  test('what is no wav is so many bytes, and breaks nothing', () => {
+  test('the length of an invalid wav is unknown, and its bytes are counted', () => {
     expect(lengthOf(Buffer.alloc(100, 1), { kind: 'wav' }).seconds).toBeUndefined()
     expect(lengthOf(Buffer.alloc(100, 1), { kind: 'wav' }).bytes).toBeGreaterThan(0)
   })
@@ -50,7 +50,7 @@ describe('how long a sound is', () => {
     [[0xff, 0xf1, 0x60, 0x40], undefined],
     [[0xff, 0xeb, 0x90, 0x00], undefined],
     [[0x49, 0x44, 0x33, 0x04], undefined],
-  ])('a first frame of %j has %p bytes a second', (frame, rate) => {
+  ])('mp3 with a first frame of %j has %p bytes a second', (frame, rate) => {
     const { bytes, seconds } = lengthOf(Buffer.concat([Buffer.from(frame), Buffer.alloc(996)]), ready, 500)
     expect([bytes, seconds]).toEqual([1_000, rate === undefined ? undefined : 1_000 / rate])
   })

@@ -37,13 +37,13 @@ async function encode(ms: number, channels: 1 | 2 = 1): Promise<Uint8Array> {
   return Buffer.concat([...parts, await encoding.end()])
 }
 
-test.each([1, 2] as const)('sound of %d channels becomes mp3 of the same length, as it comes', async (channels) => {
+test.each([1, 2] as const)('audio of %d channels is encoded as it comes, to the same length', async (channels) => {
   const frames = framesOf(await encode(2_000, channels))
   expect(frames * 24).toBeGreaterThanOrEqual(2_000)
   expect(frames * 24).toBeLessThan(2_150)
 })
 
-test('sounds beside each other do not mix, and an encoder that is used again has forgotten the last one', async () => {
+test('concurrent encodings do not mix, and a reused encoder keeps nothing of the last one', async () => {
   const alone = await encode(500)
   const [first, second] = await Promise.all([encode(500), encode(500)])
   expect(Buffer.from(first).equals(alone)).toBe(true)
@@ -51,7 +51,7 @@ test('sounds beside each other do not mix, and an encoder that is used again has
   expect(Buffer.from(await encode(500)).equals(alone)).toBe(true)
 })
 
-test('a sound that is given up leaves its encoder to others', async () => {
+test('an encoding that is closed leaves its encoder to others', async () => {
   const encoding = encoders.open({ rate, channels: 1 })
   await encoding.encode(tone(100))
   encoding.close()
@@ -80,7 +80,7 @@ const outOfFiles = `
   encoders.stop()
 `
 
-test('where no more files can be opened a sound fails, and not the process', () => {
+test('when no more files can be opened, an encoding fails but not the process', () => {
   const limited = ['-c', 'ulimit -n 64 && exec "$0" -e "$1"', process.execPath, outOfFiles]
   const { status, stdout, stderr } = spawnSync('sh', limited, { encoding: 'utf8' })
   expect({ status, said: stdout.split('\n'), stderr }).toEqual({ status: 0, said: ['EMFILE', 'true', ''], stderr: '' })

@@ -13,23 +13,23 @@ function readIn(bytes: Uint8Array, chunkBytes: number) {
 }
 
 describe('a wav file', () => {
-  test.each([1, 7, 44, 45, 5_000])('is read in chunks of %d bytes', (chunkBytes) => {
+  test.each([1, 7, 44, 45, 5_000])('a wav file is read in chunks of %d bytes', (chunkBytes) => {
     expect(readIn(file, chunkBytes)).toEqual({ samples: mono, sound })
   })
 
-  test('says its lengths', () => {
+  test('the head of a wav file states its lengths', () => {
     const head = Buffer.from(wavHead(mono, 1_000))
     expect([head.readUInt32LE(4), head.readUInt32LE(40)]).toEqual([1_036, 1_000])
     expect(head.length).toBe(44)
   })
 
-  test('of unknown length, as vendors stream them, goes to its end', () => {
+  test('a wav file of unknown length is read to its end', () => {
     for (const length of [undefined, 0]) {
       expect(readIn(Buffer.concat([wavHead(mono, length), sound]), 100)).toEqual({ samples: mono, sound })
     }
   })
 
-  test('may hold other things before and behind the samples', () => {
+  test('other chunks before and after the samples are skipped', () => {
     const list = Buffer.from('LIST\x03\0\0\0abc\0', 'latin1')
     const odd = Buffer.concat([file.subarray(0, 36), list, file.subarray(36), list])
     expect(readIn(odd, 13)).toEqual({ samples: mono, sound })
@@ -40,7 +40,7 @@ describe('a wav file', () => {
     ['has samples of no kind', Buffer.concat([file.subarray(0, 12), file.subarray(36)])],
     ['has samples of 8 bits', Buffer.from(file).fill(8, 34, 35)],
     ['never comes to its samples', Buffer.concat([file.subarray(0, 36), Buffer.alloc(300_000, 'JUNK\x08\0\0\0')])],
-  ])('that %s is refused', (_, bytes) => {
+  ])('a file that %s is refused', (_, bytes) => {
     expect(() => readIn(bytes, 4_096)).toThrow('an unknown format')
   })
 })
