@@ -17,7 +17,7 @@ function takes(given: Partial<OriginParts>, host: string, origin?: string): bool
   }
 }
 
-describe('which hosts the tool server answers to', () => {
+describe('the hosts that the tool server answers to', () => {
   test.each([
     ['its own address', {}, '127.0.0.1:8080', true],
     ['localhost', {}, 'localhost:8080', true],
@@ -41,11 +41,11 @@ describe('which hosts the tool server answers to', () => {
     ['the public name with its port', { publicUrl: 'https://gw.example.com:8443/base' }, 'gw.example.com:8443', true],
     ['the public name at another port', { publicUrl: 'https://gw.example.com' }, 'gw.example.com:8080', false],
     ['a name of the settings, however it is written', { hosts: ['Tools.internal:9000'] }, 'tools.INTERNAL:9000', true],
-  ] as const)('%s', (_name, given, host, isTaken) => {
+  ] as const)('the Host header is accepted or refused: %s', (_name, given, host, isTaken) => {
     expect(takes(given, host)).toBe(isTaken)
   })
 
-  test.each(['0.0.0.0', '::'])('listening everywhere, every address of this machine: %j', (hostname) => {
+  test.each(['0.0.0.0', '::'])('a server listening everywhere answers to all its addresses: %j', (hostname) => {
     const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
     expect(found.length).toBeGreaterThan(0)
     for (const { address, family } of found) {
@@ -56,7 +56,7 @@ describe('which hosts the tool server answers to', () => {
   })
 })
 
-describe('which origins', () => {
+describe('the origins that the tool server answers to', () => {
   const host = 'localhost:8080'
   test.each([
     ['none', undefined, true],
@@ -68,7 +68,7 @@ describe('which origins', () => {
     ['what is in front of a scheme', 'xhttp://localhost:8080', false],
     ['another scheme', 'chrome-extension://localhost:8080', false],
     ['one that the operator named', 'https://app.example.com', true],
-  ] as const)('%s', (_name, origin, isTaken) => {
+  ] as const)('the Origin header is accepted or refused: %s', (_name, origin, isTaken) => {
     expect(takes({ origins: ['https://app.example.com', '*'] }, host, origin)).toBe(isTaken)
   })
 })

@@ -19,7 +19,7 @@ function listening() {
   }
 }
 
-test('pieces of a text are put together, and none is lost at the end', async () => {
+test('pieces of a text are sent together, and none is lost at the end', async () => {
   const { told, progress, pass } = listening()
   await progress.during(undefined, async () => {
     progress.add('a')
@@ -35,7 +35,7 @@ test('pieces of a text are put together, and none is lost at the end', async () 
   ])
 })
 
-test('a silent call says that it lives, every ten seconds, until it is over or fails', async () => {
+test('a silent call reports progress every ten seconds until it ends or fails', async () => {
   const { told, timers, progress, pass } = listening()
   const work = progress.during('At work', async () => {
     for (let round = 0; round < 2; round++) {
@@ -53,7 +53,7 @@ test('a silent call says that it lives, every ten seconds, until it is over or f
   ])
 })
 
-test('while a text is on its way, what says so has no words that would stand in it', async () => {
+test('a keep-alive between pieces of a text has no message', async () => {
   const { told, timers, progress } = listening()
   await progress.during(undefined, async () => {
     progress.add('a')
@@ -65,7 +65,7 @@ test('while a text is on its way, what says so has no words that would stand in 
   ])
 })
 
-test('nobody who gave no token is told anything', async () => {
+test('a call without a progress token reports nothing', async () => {
   const timers = handTimers()
   const progress = makeProgress(undefined, { clock: { monotonic: () => 0 }, timers })
   progress.tell('Hello')

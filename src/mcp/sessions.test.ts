@@ -36,30 +36,30 @@ async function followed(answer: () => Promise<Response>, afterwards: (response: 
   return seen?.aborted === true ? 'followed' : 'forgotten'
 }
 
-test('a session is good for the key that it was given to, and for no other', () => {
+test('a session is valid only for the key that it was opened for', () => {
   const { sessions, session } = open()
   sessions.check(session, 'key_a')
   expect(() => sessions.check(session, 'key_b')).toThrow('Session not found')
   expect(() => sessions.check('made-up', 'key_a')).toThrow('Session not found')
 })
 
-test('a request is followed until its answer was read to its end, or left', async () => {
+test('a request is followed until its answer is read to the end or abandoned', async () => {
   expect(await followed(answering, () => Promise.resolve())).toBe('followed')
   expect(await followed(answering, (response) => response.text())).toBe('forgotten')
   expect(await followed(answering, async (response) => response.body?.cancel())).toBe('forgotten')
 })
 
-test('one that has no answer to be read is forgotten at once', async () => {
+test('a request whose answer has no body is forgotten at once', async () => {
   expect(await followed(nothing, () => Promise.resolve())).toBe('forgotten')
 })
 
-test('one that could not be answered is forgotten, and the failure is heard', async () => {
+test('a request that fails is forgotten, and its error is passed on', async () => {
   expect(await followed(failing, () => Promise.resolve())).toBe('forgotten')
   const { sessions, session, client } = open()
   expect(String(await thrownBy(sessions.follow(session, 7, client.signal, failing)))).toContain('could not be answered')
 })
 
-test('one is cancelled by its session and id alone, or by its client’s leaving', async () => {
+test('a request is cancelled by its own session and id, or when its client leaves', async () => {
   const { sessions, session, client } = open()
   const signals: AbortSignal[] = []
   for (const id of [1, '1', 2]) {

@@ -3,7 +3,7 @@ import { buildCatalogue, loadFamilies } from '../catalogue/load.ts'
 import { readOverrides } from '../catalogue/schema.ts'
 import { showModel } from './show-models.ts'
 
-test('a context that nobody knows is not made up', () => {
+test('a model whose context is unknown is shown without context_tokens', () => {
   const llama = {
     id: 'my-llama',
     capability: 'chat',

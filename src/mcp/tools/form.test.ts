@@ -9,7 +9,7 @@ function requestOf({ contentType, stream }: ReturnType<typeof formOf>): Request 
   return new Request('http://localhost/', { method: 'POST', headers: { 'content-type': contentType }, body: stream })
 }
 
-test('nothing is fetched until somebody reads the form', async () => {
+test('files are fetched only once the form is read', async () => {
   const fetched: string[] = []
   const fetchFile = (url: string) => {
     fetched.push(url)
@@ -35,7 +35,7 @@ test.each([
   ['image', 'images'],
   ['image[]', 'images'],
   ['mask', 'mask'],
-])('what cannot be fetched for %s is the reader’s error, by its argument', async (field, param) => {
+])('a file for %s that cannot be fetched is an error that names its argument', async (field, param) => {
   const refusal = new GatewayError('bad-request', 'The URL answered 404.', { code: 'invalid_url' })
   const request = requestOf(formOf({}, [{ field, source: 'https://example.com/' }], () => Promise.reject(refusal)))
   const thrown: unknown = await readForm(request, bytesMax).catch((error: unknown) => error)
@@ -44,7 +44,7 @@ test.each([
 })
 
 test.each(['file:///etc/passwd', 'a.png', 'data:text/plain,hello', ''])(
-  '%p is no source of a picture',
+  '%p is not a source of an image',
   async (source) => {
     const request = requestOf(formOf({}, [{ field: 'image', source }], () => Promise.reject(new Error('fetched'))))
     const thrown: unknown = await readForm(request, bytesMax).catch((error: unknown) => error)
