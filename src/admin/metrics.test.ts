@@ -13,7 +13,7 @@ import { metricCalls, type MetricParts } from './metrics.ts'
 const minute = 60_000
 
 eachEngine('a scrape', (open) => {
-  test('tells of open tasks, those in doubt, and for how long something has been due', async () => {
+  test('a scrape shows open tasks, tasks in doubt, waiting webhooks and how long they are overdue', async () => {
     const now = Date.now()
     const store = await open({ clock: { now: () => now } })
     const closing = new Closing(['telemetry'])

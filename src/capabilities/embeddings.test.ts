@@ -4,27 +4,27 @@ import { batchesOf, tokensMaxOf } from './embeddings.ts'
 
 const limits = { dimensions: [], dimensionsDefault: 1, inputTokensMax: 1_000, batchMax: 3 }
 
-describe('inputs are put into batches', () => {
-  test('by their number', () => {
+describe('batches of inputs', () => {
+  test('inputs are split by the number that a batch may have', () => {
     expect(batchesOf(['a', 'b', 'c', 'd', 'e'], limits)).toEqual([
       ['a', 'b', 'c'],
       ['d', 'e'],
     ])
   })
 
-  test('by their tokens, which are never more than bytes and what a tokenizer puts around them', () => {
+  test('inputs are split by the most tokens that they can have', () => {
     expect(tokensMaxOf('née')).toBe(4 + 2)
     expect(tokensMaxOf([1, 2, 3])).toBe(3 + 2)
     expect(batchesOf(['aaa', 'bbb', 'c'], { ...limits, batchTokensMax: 10 })).toEqual([['aaa', 'bbb'], ['c']])
   })
 
-  test('one that is longer than a batch has one of its own, and counts for no more than the model reads', () => {
+  test('an input longer than a batch has one of its own, and counts for at most what the model reads', () => {
     const long = 'x'.repeat(5_000)
     expect(batchesOf([long, 'a', 'b'], { ...limits, batchTokensMax: 500 })).toEqual([[long], ['a', 'b']])
     expect(batchesOf([long, 'a'], { ...limits, batchTokensMax: 1_003 })).toEqual([[long, 'a']])
   })
 
-  test('all of them, in their order, and none beyond the limits', () => {
+  test('batches have all inputs in their order and stay within the limits', () => {
     const input = fc.oneof(
       fc.string({ minLength: 1, maxLength: 30 }),
       fc.array(fc.nat(), { minLength: 1, maxLength: 9 }),

@@ -19,7 +19,7 @@ function googleTokens({ width, height }: Size): number {
   return 258 * Math.ceil(width / side) * Math.ceil(height / side)
 }
 
-test('no picture that may be given costs more than is held for it', () => {
+test('no accepted image costs more tokens than are held for it', () => {
   const side = fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 8_192 }))
   fc.assert(
     fc.property(side, side, (width, height) => {
@@ -46,6 +46,6 @@ test.each([
   [ratioMax * 100 + 1, 100, false],
   [16_777_216, 1, false],
   [1, 16_777_216, false],
-])('%d by %d is taken: %p', (width, height, isTaken) => {
+])('an image of %d by %d is accepted: %p', (width, height, isTaken) => {
   expect(whyNotGiven({ width, height }) === undefined).toBe(isTaken)
 })

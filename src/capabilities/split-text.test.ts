@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { charactersOf } from './speech.ts'
 import { splitText } from './split-text.ts'
 
-describe('a text is split', () => {
+describe('the splitting of a text', () => {
   test.each([
     ['not at all where it is short', 'One. Two.', 20, ['One. Two.']],
     ['behind sentences, with the space', 'One one. Two two! Three?', 12, ['One one. ', 'Two two! ', 'Three?']],
@@ -16,11 +16,11 @@ describe('a text is split', () => {
     ['not inside a number', 'It is 3.14159 or so', 9, ['It is ', '3.14159 ', 'or so']],
     ['not inside a character of two units', '😀😀😀', 2, ['😀😀', '😀']],
     ['behind a sentence that fills it to the last character', 'Abc. Def.', 4, ['Abc.', ' Def', '.']],
-  ])('%s', (_, text, charactersMax, pieces) => {
+  ])('a text is split %s', (_, text, charactersMax, pieces) => {
     expect(splitText(text, charactersMax)).toEqual(pieces)
   })
 
-  test('and nothing of it is lost, nor is any piece too long or silent', () => {
+  test('no text is lost, and no piece is too long or silent', () => {
     const word = fc.stringMatching(/^[a-z。.!?,😀你 \n]{1,8}$/u)
     fc.assert(
       fc.property(fc.array(word, { minLength: 1, maxLength: 60 }), fc.integer({ min: 12, max: 60 }), (words, most) => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { tokensOf, units } from './usage.ts'
 
-test('all that a model reads and writes counts as tokens, and nothing else does', () => {
+test('only what a model reads and writes counts as tokens', () => {
   const all = Object.fromEntries(units.map((unit, index) => [unit, 2 ** index]))
   const others = ['character', 'videoToken', 'webSearch', 'request'] as const
   const rest = others.reduce((sum, unit) => sum + (all[unit] ?? 0), 0)

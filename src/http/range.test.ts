@@ -20,10 +20,10 @@ test.each([
   [`bytes=${'9'.repeat(400)}-`, 'whole'],
   ['items=0-1', 'whole'],
   ['', 'whole'],
-] as const)('%j of ten bytes', (header, range) => {
+] as const)('the range %j of ten bytes is read', (header, range) => {
   expect(readRange(header, 10)).toEqual(range)
 })
 
-test('of nothing there is no part', () => {
+test('a range of an empty file is beyond its end', () => {
   expect(['bytes=0-', 'bytes=-1'].map((header) => readRange(header, 0))).toEqual(['beyond', 'beyond'])
 })
