@@ -34,12 +34,22 @@ async function isFailingAfter(status: number, ...said: readonly (string | Error)
 }
 
 test.each([
-  { name: 'an answer', status: 200, said: '{}', isFailing: false },
-  { name: 'a refusal', status: 400, said: '{"error":{"message":"no"}}', isFailing: false },
-  { name: 'a failure', status: 503, said: '{}', isFailing: true },
-  { name: 'an answer that breaks off', status: 200, said: new GatewayError('upstream-failed', 'cut'), isFailing: true },
+  { name: 'recovers with an answer', status: 200, said: '{}', isFailing: false },
+  { name: 'recovers with a 400', status: 400, said: '{"error":{"message":"no"}}', isFailing: false },
+  { name: 'stays failing after a 503', status: 503, said: '{}', isFailing: true },
+  {
+    name: 'stays failing after an answer that breaks off',
+    status: 200,
+    said: new GatewayError('upstream-failed', 'cut'),
+    isFailing: true,
+  },
   // Otherwise every client that gives up would bring back a channel that sends a head and then nothing.
-  { name: 'a client that left', status: 200, said: new GatewayError('client-gone', 'left'), isFailing: true },
-])('what $name says of a channel that fails', async ({ status, said, isFailing }) => {
+  {
+    name: 'stays failing when the client leaves before the answer',
+    status: 200,
+    said: new GatewayError('client-gone', 'left'),
+    isFailing: true,
+  },
+])('a failing channel $name', async ({ status, said, isFailing }) => {
   expect(await isFailingAfter(status, said)).toBe(isFailing)
 })

@@ -33,31 +33,31 @@ test.each([
   ['meta-llama/Llama-3.3-70B', 'meta-llama-llama-3.3-70b'],
   ['together/meta-llama/Llama-3.3-70B', 'meta-llama-llama-3.3-70b'],
   ['claude/sonnet/4-5', 'claude-sonnet-4-5'],
-])('%s was meant to be %s', (id, meant) => {
+])('the unknown model %s is refused with the suggestion %s', (id, meant) => {
   expect(messageFor(id)).toBe(
     `The model \`${id}\` does not exist or you do not have access to it. Did you mean \`${meant}\`?`,
   )
 })
 
-test('where several are likely, all are named', () => {
+test('all likely models are suggested when there are several', () => {
   expect(messageFor('Qwen/Qwen3')).toEndWith('Did you mean `qwen3` or `qwen-qwen3`?')
 })
 
 test.each(['gpt-4', 'openai/', '/', '', ':', 'gpt-4o-mini-2', `openai/${'x'.repeat(1_000)}gpt-4o-mini`])(
-  'of %p nothing is known',
+  'no model is suggested for %p',
   (id) => {
     expect(messageFor(id)).not.toContain('mean')
   },
 )
 
-test('one that only lacks a price says so', () => {
+test('a model that only lacks a price is refused with a message that says so', () => {
   expect(messageFor('claude-opus-9')).toBe(
     'The model `claude-opus-9` has no price here, and is not sold until the operator sets one.',
   )
 })
 
 test.each(['secret-model', 'secret-novelty', 'Secret-Model', 'openai/secret-model', 'secret/model'])(
-  'a model that the key may not use is not named to whoever writes %s',
+  'the refusal of %s does not reveal a model that the key may not use',
   (id) => {
     const other = id.replace(/secret/i, 'absent')
     expect(messageFor(id).replaceAll(id, '')).toBe(messageFor(other).replaceAll(other, ''))

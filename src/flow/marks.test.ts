@@ -36,7 +36,7 @@ const told: Counted = { usage: { output: 5 }, basis: 'vendor' }
 const guessed: Counted = { usage: { output: 6 }, basis: 'estimated' }
 const countedOtherwise: Counted = { usage: { output: 1 }, vendorUsage: { output: 2 }, basis: 'estimated' }
 
-test('a mark says what each call has delivered, each of them one request', () => {
+test('a mark sums the usage of the calls that delivered, and prices each as one request', () => {
   const legs = [legOf('a', told), legOf('b', undefined), legOf('c', guessed), legOf('d', countedOtherwise)]
   expect(marked(legs)).toEqual({
     usage: { output: 12 },
@@ -49,11 +49,11 @@ test('a mark says what each call has delivered, each of them one request', () =>
   })
 })
 
-test('where nothing was delivered there is nothing to mark', () => {
+test('no mark is made when nothing was delivered', () => {
   expect(marked([legOf('a', undefined)])).toBeUndefined()
 })
 
-test('calls are exact together where each of them is, and none is missing', () => {
+test("the total of several calls is exact only when every call has the vendor's count", () => {
   expect(countLegs([legOf('a', told), legOf('b', told)])?.basis).toBe('vendor')
   expect(countLegs([legOf('a', told), legOf('b', guessed)])?.basis).toBe('estimated')
   expect(countLegs([legOf('a', told), legOf('b', undefined)])?.basis).toBe('estimated')

@@ -45,7 +45,7 @@ async function unread() {
   return { ...made, ...client }
 }
 
-test('a reader without room holds its vendor up until it has some', async () => {
+test('a reader without room pauses the vendor until it has room again', async () => {
   const { relay, give } = byHand()
   const told: string[] = []
   const pour = (outlet: Outlet) => {
@@ -63,7 +63,7 @@ test('a reader without room holds its vendor up until it has some', async () => 
   socket.destroy()
 })
 
-test('an end that it has no room for waits for it, and nobody else guards the connection before that', async () => {
+test('the end of a stream waits for a full reader, and the connection is let go only after that', async () => {
   const { socket, read, letGo, seen, pass } = await unread()
   pass(500)
   expect(letGo()).toBe(0)
@@ -74,7 +74,7 @@ test('an end that it has no room for waits for it, and nobody else guards the co
   socket.destroy()
 })
 
-test('one is cut off where that takes too long, and stays paid for', async () => {
+test('a reader that takes too long for the end is cut off, and the stream stays settled', async () => {
   const { socket, read, letGo, seen, pass } = await unread()
   pass(900)
   await Bun.sleep(300)

@@ -31,7 +31,7 @@ function hasNoPrice(): never {
   throw new Error('an image of that size has no price')
 }
 
-test('an answer that has no price is our loss, and nobody is to buy it again', async () => {
+test('an answer without a price fails with a final error and is recorded as our loss', async () => {
   const legs = [{ attemptId: leg.attemptId, count: hasNoPrice }]
   const failed: AttemptRecord[] = []
   const answered = { kind: 'answered', body: Buffer.from('{}'), contentType: 'application/json', legs } as const
@@ -48,7 +48,7 @@ const legOf = (attemptId: string, usage: Usage | undefined): Leg => ({
 const wholeOf = (legs: readonly Leg[], failed: AttemptRecord[] = []) =>
   ({ kind: 'answered', body: Buffer.from('{}'), contentType: 'application/json', legs, failed }) as const
 
-test('an answer is sold at its price, and records what each call of it cost us, and which of them came to nothing', async () => {
+test('an answer is sold at its price with a record of every call, its cost and whether it was delivered', async () => {
   const { measure, sales } = atMeter()
   const legs = [legOf('att_1', { input: 3, output: 1 }), legOf('att_2', { output: 2 }), legOf('att_3', undefined)]
   expect(await measure(wholeOf(legs, [lost('att_again')]), [lost('att_0')])).toMatchObject({ cost: nano(12n) })
@@ -69,7 +69,7 @@ test('an answer is sold at its price, and records what each call of it cost us, 
   ])
 })
 
-test('one that cannot be settled is lost with all its calls, and nobody is to buy it again', async () => {
+test('an answer that cannot be settled fails with a final error and records the cost of all its calls', async () => {
   const failed = [lost('att_0')]
   const answered = wholeOf([legOf('att_1', { input: 3 })], [lost('att_again')])
   const thrown = await thrownBy(Promise.resolve(atMeter({ settlesBroken: true }).measure(answered, failed)))
@@ -84,7 +84,7 @@ test.each<[Usage, 'believed' | 'suspense']>([
   [{ cachedInput: 21 }, 'suspense'],
   [{ cacheWrite: 20, cacheWriteHour: 1 }, 'suspense'],
   [{ input: 1, output: 41 }, 'suspense'],
-])('of a model for 10 tokens in and 20 out, %j is %s', async (usage, outcome) => {
+])('for a model that takes 10 tokens in and 20 out, usage of %j is %s', async (usage, outcome) => {
   const { measure, sales } = atMeter({ believable: { input: 10, output: 20 } })
   await measure(wholeOf([legOf('att_1', usage)]), [])
   expect(sales[0]?.excessTo ?? 'believed').toBe(outcome)
@@ -98,7 +98,7 @@ test.each<[string, string[], boolean]>([
   expect(await streamed(pieces, marksBroken)).toMatchObject({ settled: 1 })
 })
 
-test('what a quiet stream has delivered is marked after two seconds, once, and never after its end', async () => {
+test('the delivery of a quiet stream is marked once after two seconds, and never after its end', async () => {
   const { relay, give, end } = byHand()
   const { body, seen, pass } = metered(relay)
   const reader = body.getReader()
@@ -117,7 +117,7 @@ test('what a quiet stream has delivered is marked after two seconds, once, and n
   expect(seen).toEqual({ marked: 1, settled: 1 })
 })
 
-test('a quiet stream says now and then that it lives, and nothing is marked for that', async () => {
+test('a quiet stream sends keep-alives, which are not marked as deliveries', async () => {
   const { relay, give, end } = byHand()
   const { body, seen, pass } = metered(relay)
   let text = ''
@@ -154,7 +154,7 @@ test('a quiet stream says now and then that it lives, and nothing is marked for 
   expect([text, seen.settled]).toEqual(['done', 1])
 })
 
-test('a mark that is due and cannot be made ends the stream and its hold', async () => {
+test('a mark that is due and cannot be written ends the stream and its hold', async () => {
   const { relay, give } = byHand()
   const { body, seen, pass, ended } = metered(relay, { marksBroken: true })
   const reader = body.getReader()
@@ -168,7 +168,7 @@ test('a mark that is due and cannot be made ends the stream and its hold', async
   expect(seen.settled).toBe(1)
 })
 
-test('what comes after the reader left is not marked', async () => {
+test('bytes that arrive after the reader left are not marked', async () => {
   const { relay, give } = byHand()
   const { body, seen, pass, ended } = metered(relay)
   const reader = body.getReader()
@@ -200,27 +200,27 @@ async function left(options: AtMeter, more: Partial<Relay> = {}) {
 }
 
 describe('a stream whose reader leaves', () => {
-  test('is stopped where its vendor then stops charging, and read to its end where it does not', async () => {
+  test('the call is aborted if the vendor then stops charging, and otherwise drained', async () => {
     expect((await left({ hangup: 'stop' })).done).toEqual(['left', 'aborted'])
     expect((await left({ hangup: 'drain' })).done).toEqual(['left'])
     expect((await left({ hangup: 'stop' }, { isUncounted: true })).done).toEqual(['left'])
   })
 
-  test('pays for what it was given, and the record has every call that failed before and meanwhile', async () => {
+  test('the customer pays for what was delivered, and every failed call is on record', async () => {
     const { sales } = await left({}, { failed: [lost('att_again')] })
     expect(sales).toMatchObject([
       { status: 499, price: nano(4n), attempts: [{ id: 'att_0' }, { id: 'att_again' }, { id: 'att_1' }] },
     ])
   })
 
-  test('pays nothing where nothing was given, and the record has the call all the same', async () => {
+  test('the hold is released when nothing was delivered, and the call is on record', async () => {
     const { sales, releases } = await left({}, { legs: [legOf('att_1', undefined)] })
     expect(sales).toEqual([])
     expect(releases).toMatchObject([{ status: 499, attempts: [{ id: 'att_0' }, { id: 'att_1', delivered: false }] }])
   })
 })
 
-test('one that cannot be settled is released with what it cost us, and is not told to be whole', async () => {
+test('a stream that cannot be settled ends with an error, and its hold is released with our cost', async () => {
   const { relay, give, end } = byHand()
   const { body, ended, releases } = metered(relay, { settlesBroken: true })
   const text = new Response(body).text()
@@ -231,7 +231,7 @@ test('one that cannot be settled is released with what it cost us, and is not to
   expect(releases).toMatchObject([{ attempts: [{ id: 'att_1', vendorCost: nano(2n), delivered: false }] }])
 })
 
-test('one that breaks where its protocol has no words for that is cut off', async () => {
+test('a broken stream is cut off when its protocol has no error event', async () => {
   const { relay, give, fail } = byHand()
   const { body, ended } = metered(relay, { isWordless: true })
   const text = new Response(body).text()
@@ -241,7 +241,7 @@ test('one that breaks where its protocol has no words for that is cut off', asyn
   expect(await text.catch(() => 'cut off')).toBe('cut off')
 })
 
-test('a stream that breaks is recorded as that, and its call is given up', async () => {
+test('a stream that the vendor breaks off is recorded as a 502, and its call is aborted', async () => {
   const { relay, give, fail } = byHand()
   let aborted = 0
   const { body, ended, sales } = metered({ ...relay, abort: () => void aborted++ })
@@ -253,7 +253,7 @@ test('a stream that breaks is recorded as that, and its call is given up', async
   expect([aborted, sales.map(({ status }) => status)]).toEqual([1, [502]])
 })
 
-test('what cannot be priced is released, not left open', async () => {
+test('a stream that cannot be priced ends with an error, and its hold is ended', async () => {
   const { relay, give, end } = byHand()
   const { body, seen, ended } = metered({ ...relay, legs: [{ ...leg, count: hasNoPrice }] })
   const text = new Response(body).text()

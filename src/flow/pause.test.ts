@@ -4,7 +4,7 @@ import { pauseBefore } from './pause.ts'
 
 const busy = new GatewayError('too-many', 'Try again.', { retryAfterSeconds: 5 })
 
-test.each(['the client', 'the node'])('nobody waits for a better moment once %s is leaving', async (who) => {
+test.each(['the client', 'the node'])('the pause before a retry ends at once when %s is leaving', async (who) => {
   const [client, stop] = [new AbortController(), new AbortController()]
   const paused = pauseBefore(1, busy, [client.signal, stop.signal])
   const leaving = who === 'the node' ? stop : client

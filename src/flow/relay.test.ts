@@ -75,8 +75,8 @@ function noting(withEach: () => void = () => {}) {
   return { noted, outlet }
 }
 
-describe('one stream', () => {
-  test('held with its last event, its rest is still taken, so that the connection can be used again', () => {
+describe('the relay of one stream', () => {
+  test('the rest of the response is still read when the reader is full at the last event', () => {
     const from = vendor()
     const relay = relayOf(from)
     const { noted, outlet } = noting(() => relay.pause())
@@ -88,7 +88,7 @@ describe('one stream', () => {
     expect(noted).toEqual(['alast', 'end'])
   })
 
-  test('held with the first of it, the vendor waits', async () => {
+  test('the vendor is paused when the reader is full at the first event', async () => {
     const from = vendor()
     const relay = relayOf(from)
     const begun = relay.begin()
@@ -99,7 +99,7 @@ describe('one stream', () => {
     expect(from.isPoured()).toBe(false)
   })
 
-  test('an event that cannot be read ends the call, and the stream once', () => {
+  test('a malformed event aborts the call and ends the stream once', () => {
     const from = vendor()
     const relay = relayOf(from)
     const { noted, outlet } = noting()
@@ -109,7 +109,7 @@ describe('one stream', () => {
     expect(noted).toEqual(['upstream-failed'])
   })
 
-  test('an outlet that throws at the last piece does not get a proper end', async () => {
+  test('an outlet that throws at the last event ends with an error', async () => {
     const facts = { ended: false, finished: false, failure: undefined }
     const stream = {
       facts,
@@ -136,8 +136,8 @@ describe('one stream', () => {
   })
 })
 
-describe('several streams as one', () => {
-  test('a reader without room holds them all', () => {
+describe('the relay of several merged streams', () => {
+  test('a reader without room pauses all streams', () => {
     const from = [vendor(), vendor()]
     const merged = new MergedRelay(from.map(relayOf), undefined as never)
     merged.pour(noting(() => merged.pause()).outlet)
@@ -145,7 +145,7 @@ describe('several streams as one', () => {
     expect(from.map(({ isPoured }) => isPoured())).toEqual([false, false])
   })
 
-  test('one that is cut ends the calls of the others, and is told once', () => {
+  test('a stream that is cut ends the merged stream once and aborts the other calls', () => {
     const from = [vendor(), vendor(), vendor()]
     const merged = new MergedRelay(from.map(relayOf), undefined as never)
     const { noted, outlet } = noting()
@@ -155,7 +155,7 @@ describe('several streams as one', () => {
     expect(from.map(({ told }) => told.includes('abort'))).toEqual([true, false, true])
   })
 
-  test('a reader without room for the first gets no second', async () => {
+  test("a reader that is full after one stream's first event gets none of the second", async () => {
     const from = [vendor(), vendor()]
     const relays = from.map(relayOf)
     const begun = relays.map((relay) => relay.begin())
@@ -187,7 +187,7 @@ function waiting() {
 }
 
 describe('streams without a client', () => {
-  test('only so many are read on, and each that ends makes room', async () => {
+  test('at most 64 streams are drained at once, and each that ends makes room', async () => {
     const drains = new Drains()
     const first = Array.from({ length: 64 }, waiting)
     const runs = first.map(({ relay }) => drains.run(relay))

@@ -227,22 +227,22 @@ async function readStream(body: ReadableStream<Uint8Array>, bytes: number): Prom
 
 // Whatever happens upstream, a hold ends exactly once: settled when something was delivered, released when not, and
 // with a final error where the vendor may charge.
-describe('every ending of a request ends its hold once', () => {
+describe('each outcome of a request ends its hold exactly once', () => {
   test.each([
     { name: 'the first channel answers', channels: [answers], hold: 'settled', tried: 1 },
-    { name: 'the second answers', channels: [fails, answers], hold: 'settled', tried: 2 },
+    { name: 'the first channel fails and the second answers', channels: [fails, answers], hold: 'settled', tried: 2 },
     { name: 'every channel fails', channels: [fails, fails], hold: 'released', tried: 2 },
-    { name: 'a refusal is not tried again', channels: [refuses, answers], hold: 'released', tried: 1 },
-    { name: 'there is no channel', channels: [], hold: 'released', tried: 0 },
-    { name: 'the client leaves before a byte', channels: [hangsUp, answers], hold: 'final', tried: 1 },
-    { name: 'a vendor that was never reached', channels: [breaks('unsent'), answers], hold: 'settled', tried: 2 },
-    { name: 'one that may have worked', channels: [breaks('unknown'), answers], hold: 'final', tried: 1 },
-    { name: 'one that always shuts the door', channels: [breaks('closed')], hold: 'released', tried: 2 },
-    { name: 'no more tries than are allowed', channels: [fails, fails, fails, answers], hold: 'released', tried: 3 },
-    { name: 'an answer that is none', channels: [says(200, '<html>'), answers], hold: 'final', tried: 1 },
-    { name: 'an answer that breaks off', channels: [streams('{"ch', cut), answers], hold: 'final', tried: 1 },
-    { name: 'an answer that breaks us', channels: [breaksUs, answers], hold: 'final', tried: 1 },
-  ])('$name', async ({ channels, hold, tried }) => {
+    { name: 'a channel refuses and no other is tried', channels: [refuses, answers], hold: 'released', tried: 1 },
+    { name: 'the model has no channel', channels: [], hold: 'released', tried: 0 },
+    { name: 'the client leaves before the first byte', channels: [hangsUp, answers], hold: 'final', tried: 1 },
+    { name: 'a vendor cannot be reached', channels: [breaks('unsent'), answers], hold: 'settled', tried: 2 },
+    { name: 'a vendor may have done the work', channels: [breaks('unknown'), answers], hold: 'final', tried: 1 },
+    { name: 'the only channel closes every connection', channels: [breaks('closed')], hold: 'released', tried: 2 },
+    { name: 'every allowed attempt fails', channels: [fails, fails, fails, answers], hold: 'released', tried: 3 },
+    { name: 'an answer is not JSON', channels: [says(200, '<html>'), answers], hold: 'final', tried: 1 },
+    { name: 'an answer breaks off', channels: [streams('{"ch', cut), answers], hold: 'final', tried: 1 },
+    { name: 'reading an answer throws an unexpected error', channels: [breaksUs, answers], hold: 'final', tried: 1 },
+  ])('the hold ends once when $name', async ({ channels, hold, tried }) => {
     const { endings, attempts, placesLeft, mayTryAgain } = await walk(channels)
     expect([endings, mayTryAgain]).toEqual(hold === 'final' ? [['released'], false] : [[hold], true])
     expect(attempts).toBe(tried)
@@ -251,25 +251,25 @@ describe('every ending of a request ends its hold once', () => {
 
   test.each([
     {
-      name: 'a stream to its end',
+      name: 'with usage',
       chunks: [word + finish + counted + done],
       hold: 'settled',
       basis: 'vendor',
       ends: 'done',
     },
     { name: 'without usage', chunks: [word, finish, done], hold: 'settled', basis: 'estimated', ends: 'done' },
-    { name: 'without the last word', chunks: [word, finish], hold: 'settled', basis: 'estimated', ends: 'done' },
+    { name: 'without a final [DONE]', chunks: [word, finish], hold: 'settled', basis: 'estimated', ends: 'done' },
     { name: 'cut after a word', chunks: [word, cut], hold: 'settled', basis: 'estimated', ends: 'error' },
-    { name: 'ended after a word', chunks: [word], hold: 'settled', basis: 'estimated', ends: 'error' },
+    { name: 'that ends after a word', chunks: [word], hold: 'settled', basis: 'estimated', ends: 'error' },
     {
-      name: 'an error after a word',
+      name: 'with an error event after a word',
       chunks: [word, event({ error: { message: 'x' } })],
       hold: 'settled',
       basis: 'estimated',
       ends: 'error',
     },
     {
-      name: 'a finish without a word',
+      name: 'that finishes without a word',
       chunks: [finish, counted, done],
       hold: 'settled',
       basis: 'vendor',
@@ -277,14 +277,14 @@ describe('every ending of a request ends its hold once', () => {
     },
     { name: 'cut before a word', chunks: [cut], hold: 'released', basis: undefined, ends: 'refusal' },
     {
-      name: 'an error before a word',
+      name: 'with an error event before a word',
       chunks: [event({ error: { message: 'x' } })],
       hold: 'released',
       basis: undefined,
       ends: 'refusal',
     },
-    { name: 'nothing at all', chunks: [], hold: 'released', basis: undefined, ends: 'refusal' },
-  ])('streamed: $name', async ({ chunks, hold, basis, ends }) => {
+    { name: 'without any event', chunks: [], hold: 'released', basis: undefined, ends: 'refusal' },
+  ])('the hold of a stream $name ends once', async ({ chunks, hold, basis, ends }) => {
     const { endings, sales, text, error } = await walk([streams(...chunks)], { stream: true })
     expect(endings).toEqual([hold])
     expect(sales[0]?.basis).toBe(basis as Sale['basis'])
@@ -295,7 +295,7 @@ describe('every ending of a request ends its hold once', () => {
     })
   })
 
-  test('streamed: the client leaves after a word', async () => {
+  test('a stream whose client leaves after a word is settled by an estimate', async () => {
     const { endings, sales } = await walk([streams(word, word, word, finish, counted, done)], {
       stream: true,
       readBytes: 1,
@@ -305,7 +305,7 @@ describe('every ending of a request ends its hold once', () => {
   })
 })
 
-test('the attempts that failed stand beside the one that was delivered, and only that one was', async () => {
+test('failed attempts are recorded beside the delivered one, and only that one is charged', async () => {
   const { sales } = await walk([fails, breaks('unsent'), answers])
   const [sale] = sales
   expect(sale?.attempts.map(({ channel, status, delivered }) => ({ channel, status, delivered }))).toEqual([
@@ -317,12 +317,12 @@ test('the attempts that failed stand beside the one that was delivered, and only
   expect(sale?.price).toBe(nano(27_000n))
 })
 
-test('the time that a request may take is shared by all its attempts', async () => {
+test('the total timeout of a request is shared by all its attempts', async () => {
   const { totalsMs } = await walk([fails, breaks('unsent'), answers])
   expect(totalsMs).toEqual([60_000, 50_000, 40_000])
 })
 
-test('an answer that cannot be billed is not delivered, and what it cost is our loss', async () => {
+test('an answer that cannot be settled is not delivered, and its cost is recorded as our loss', async () => {
   const loss = [{ vendorCost: nano(27_000n), delivered: false }]
   const plain = await walk([answers], { settleFails: true })
   expect(plain).toMatchObject({ error: 'overloaded', text: '', endings: ['released'], losses: [{ attempts: loss }] })
@@ -332,8 +332,8 @@ test('an answer that cannot be billed is not delivered, and what it cost is our 
   expect(streamed.text).not.toContain('[DONE]')
 })
 
-describe('several choices of a vendor that gives one a call', () => {
-  test('are merged by index, and each call is paid for', async () => {
+describe('several choices from a vendor that gives one per call', () => {
+  test('choices are merged by index, and each call is paid for', async () => {
     const { endings, sales, attempts, text } = await walk([answers], { sideBySide: 2 })
     expect(endings).toEqual(['settled'])
     expect(attempts).toBe(2)
@@ -347,7 +347,7 @@ describe('several choices of a vendor that gives one a call', () => {
     ])
   })
 
-  test('are all of them or none', async () => {
+  test('a failed choice fails them all, and another channel is tried only if none was paid for', async () => {
     const { endings, attempts, error } = await walk([inTurn(answers, refuses)], { sideBySide: 2 })
     expect({ endings, attempts, error }).toEqual({ endings: ['released'], attempts: 2, error: 'upstream-rejected' })
     // One of the choices has been paid for: trying elsewhere would mean paying for it again.
@@ -357,13 +357,13 @@ describe('several choices of a vendor that gives one a call', () => {
     expect(unpaid).toMatchObject({ endings: ['settled'], attempts: 4 })
   })
 
-  test('where one could not even be sent, what the other cost is on record', async () => {
+  test('the cost of one choice is recorded when the other could not be sent', async () => {
     const { losses, error } = await walk([answers], { sideBySide: 2, sendingFails: (attempts) => attempts === 2 })
     expect(error).toBe('overloaded')
     expect(losses.map(({ attempts }) => attempts.map(({ vendorCost }) => vendorCost))).toEqual([[nano(27_000n)]])
   })
 
-  test('stream side by side, and end together', async () => {
+  test('streamed choices are merged into one stream with one end', async () => {
     const whole = streams(word + finish + counted + done)
     const { endings, sales, text } = await walk([whole], { stream: true, sideBySide: 3 })
     expect(endings).toEqual(['settled'])
@@ -373,7 +373,7 @@ describe('several choices of a vendor that gives one a call', () => {
     expect(text.split('[DONE]')).toHaveLength(2)
   })
 
-  test('a stream that is cut ends them all, and what came is charged', async () => {
+  test('a choice that is cut ends the whole stream, and what was delivered is charged', async () => {
     const { endings, sales, text } = await walk(
       [inTurn(streams(word, word, finish, counted, done), streams(word, cut))],
       {
@@ -387,7 +387,7 @@ describe('several choices of a vendor that gives one a call', () => {
     expect(text).not.toContain('[DONE]')
   })
 
-  test('the client leaves in the middle', async () => {
+  test('a client that leaves in the middle is charged for what was delivered', async () => {
     const { endings, sales } = await walk([streams(word, word, word, finish, counted, done)], {
       stream: true,
       sideBySide: 2,

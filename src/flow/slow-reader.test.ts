@@ -24,7 +24,7 @@ function behind(untaken: (nowMs: number) => number | undefined, { totalMs = 3_60
 const second = 1_000
 const minute = 60 * second
 
-test('one that takes nothing has stopped when its time is over, and not before', () => {
+test('a reader that takes nothing is stopped after its time is over, and not before', () => {
   const { pass, stoppedAt } = behind(() => 4_000_000)
   pass(minute)
   expect(stoppedAt()).toBeUndefined()
@@ -32,20 +32,20 @@ test('one that takes nothing has stopped when its time is over, and not before',
   expect(stoppedAt()).toBeGreaterThan(minute)
 })
 
-test('one that takes something now and then has not, however long it takes', () => {
+test('a reader that takes something now and then is not stopped', () => {
   const { pass, stoppedAt } = behind((now) => 4_000_000 - Math.floor(now / (50 * second)))
   pass(59 * minute)
   expect(stoppedAt()).toBeUndefined()
 })
 
-test('from the last that it took, its time is counted anew', () => {
+test('the time of a reader counts from the last bytes that it took', () => {
   const { pass, stoppedAt } = behind((now) => (now < 5 * minute ? now : 0))
   pass(10 * minute)
   expect(stoppedAt()).toBeGreaterThanOrEqual(6 * minute)
   expect(stoppedAt()).toBeLessThan(6.6 * minute)
 })
 
-test('where the system does not say, only the runtime does, and it is given longer', () => {
+test('a reader gets five times as long when the system does not report what it takes', () => {
   const { pass, stoppedAt } = behind(() => undefined)
   pass(5 * minute)
   expect(stoppedAt()).toBeUndefined()
@@ -53,7 +53,7 @@ test('where the system does not say, only the runtime does, and it is given long
   expect(stoppedAt()).toBeGreaterThan(5 * minute)
 })
 
-test('one that has caught up is not looked at, and begins anew when it is behind again', () => {
+test('a reader that has caught up is not watched, and its time starts again when it falls behind', () => {
   const { reader, pass, stoppedAt } = behind(() => 4_000_000)
   pass(50 * second)
   reader.caughtUp()
@@ -65,7 +65,7 @@ test('one that has caught up is not looked at, and begins anew when it is behind
   expect(stoppedAt()).toBeGreaterThan(11 * minute)
 })
 
-test('the time for the whole is up although it reads', () => {
+test('a reader is stopped when the total time of its request is up, even while it reads', () => {
   const { pass, stoppedAt } = behind((now) => now, { totalMs: 100 * second })
   pass(99 * second)
   expect(stoppedAt()).toBeUndefined()

@@ -9,7 +9,7 @@ import type { Ordered } from './order.ts'
 import { placeVideo, type VideoParts } from './video.ts'
 
 eachEngine('the order of a video', (open) => {
-  test('that is placed stays placed: what we fail to say of it is no reason to order it again', async () => {
+  test('an error after the order was placed tells the client not to retry', async () => {
     const store = await open()
     await fundedAccount(store, { id: accountId, amount: dollars(100n) })
     const vendor = filmVendor()

@@ -61,7 +61,7 @@ const refusal = (type: string) => JSON.stringify({ type: 'error', error: { type,
 const ours = expect.any(Number)
 
 describe('the count of a prompt', () => {
-  test("is the vendor's", async () => {
+  test("the count is the vendor's when it gives one", async () => {
     expect(await countWith(200, '{"input_tokens":12}')).toEqual({ counted: 12, warned: [], rests: false })
   })
 
@@ -73,18 +73,18 @@ describe('the count of a prompt', () => {
     [500, '', false],
     [200, '<html>', false],
     [200, '{"input_tokens":null}', false],
-  ])('is ours where the vendor says %d %s, and the operator reads of it', async (status, answer, rests) => {
+  ])('our estimate is used when the vendor answers %d %s, and a warning is logged', async (status, answer, rests) => {
     const result = await countWith(status, answer)
     expect(result).toMatchObject({ counted: ours, rests })
     expect(result.warned).toMatchObject([{ channel: 'c', model: 'm', status }])
   })
 
-  test('is ours also of what only a vendor of this protocol could run, where such a vendor is to be asked', async () => {
+  test('a prompt that only a vendor of this protocol can run gets our estimate when the vendor fails', async () => {
     const { counted } = await countWith(500, '', { mcp_servers: [{ type: 'url', url: 'https://h/mcp', name: 'h' }] })
     expect(counted).toEqual(ours)
   })
 
-  test("is refused where the vendor finds the client's fault", async () => {
+  test('a prompt that the vendor rejects with a 400 is refused', async () => {
     const { counted, warned } = await countWith(400, refusal('invalid_request_error'))
     expect(counted).toBeInstanceOf(GatewayError)
     expect([counted, warned]).toMatchObject([{ kind: 'upstream-rejected' }, []])

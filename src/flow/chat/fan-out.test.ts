@@ -28,7 +28,7 @@ function eager(name: string) {
   return relay as unknown as StreamRelay
 }
 
-test('a slow reader is given all choices in turn, not the first two of them', () => {
+test('a slow reader gets events of all choices, not only of the first two', () => {
   const merged = new MergedRelay([eager('a'), eager('b'), eager('c')], undefined as never)
   let given = ''
   for (let wanted = 0; wanted < 6; wanted++) {
@@ -108,10 +108,30 @@ const final = { retry: 'no', mayBeCharged: true, shouldRetry: false } as const
 
 // No request is paid for twice, and none is refused that another channel could serve at no further cost.
 test.each([
-  { name: 'never sent', hangup: 'stop', other: fails('unsent', gone), told: { ...elsewhere, mayBeCharged: false } },
-  { name: 'cut off by us', hangup: 'stop', other: fails('unknown', gone), told: { ...elsewhere, mayBeCharged: true } },
-  { name: 'cut off by us, and charged to its end', hangup: 'drain', other: fails('unknown', gone), told: final },
-  { name: 'broken off by the vendor', hangup: 'stop', other: fails('unknown', broken), told: final },
-] as const)('beside one that was refused: $name', async ({ hangup, other, told }) => {
+  {
+    name: 'goes elsewhere when the other choice was never sent',
+    hangup: 'stop',
+    other: fails('unsent', gone),
+    told: { ...elsewhere, mayBeCharged: false },
+  },
+  {
+    name: 'goes elsewhere when we cut the other choice off',
+    hangup: 'stop',
+    other: fails('unknown', gone),
+    told: { ...elsewhere, mayBeCharged: true },
+  },
+  {
+    name: 'is final when the vendor charges for the other choice after we cut it off',
+    hangup: 'drain',
+    other: fails('unknown', gone),
+    told: final,
+  },
+  {
+    name: 'is final when the vendor broke the other choice off',
+    hangup: 'stop',
+    other: fails('unknown', broken),
+    told: final,
+  },
+] as const)('a request with one refused choice $name', async ({ hangup, other, told }) => {
   expect(await besideRefused(hangup, other)).toEqual({ ...told, attempts: 2 })
 })

@@ -37,7 +37,7 @@ function fetching(mediaType: string, bytes: number) {
 
 const never = () => false
 
-test('what a conversation links to is fetched by the rules for strangers, once each, wherever it stands', async () => {
+test('each link in a conversation is fetched once through the guarded fetch, wherever it occurs', async () => {
   const { asked, fetchLink } = fetching('image/png', 3)
   const talk = await inlineMedia(talkOf('https://h/a', 'https://h/a', 'https://h/b'), never, routed, fetchLink)
   expect(asked.toSorted()).toEqual(['guarded https://h/a', 'guarded https://h/b'])
@@ -46,7 +46,7 @@ test('what a conversation links to is fetched by the rules for strangers, once e
   expect(talk.turns[2]?.blocks[0]).toMatchObject({ blocks: [inline, inline] })
 })
 
-test('what the vendor reads itself stays a link, unless it poses as a picture', async () => {
+test('a link that the vendor reads itself stays a link, but is refused as an image', async () => {
   const { asked, fetchLink } = fetching('image/png', 3)
   const film = { kind: 'video', media: { kind: 'url', url: 'https://youtu.be/x' } } as const
   const talk: Conversation = { ...talkOf(), turns: [{ role: 'user', blocks: [film] }] }
@@ -61,12 +61,12 @@ test.each([
   ['too many', talkOf(...Array.from({ length: 17 }, (_, i) => `https://h/${i}`)), 'image/png', 1],
   ['no media', talkOf('https://h/a'), 'text/html', 1],
   ['a film behind the link of a picture', talkOf('https://h/a'), 'video/mp4', 1],
-])('%s is refused', async (_name, talk, mediaType, bytes) => {
+])('linked media is refused: %s', async (_name, talk, mediaType, bytes) => {
   const { fetchLink } = fetching(mediaType, bytes)
   expect(inlineMedia(talk, never, routed, fetchLink)).rejects.toMatchObject({ kind: 'bad-request' })
 })
 
-test('several at once share the room that there is, and what is not used goes to the next', async () => {
+test('parallel fetches share the size limit, and unused room goes to later ones', async () => {
   const rooms: number[] = []
   const fetchLink: FetchLink = async ({ bytesMax }) => {
     rooms.push(bytesMax)
@@ -88,7 +88,7 @@ function pictureAt(at: string, url: string): Conversation {
   return { ...talkOf(), turns: [{ role: 'user', blocks: [image] }] }
 }
 
-test('a link that cannot be had is named where it is shown, and not where the same words stand', async () => {
+test('a link that cannot be fetched is reported at its own field, not where the same text occurs', async () => {
   const url = 'https://h/a'
   const content = [
     { type: 'text', text: url },
@@ -114,7 +114,7 @@ test('a link that cannot be had is named where it is shown, and not where the sa
   }
 })
 
-test('a link below a name of any length is refused in a sentence of some', async () => {
+test('the refusal of a link under a very long field name stays short', async () => {
   const url = 'https://h/a'
   const native = { messages: [{}, { content: [{}, { ['x'.repeat(100_000)]: { url } }] }] }
   const talk = pictureAt(shown, url)

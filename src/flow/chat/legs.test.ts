@@ -35,8 +35,8 @@ const cutOff: StreamFacts = {
 }
 const countOf = (facts: Partial<StreamFacts>) => legOfStream(routed, { ...cutOff, ...facts }).count()
 
-describe('a stream that was cut', () => {
-  test('is what the vendor had counted, or what was delivered, whichever is more', () => {
+describe('the usage of a stream that was cut', () => {
+  test("the output is the greater of the vendor's count and our estimate of what was delivered", () => {
     const usage = { input: 7, output: 0 }
     expect(countOf({ usage })).toEqual({ usage: { input: 7, output: 10 }, basis: 'estimated' })
     expect(countOf({ usage: { ...usage, output: 25 } })?.usage.output).toBe(25)
@@ -44,7 +44,7 @@ describe('a stream that was cut', () => {
     expect(countOf({ usage, ended: true })).toEqual({ usage, basis: 'vendor' })
   })
 
-  test('and is never more than all its choices together may be', () => {
+  test('the estimate never exceeds the output limit of all choices together', () => {
     const two = { ...routed, ask: { ...ask, choices: 2 } }
     const facts = { ...cutOff, outputEvents: 150, outputBytes: 600 }
     expect(legOfStream(two, facts).count()?.usage.output).toBe(150)
@@ -56,7 +56,7 @@ describe('a stream that was cut', () => {
     expect(answered(999)?.usage.output).toBe(200)
   })
 
-  test('pays for the searches that were made and for what they found', () => {
+  test('searches that were made and the text they found are counted', () => {
     const hosted = { searches: 2, foundBytes: 400 }
     expect(countOf({ hosted, usage: { input: 7, webSearch: 0 } })).toEqual({
       usage: { input: 107, webSearch: 2, output: 10 },
@@ -74,7 +74,7 @@ describe('a stream that was cut', () => {
   })
 })
 
-test('a search that the client saw nothing of was made, and is owed with the first word behind it', () => {
+test('a search counts as made before the first word, and is charged from the first word on', () => {
   const facts = new ReplyFacts()
   const leg = legOfStream(routed, facts)
   expect(leg.made?.()).toBeUndefined()

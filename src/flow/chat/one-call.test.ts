@@ -20,19 +20,19 @@ const chat: ChatAdapter = {
 const asked: Conversation = { system: [], turns: [], tools: [], hostedTools: [], stop: [] }
 const nothing = new Uint8Array()
 
-describe('a client that wants one call at a time', () => {
+describe('a client that wants one tool call at a time', () => {
   const readers = readersFor(chat, { ...asked, parallelTools: false })
 
-  test('gets the first of a whole answer', () => {
+  test('the first tool call of a whole answer is kept', () => {
     expect(readers.readAnswer(nothing).choices[0]?.blocks).toEqual([text, call('a')])
   })
 
-  test('gets the first of a stream, and a sign of life for the others', () => {
+  test('the first tool call of a stream is kept, and the others become heartbeats', () => {
     expect(readers.openReader().read(nothing)).toEqual([start(0), { kind: 'heartbeat' }, { kind: 'heartbeat' }])
   })
 })
 
-test.each([asked, { ...asked, parallelTools: true }])('any other gets all of them: %j', (conversation) => {
+test.each([asked, { ...asked, parallelTools: true }])('any other client gets all tool calls: %j', (conversation) => {
   const readers = readersFor(chat, conversation)
   expect(readers.readAnswer(nothing).choices[0]?.blocks).toEqual([...blocks])
   expect(readers.openReader().read(nothing)).toEqual([...events])

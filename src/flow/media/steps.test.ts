@@ -24,7 +24,7 @@ function fetching(count: number): Step<string> {
 
 const asItIs = async (answer: unknown) => answer
 
-test('one link that fails stops those beside it, and no other is begun', async () => {
+test('a link that fails aborts the fetches under way, and no other is started', async () => {
   const begun: string[] = []
   const ended: string[] = []
   const fetchLink = (({ url }, _channel, signal) => {

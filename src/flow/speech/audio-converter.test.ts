@@ -31,8 +31,8 @@ const bytes = (text: string) => Buffer.from(text, 'hex')
 const pcm = { kind: 'pcm', rate: 24_000 } as const
 const mono = { rate: 24_000, channels: 1 } as const
 
-describe('sound is shaped', () => {
-  test('not at all where it comes as it should', async () => {
+describe('the audio converter', () => {
+  test('audio that comes in the requested format is passed through', async () => {
     const { log, encoders } = recording()
     const converter = new AudioConverter('mp3', encoders)
     expect(hex(await converter.push(bytes('010203'), { kind: 'ready' }))).toBe('010203')
@@ -40,7 +40,7 @@ describe('sound is shaped', () => {
     expect(log).toEqual([])
   })
 
-  test('into mp3, samples kept whole however they are cut', async () => {
+  test('pcm becomes mp3, with samples kept whole wherever the input is cut', async () => {
     const { log, encoders } = recording()
     const converter = new AudioConverter('mp3', encoders)
     for (const cut of ['01', '0203', '04050607']) await converter.push(bytes(cut), pcm)
@@ -48,7 +48,7 @@ describe('sound is shaped', () => {
     expect(log).toEqual(['open 24000', 'encode 0102', 'encode 03040506', 'end'])
   })
 
-  test('into one sound: half a sample at the end of a piece is dropped, and heads in the middle are', async () => {
+  test('pieces of wav are joined into one mp3 stream without their heads', async () => {
     const { log, encoders } = recording()
     const converter = new AudioConverter('mp3', encoders)
     const file = Buffer.concat([wavHead(mono, 4), bytes('01020304')])
@@ -59,7 +59,7 @@ describe('sound is shaped', () => {
     expect(log).toEqual(['open 24000', 'encode 01020304', 'encode 0102', 'encode 0304'])
   })
 
-  test('into a wav that streams, with one head in front', async () => {
+  test('pieces of pcm become one streamed wav with a single head', async () => {
     const converter = new AudioConverter('wav', recording().encoders)
     const first = await converter.push(bytes('0102'), pcm)
     converter.endPiece()
@@ -68,21 +68,21 @@ describe('sound is shaped', () => {
     expect(hex(second)).toBe('0304')
   })
 
-  test.each([1, 44, 45, 46])('into a wav with its head, where the vendor’s is cut at byte %d', async (cut) => {
+  test.each([1, 44, 45, 46])("a wav is given our own head when the vendor's head is cut at byte %d", async (cut) => {
     const converter = new AudioConverter('wav', recording().encoders)
     const file = Buffer.concat([wavHead(mono, 4), bytes('01020304')])
     const shaped = [file.subarray(0, cut), file.subarray(cut)].map((part) => converter.push(part, { kind: 'wav' }))
     expect(hex(Buffer.concat(await Promise.all(shaped)))).toBe(`${hex(wavHead(mono))}01020304`)
   })
 
-  test('and another kind in the middle of it is not taken', async () => {
+  test('a change of the sample rate between pieces is refused', async () => {
     const converter = new AudioConverter('pcm', recording().encoders)
     await converter.push(bytes('0102'), pcm)
     converter.endPiece()
     expect(converter.push(bytes('0304'), { kind: 'pcm', rate: 16_000 })).rejects.toThrow('changed the audio format')
   })
 
-  test('and given up where nobody wants it any more', async () => {
+  test('a converter that is closed twice closes its encoder once', async () => {
     const { log, encoders } = recording()
     const converter = new AudioConverter('mp3', encoders)
     await converter.push(bytes('0102'), pcm)

@@ -66,7 +66,7 @@ async function speaking(
   return { relay, signals, heard, sent, outlet, ended: ended.promise }
 }
 
-test('a reader without room is given no more, and the next piece is not asked for', async () => {
+test('a full reader pauses the speech, and the next piece is not requested', async () => {
   const { relay, heard, signals, outlet, ended } = await speaking()
   relay.pour(outlet(2))
   await Bun.sleep(5)
@@ -79,7 +79,7 @@ test('a reader without room is given no more, and the next piece is not asked fo
 
 // The relay is settled in the same moment in which it is ended, so its record has to be complete by then.
 test.each(['unknown', 'unsent'] as const)(
-  'a piece that is being asked for ends with the relay, and is on record at once (%s)',
+  'aborting the relay ends the piece being requested and records it at once (%s)',
   async (delivery) => {
     const endedWith = (signal: AbortSignal) =>
       new Promise<Sent>((resolve) => {
@@ -99,7 +99,7 @@ test.each(['unknown', 'unsent'] as const)(
   },
 )
 
-test('a piece that comes in the moment in which the relay ends is ended too', async () => {
+test('a piece that arrives at the moment the relay is aborted is aborted too', async () => {
   let aborted = 0
   let relay: SpeechRelay | undefined
   const exchange: Exchange = {
@@ -115,7 +115,7 @@ test('a piece that comes in the moment in which the relay ends is ended too', as
   expect(relay.legs.map((leg) => leg.count() !== undefined)).toEqual([true, false])
 })
 
-test('after its end no further piece is asked for, and nothing is shaped', async () => {
+test('after an abort no further piece is requested and no audio is converted', async () => {
   const shaped: string[] = []
   const isShaping = Promise.withResolvers<void>()
   const shape = Promise.withResolvers<void>()
