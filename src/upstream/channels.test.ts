@@ -30,19 +30,19 @@ function open(all: readonly Channel[], random = always(0)) {
 }
 
 describe('the order of routes', () => {
-  test('is by priority first', () => {
+  test('routes are ordered by priority first', () => {
     const all = [channel('c', { priority: 2 }), channel('a', { priority: 0 }), channel('b', { priority: 1 })]
     expect(open(all).ids()).toEqual(['a', 'b', 'c'])
   })
 
-  test('is by weight among equals, and each channel comes once', () => {
+  test('routes of equal priority are ordered by weight, with each channel once', () => {
     const all = [channel('light', { weight: 1 }), channel('heavy', { weight: 9 })]
     expect(open(all, always(0.05)).ids()).toEqual(['light', 'heavy'])
     expect(open(all, always(0.5)).ids()).toEqual(['heavy', 'light'])
     expect(open(all, always(0.999)).ids()).toEqual(['heavy', 'light'])
   })
 
-  test('follows the weights over many requests', () => {
+  test('routes follow the weights over many requests', () => {
     const all = [channel('light', { weight: 1 }), channel('heavy', { weight: 3 })]
     const { ids } = open(all, always(...Array.from({ length: 200 }, (_, index) => index / 200)))
     let heavy = 0
@@ -50,13 +50,13 @@ describe('the order of routes', () => {
     expect(heavy).toBeWithin(130, 171)
   })
 
-  test('a channel of weight zero is only what is left', () => {
+  test('a channel of weight zero comes last', () => {
     const all = [channel('never', { weight: 0 }), channel('usual')]
     for (const chance of [0, 0.3, 0.999]) expect(open(all, always(chance)).ids()).toEqual(['usual', 'never'])
     expect(open([channel('only', { weight: 0 })]).ids()).toEqual(['only'])
   })
 
-  test('puts what fails time and again behind the others, for that model, and still asks it where it is alone', () => {
+  test('a channel that keeps failing for a model comes last for that model until it answers', () => {
     const [a, b] = [channel('a'), channel('b', { priority: 1 })]
     const { channels, clock, ids } = open([a, b])
     const had = { channel: a, upstreamModel: 'm' }
@@ -84,7 +84,7 @@ describe('the order of routes', () => {
     expect(ids()).toEqual(['a', 'b'])
   })
 
-  test('has one request at a time find out about what fails, and the next a minute after that has left', () => {
+  test('a failing channel is tried by one request at a time, the next a minute after it ended open', () => {
     const [a, b] = [channel('a'), channel('b', { priority: 1 })]
     const { channels, clock, ids } = open([a, b])
     const had = { channel: a, upstreamModel: 'm' }
@@ -104,7 +104,7 @@ describe('the order of routes', () => {
     expect(ids()).toEqual(['a', 'b'])
   })
 
-  test('is the same for simulators, whatever they are made to do', () => {
+  test('a simulator keeps its place however often it fails', () => {
     const a = channel('a', { isSimulator: true })
     const { channels, ids } = open([a, channel('b', { priority: 1 })])
     for (const request of ['1', '2', '3', '4']) {
@@ -113,7 +113,7 @@ describe('the order of routes', () => {
     expect(ids()).toEqual(['a', 'b'])
   })
 
-  test('names the model as each place calls it, and leaves out who has it not', () => {
+  test('a route has the upstream model of its offer, and channels without an offer are left out', () => {
     const all = [channel('a'), channel('b', { vendor: other })]
     const { channels } = open(all)
     const named = [
@@ -131,14 +131,14 @@ describe('the order of routes', () => {
 })
 
 describe('credentials', () => {
-  test('of one channel are used in turn', () => {
+  test('the credentials of a channel are used in turn', () => {
     const { channels } = open([channel('a', { credentials: ['one', 'two', 'three'] })])
     const used = Array.from({ length: 6 }, () => [...channels.routes(offers)][0]?.credential)
     expect(new Set(used.slice(0, 3))).toEqual(new Set(['one', 'two', 'three']))
     expect(used.slice(3)).toEqual(used.slice(0, 3))
   })
 
-  test('are used in turn for each model, whatever is asked for between', () => {
+  test('credentials are used in turn for each model, also with other models in between', () => {
     const { channels } = open([channel('a', { credentials: ['one', 'two'] }), channel('b', { vendor: other })])
     const used = Array.from({ length: 4 }, () => {
       const [route] = channels.routes(offers)
@@ -148,7 +148,7 @@ describe('credentials', () => {
     expect(new Set(used)).toEqual(new Set(['one', 'two']))
   })
 
-  test('at rest are left out until they have rested', () => {
+  test('resting credentials are left out until their rest is over', () => {
     const a = channel('a', { credentials: ['one', 'two'] })
     const { channels, clock } = open([a])
     channels.rest({ channel: a, credential: 'one' }, 5)
@@ -160,7 +160,7 @@ describe('credentials', () => {
     expect([...channels.routes(offers)]).toHaveLength(1)
   })
 
-  test('rest for as long as was said, whatever a call that was under way is told', () => {
+  test('a rest is not shortened by a later, shorter one', () => {
     const a = channel('a')
     const { channels, clock } = open([a])
     expect(channels.rest({ channel: a, credential: 'key' }, 60)).toBe(true)
@@ -169,7 +169,7 @@ describe('credentials', () => {
     expect(channels.isResting({ channel: a, credential: 'key' })).toBe(true)
   })
 
-  test('over their rate for one model serve the others', () => {
+  test('a credential over its rate for one model still serves the others', () => {
     const a = channel('a')
     const { channels, clock, ids } = open([a])
     const routesFor = (upstreamModel: string) => [...channels.routes([{ vendor: 'v', upstreamModel }])].length
@@ -186,7 +186,7 @@ describe('credentials', () => {
     expect(ids()).toEqual(['a'])
   })
 
-  test('at rest in one channel are not in another', () => {
+  test('a credential that rests in one channel is still used in another', () => {
     const a = channel('a')
     const b = channel('b')
     const { channels, ids } = open([a, b])
@@ -194,7 +194,7 @@ describe('credentials', () => {
     expect(ids()).toEqual(['b'])
   })
 
-  test('that are no more than over their rate for a model say how long that lasts', () => {
+  test('the wait is known when credentials rest only for being over their rate for the model', () => {
     const a = channel('a', { credentials: ['one', 'two'] })
     const { channels, clock } = open([a])
     expect(channels.secondsOverRate(offers)).toBeUndefined()
@@ -210,7 +210,7 @@ describe('credentials', () => {
     expect(channels.secondsOverRate(offers)).toBeUndefined()
   })
 
-  test('never rest longer than a minute', () => {
+  test('a credential never rests longer than a minute', () => {
     const a = channel('a')
     const { channels, clock, ids } = open([a])
     channels.rest({ channel: a, credential: 'key' }, 86_400)
@@ -218,7 +218,7 @@ describe('credentials', () => {
     expect(ids()).toEqual(['a'])
   })
 
-  test('of a channel whose key an attempt has sent to rest are offered once the other channels were', () => {
+  test('after a credential goes to rest, the others of its channel come after the other channels', () => {
     const a = channel('a', { credentials: ['one', 'two', 'three'] })
     const b = channel('b', { priority: 1 })
     const { channels } = open([a, b])
@@ -232,7 +232,7 @@ describe('credentials', () => {
     expect(used).toEqual(['a two', 'b key', 'a three', 'a one'])
   })
 
-  test('that one attempt sends to rest are not offered to the next', () => {
+  test('a credential that is sent to rest between two attempts is not offered to the next', () => {
     const a = channel('a', { credentials: ['shared'] })
     const b = channel('b', { credentials: ['shared'], priority: 1 })
     const { channels } = open([a, b])

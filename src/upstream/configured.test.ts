@@ -4,27 +4,27 @@ import { ChannelError, configuredChannels } from './configured.ts'
 const entry = { id: 'mine', keys: ['k'], weight: 1, priority: 0 }
 
 describe('a vendor that has no address of its own', () => {
-  test.each(['azure', 'compatible'])('%s needs the channel’s', (vendor) => {
+  test.each(['azure', 'compatible'])('%s needs a base address in its channel', (vendor) => {
     expect(() => configuredChannels([{ ...entry, vendor }], {})).toThrow(ChannelError)
     const baseUrl = 'https://mine.openai.azure.com/openai/v1'
     expect(configuredChannels([{ ...entry, vendor, baseUrl }], {})).toMatchObject([{ id: 'mine', baseUrl }])
   })
 
-  test('is not enabled by its variable alone', () => {
+  test('a key variable alone does not enable the vendor', () => {
     const variables = { AZURE_OPENAI_API_KEY: 'k', GEMINI_API_KEY: 'k' }
     expect(configuredChannels([], variables).map(({ id }) => id)).toEqual(['google'])
   })
 })
 
-describe('a channel of the file', () => {
-  test('is as it is written', () => {
+describe('a channel from the file', () => {
+  test('a channel has the settings that are written in the file', () => {
     const written = { ...entry, vendor: 'openai', keys: ['k', 'l'], weight: 3, priority: 2 }
     expect(configuredChannels([written], {})).toMatchObject([
       { id: 'mine', vendor: { id: 'openai' }, credentials: ['k', 'l'], weight: 3, priority: 2 },
     ])
   })
 
-  test('has an id of its own', () => {
+  test('an id that is used twice is refused', () => {
     const [first, second] = [
       { ...entry, vendor: 'openai' },
       { ...entry, vendor: 'deepseek' },
@@ -34,7 +34,7 @@ describe('a channel of the file', () => {
     expect(configuredChannels([first, { ...second, id: 'other' }], {})).toHaveLength(2)
   })
 
-  test('needs a key, unless it leads to a server of one’s own', () => {
+  test("a channel without a key is refused unless it leads to a server of the operator's own", () => {
     const keyless = { ...entry, keys: [], baseUrl: 'http://127.0.0.1:1/v1' }
     const path = ['channels', 0, 'keys']
     expect(() => configuredChannels([{ ...keyless, vendor: 'openai' }], {})).toThrow(
@@ -54,7 +54,7 @@ describe('a key that no header can carry', () => {
     expect(() => configuredChannels([], { OPENAI_API_KEY: key })).toThrow(`OPENAI_API_KEY must be ${says}`)
   })
 
-  test('stands at its place in the list', () => {
+  test('the error names the position of the key in the list', () => {
     expect(() => configuredChannels([{ ...entry, vendor: 'openai', keys: ['k', 'k\n'] }], {})).toThrow(
       expect.objectContaining({ path: ['channels', 0, 'keys', 1] }),
     )

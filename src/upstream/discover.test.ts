@@ -36,7 +36,7 @@ describe('a local server', () => {
   const discover = (server: RawVendor, ownPort = 1) =>
     discoverLocalServers(makeTransport(systemClock, handTimers()), ownPort, [{ ...ollama, baseUrl: server.baseUrl }])
 
-  test('is found with what it serves', async () => {
+  test('a local server is found with the models that it lists', async () => {
     const server = await serving(['llama3.1:8b', 'other'])
     const [found, ...others] = await discover(server)
     expect(found).toMatchObject({ channel: { baseUrl: server.baseUrl }, upstreamModels: ['llama3.1:8b', 'other'] })
@@ -44,7 +44,7 @@ describe('a local server', () => {
     expect(server.requests[0]?.head).toStartWith('GET /v1/models HTTP/1.1\r\n')
   })
 
-  test('that refuses, serves nothing, or is ourselves is none', async () => {
+  test('a server that refuses, lists nothing or is this gateway is left out', async () => {
     expect(await discover(await serving(['m'], '401 Unauthorized'))).toEqual([])
     expect(await discover(await serving([]))).toEqual([])
     const ourselves = await serving(['m'])
@@ -52,7 +52,7 @@ describe('a local server', () => {
     expect(ourselves.requests).toEqual([])
   })
 
-  test('is asked directly, whatever proxy the environment names', async () => {
+  test('a local server is asked directly, not through the proxy of the environment', async () => {
     const [server, proxy] = [await serving(['own']), await serving(['stranger'])]
     for (const name of proxyVariables) process.env[name] = new URL(proxy.baseUrl).origin
     expect(await discover(server)).toMatchObject([{ upstreamModels: ['own'] }])
@@ -70,6 +70,6 @@ test.each([
   ['///', undefined],
   ['模型', undefined],
   ['x'.repeat(500), undefined],
-])('a local server’s %j is %j here', (upstreamModel, id) => {
+])('the upstream model %j of a local server gets the id %j', (upstreamModel, id) => {
   expect(ourModelId(upstreamModel)).toBe(id)
 })

@@ -5,7 +5,7 @@ import { makeFetchLink } from './links.ts'
 const vendor = { baseUrl: 'https://vendor.example' }
 const { signal } = new AbortController()
 
-test("a client's link keeps the guard's own bounds on time", async () => {
+test("a client's link is fetched with the time limits of the guarded fetch", async () => {
   const asked: FetchLimits[] = []
   const strangers: GuardedFetch = {
     check: async () => {},
@@ -21,7 +21,7 @@ test("a client's link keeps the guard's own bounds on time", async () => {
   expect(asked).toEqual([{ bytesMax: 5, signal }])
 })
 
-test("a vendor's link into a private network is followed for simulators, whatever their network calls them", async () => {
+test("a vendor's link into a private network is followed for simulators only", async () => {
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('film') })
   try {
     const fetchLink = makeFetchLink(makeGuardedFetch())

@@ -9,7 +9,7 @@ test.each([
   `${simulators}/dashscope/results/1-8x8.png?Expires=1&Signature=a%2Fb`,
   `${simulators}/ark/video-results/t_8x8_3.mp4?Expires=1`,
   `${publicUrl}/artifacts/art_1.png?expires=1&signature=a`,
-])('%s is ours', (link) => {
+])('%s is a link of ours', (link) => {
   expect(isOwn(link)).toBe(true)
 })
 
@@ -36,17 +36,17 @@ test.each([
   `${simulators}/artifacts/art_1.png`,
   'https://example.com/artifacts/art_1.png',
   '',
-])('%s is not', (link) => {
+])('%s is not a link of ours', (link) => {
   expect(isOwn(link)).toBe(false)
 })
 
-test('behind an address with a path, what is kept is below that', () => {
+test('links to artifacts are ours only below the path of the public address', () => {
   const below = makeOwnLinks({ simulators, publicUrl: 'https://example.com/ai' })
   expect(below('https://example.com/ai/artifacts/art_1.png')).toBe(true)
   expect(below('https://example.com/artifacts/art_1.png')).toBe(false)
 })
 
-test('where there are no simulators, nothing is', () => {
+test('no link is ours when there are no simulators', () => {
   const none = makeOwnLinks({ simulators: undefined, publicUrl })
   expect(none(`${publicUrl}/artifacts/art_1.png`)).toBe(false)
   expect(none(`${simulators}/dashscope/results/1-8x8.png`)).toBe(false)

@@ -18,7 +18,7 @@ function leftAfter(kind: 'too-many' | 'upstream-failed', restCredentialSeconds?:
   return ['asked', 'other'].filter((upstreamModel) => !channels.isResting({ ...resting, upstreamModel }))
 }
 
-test('a key that is refused rests for all models, one that is over its rate for that of the request', () => {
+test('a refused key rests for all models, and a key over its rate only for the model of the request', () => {
   expect(leftAfter('upstream-failed', 60)).toEqual([])
   expect(leftAfter('too-many', 1)).toEqual(['other'])
   expect(leftAfter('upstream-failed')).toEqual(['asked', 'other'])

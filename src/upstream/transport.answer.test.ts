@@ -21,14 +21,14 @@ function writeSlowly(socket: Socket, pieces: readonly Uint8Array[], i = 0): void
   socket.write(piece, () => setImmediate(() => setImmediate(() => writeSlowly(socket, pieces, i + 1))))
 }
 
-describe('an answer is the same however it is cut', () => {
+describe('an answer that arrives in pieces', () => {
   const inChunks = `HTTP/1.1 103 Early\r\nlink: x\r\n\r\n${streamHead}5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nx: y\r\n\r\n`
   const byLength = answer(200, 'hello!', { 'x-a': 'b' })
 
   test.each([
     ['in chunks', inChunks],
     ['by its length', byLength],
-  ])('at every byte at once, %s', async (_how, text) => {
+  ])('an answer framed %s is read when it arrives byte by byte', async (_how, text) => {
     await start((socket) =>
       writeSlowly(
         socket,
@@ -44,7 +44,7 @@ describe('an answer is the same however it is cut', () => {
   test.each([
     ['in chunks', inChunks],
     ['by its length', byLength],
-  ])('at every place once, %s', async (_how, text) => {
+  ])('an answer framed %s is the same wherever it is cut in two', async (_how, text) => {
     await start((socket, path) => {
       const place = Number(path.slice(1))
       writeSlowly(socket, [Buffer.from(text.slice(0, place)), Buffer.from(text.slice(place))])
@@ -55,7 +55,7 @@ describe('an answer is the same however it is cut', () => {
     expect(new Set(answers)).toEqual(new Set(['hello!']))
   })
 
-  test('has its status and headers', async () => {
+  test('the status and headers of an answer can be read', async () => {
     await start((socket) => socket.write(answer(429, '{}', { 'Retry-After': '7', 'X-A': 'caf\xe9' })))
     const exchange = await openTransport().open(wire.url)
     expect([exchange.status, exchange.header('retry-after'), exchange.header('none')]).toEqual([429, '7', null])
@@ -63,8 +63,8 @@ describe('an answer is the same however it is cut', () => {
   })
 })
 
-describe('before its answer', () => {
-  test('a vendor may say that it is at it, as often as it likes', async () => {
+describe('the head of an answer', () => {
+  test('interim responses before the answer are skipped, however many there are', async () => {
     const atIt = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\nx: y\r\n\r\n'
     await start((socket) => socket.write(atIt.repeat(20_000) + answer(200, 'hello')))
     const transport = openTransport()
@@ -82,30 +82,30 @@ describe('before its answer', () => {
     ['say two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello!'],
     ['talk for ever', `HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(80)}`],
     ['talk for ever in one line', `HTTP/1.1 200 ${'y'.repeat(80_000)}`],
-  ])('it may not %s', async (_what, text) => {
+  ])('a vendor may not %s', async (_what, text) => {
     await start((socket) => socket.write(text))
     expect(await openTransport().failure(wire.url)).toBe('upstream-failed, unknown')
     await wire.lines[0]?.closed
   })
 
-  test('it may say much', async () => {
+  test('a head of sixty kilobytes is accepted', async () => {
     await start((socket) => socket.write(answer(200, 'hello', { 'x-a': 'y'.repeat(60_000) })))
     expect(await openTransport().text(wire.url)).toBe('hello')
   })
 })
 
 describe('an answer without a length', () => {
-  test('is read until the vendor closes', async () => {
+  test('the body is read until the vendor closes the connection', async () => {
     await start((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhello'))
     expect(await openTransport().text(wire.url)).toBe('hello')
   })
 
-  test('may be empty', async () => {
+  test('the body may be empty', async () => {
     await start((socket) => socket.end('HTTP/1.0 200 OK\r\n\r\n'))
     expect(await openTransport().text(wire.url)).toBe('')
   })
 
-  test('is read to its last byte by a reader that comes late', async () => {
+  test('a late reader gets the body to its last byte', async () => {
     const body = Buffer.alloc(3_000_000, 'abc')
     await start((socket) => socket.end(Buffer.concat([Buffer.from('HTTP/1.1 200 OK\r\n\r\n'), body])))
     const exchange = await openTransport().open(wire.url)
@@ -113,7 +113,7 @@ describe('an answer without a length', () => {
     expect(await textOf(exchange)).toBe(body.toString())
   })
 
-  test('is cut when the connection is reset', async () => {
+  test('a reset of the connection is an upstream failure', async () => {
     await start((socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nhello'))
     const exchange = await openTransport().open(wire.url)
     expect(Buffer.from((await exchange.read()) ?? '').toString()).toBe('hello')
@@ -122,8 +122,8 @@ describe('an answer without a length', () => {
   })
 })
 
-describe('what came before a cut', () => {
-  test('can be read, and then there is an error instead of an end', async () => {
+describe('a stream that the vendor cuts off', () => {
+  test('the bytes before the cut can be read, and every later read fails', async () => {
     await start((socket) => socket.end(`${streamHead}5\r\nhello\r\n`))
     const exchange = await openTransport().open(wire.url)
     await wire.lines[0]?.closed
@@ -133,12 +133,12 @@ describe('what came before a cut', () => {
   })
 })
 
-describe('a vendor that sends faster than anybody reads', () => {
+describe('a vendor that sends faster than its answer is read', () => {
   const block = Buffer.alloc(64 * 1024, 'x')
   test.each<[how: string, head: string, bytes: Uint8Array]>([
     ['in chunks', streamHead, chunk(block)],
     ['without a length', 'HTTP/1.1 200 OK\r\n\r\n', block],
-  ])('is made to wait, %s', async (_how, head, bytes) => {
+  ])('a vendor that answers %s is made to wait', async (_how, head, bytes) => {
     const flooded = Promise.withResolvers<number>()
     await start((socket) => {
       socket.write(head)
@@ -156,7 +156,7 @@ describe('a vendor that sends faster than anybody reads', () => {
     expect((await flooded.promise) - read).toBeLessThan(16 * 1024 * 1024)
   })
 
-  test('may not send more than is wanted', async () => {
+  test('an answer over the size limit fails, and the connection is closed', async () => {
     await start((socket) => {
       socket.write(streamHead)
       void flood(socket, chunk(block))
@@ -170,7 +170,7 @@ describe('a vendor that sends faster than anybody reads', () => {
   })
 })
 
-test('of two hundred calls at once, each gets its own answer', async () => {
+test('two hundred calls at once each get their own answer', async () => {
   // They are answered in another order than they were asked in, in several ways.
   const waiting: (() => void)[] = []
   await start((socket, path) => {

@@ -43,8 +43,8 @@ async function startMute() {
   return { wire, url: wire.url.replace('http:', 'https:') }
 }
 
-describe('a vendor that cannot be reached has got nothing', () => {
-  test('when nobody listens', async () => {
+describe('a vendor that cannot be reached', () => {
+  test('a refused connection fails the call with nothing sent', async () => {
     const port = await freePort()
     for (const url of [`http://127.0.0.1:${port}`, `https://localhost:${port}`, `http://[::1]:${port}`]) {
       expect(await openTransport().failure(url)).toBe('upstream-failed, unsent')
@@ -58,11 +58,11 @@ describe('a vendor that cannot be reached has got nothing', () => {
     'ftp://127.0.0.1/',
     'not an address',
     '',
-  ])('at %j', async (url) => {
+  ])('a call to %j fails with nothing sent', async (url) => {
     expect(await openTransport().failure(url)).toBe('upstream-failed, unsent')
   })
 
-  test('when nobody answers, as soon as the connect has taken too long', async () => {
+  test('a connect without a reply times out after connectMs, and ends when the client leaves', async () => {
     const blackhole = await openBlackhole()
     started.push({ stop: () => blackhole.close() })
     const startedAt = performance.now()
@@ -79,7 +79,7 @@ describe('a vendor that cannot be reached has got nothing', () => {
     expect(await left).toBe('client-gone, unsent')
   })
 
-  test('when it never proves who it is', async () => {
+  test('a TLS handshake that never completes times out with nothing sent', async () => {
     const { wire, url } = await startMute()
     const clock = movableClock()
     const failed = openTransport(clock).failure(url, { timeouts: { connectMs: 3_000 } })
@@ -88,7 +88,7 @@ describe('a vendor that cannot be reached has got nothing', () => {
     expect(await failed).toBe('upstream-timeout, unsent')
   })
 
-  test('when the whole call may not take as long as the connect', async () => {
+  test('the total timeout ends a TLS handshake that may take longer', async () => {
     const { wire, url } = await startMute()
     const clock = movableClock()
     const failed = openTransport(clock).failure(url, { timeouts: { connectMs: 60_000, totalMs: 3_000 } })
@@ -97,24 +97,24 @@ describe('a vendor that cannot be reached has got nothing', () => {
     expect(await failed).toBe('upstream-timeout, unsent')
   })
 
-  test('when it speaks without TLS', async () => {
+  test('a vendor that replies without TLS fails the call with nothing sent', async () => {
     const wire = await start({ connected: ({ socket }) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n') })
     expect(await openTransport().failure(wire.url.replace('http:', 'https:'))).toBe('upstream-failed, unsent')
   })
 
-  test('when it hangs up before it has proved who it is', async () => {
+  test('a vendor that hangs up during the TLS handshake fails the call with nothing sent', async () => {
     const wire = await start({ connected: ({ socket }) => void socket.end() })
     expect(await openTransport().failure(wire.url.replace('http:', 'https:'))).toBe('upstream-failed, unsent')
   })
 })
 
-test('a client that left before its call began costs no connection', async () => {
+test('a client that left before its call began opens no connection', async () => {
   const wire = await start({})
   expect(await openTransport().failure(wire.url, { signal: AbortSignal.abort() })).toBe('client-gone, unsent')
   expect(wire.lines.length).toBe(0)
 })
 
-test('a connection that was made for a client that left is there for the next', async () => {
+test('a connection opened for a client that left is used by the next call', async () => {
   const wire = await start({ reply: ({ socket }, _asked, index) => void socket.write(answer(200, `over ${index}`)) })
   const transport = openTransport()
   const client = new AbortController()
@@ -152,7 +152,7 @@ describe('over TLS', () => {
     expect(wire.lines.reduce((bytes, { received }) => bytes + received(), 0)).toBe(0)
   })
 
-  test('who is trusted must also have the right name, and time left', async () => {
+  test('a trusted certificate must also match the host name and not be expired', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'turnpike-trust-'))
     started.push({ stop: () => rmSync(folder, { recursive: true }) })
     const trusted = join(folder, 'trusted.pem')

@@ -146,7 +146,7 @@ async function take(exchange: Exchange, { client }: Story, leaving: AbortControl
   }
 }
 
-test('every call ends, and none with the answer to another', async () => {
+test('every call ends, and none gets the answer to another call', async () => {
   await fc.assert(
     fc.asyncProperty(rounds, async (all) => {
       const isCalm = all.flat().every((told) => !troublesOthers(told))

@@ -56,8 +56,8 @@ function pouring(exchange: Exchange, withFirst: (outlet: Outlet) => void = () =>
 /** Two chunks in one read of the socket. */
 const both = Buffer.concat([chunk('a'), chunk('b')])
 
-describe('a response is poured', () => {
-  test('as it comes, and then its end', async () => {
+describe('pouring a response', () => {
+  test('pieces are given as they come, followed by the end', async () => {
     const { begun, ended } = pouring(await transport.open(wire.url))
     write(chunk('a'))
     await begun
@@ -66,14 +66,14 @@ describe('a response is poured', () => {
     expect(await transport.text(`${wire.url}/again`)).toBe('over 0')
   })
 
-  test('with what came before anybody took it, as one piece', async () => {
+  test('bytes that came before the pour are given as one piece', async () => {
     const exchange = await transport.open(wire.url)
     write(both, lastChunk)
     await arrived()
     expect(await pouring(exchange).ended).toBe('ab end')
   })
 
-  test('up to where it is held, and on from there', async () => {
+  test('a pause stops the pour at once, and the next pour continues from there', async () => {
     const exchange = await transport.open(wire.url)
     const { noted, outlet, begun, ended } = pouring(exchange, () => exchange.pause())
     write(both)
@@ -85,7 +85,7 @@ describe('a response is poured', () => {
     expect(await ended).toBe('a bc end')
   })
 
-  test('to another, from the moment it is told so', async () => {
+  test('a second outlet gets everything from the moment it is set', async () => {
     const exchange = await transport.open(wire.url)
     const { promise: ended, resolve: end } = Promise.withResolvers<string>()
     const { noted } = pouring(exchange, () => void pouring(exchange).ended.then(end))
@@ -94,7 +94,7 @@ describe('a response is poured', () => {
     expect(noted).toEqual(['a'])
   })
 
-  test('until the vendor cuts it off', async () => {
+  test('a connection that the vendor cuts ends the pour with upstream-failed', async () => {
     const { begun, ended } = pouring(await transport.open(wire.url))
     write(chunk('a'))
     await begun
@@ -102,7 +102,7 @@ describe('a response is poured', () => {
     expect(await ended).toBe('a upstream-failed')
   })
 
-  test('until it is ended, and nothing of the same read comes after', async () => {
+  test('an abort ends the pour with client-gone, and nothing more of the same read is given', async () => {
     const exchange = await transport.open(wire.url)
     const { noted, ended } = pouring(exchange, () => exchange.abort())
     write(both, lastChunk)
@@ -113,7 +113,7 @@ describe('a response is poured', () => {
     expect(await late.ended).toBe('client-gone')
   })
 
-  test('until it is ended, also where all of it had come', async () => {
+  test('an abort ends the pour with client-gone even when the whole response has arrived', async () => {
     const exchange = await transport.open(wire.url)
     write(both, lastChunk)
     await arrived()
@@ -121,7 +121,7 @@ describe('a response is poured', () => {
     expect(await ended).toBe('ab client-gone')
   })
 
-  test('until what matters has come: the rest is nobody’s, and the connection is used again', async () => {
+  test('after finish the rest is discarded, and the connection is used again', async () => {
     const exchange = await transport.open(wire.url)
     const { noted, begun } = pouring(exchange, () => exchange.finish())
     write(both)
@@ -132,7 +132,7 @@ describe('a response is poured', () => {
     expect(await transport.text(`${wire.url}/again`)).toBe('over 0')
   })
 
-  test('and one whose rest has no end is not waited for', async () => {
+  test('after finish a rest without an end is cut off, and the connection is closed', async () => {
     const exchange = await transport.open(wire.url)
     const { begun } = pouring(exchange, () => exchange.finish())
     write(chunk('a'))
@@ -146,7 +146,7 @@ describe('a response is poured', () => {
   })
 })
 
-test('a piece that is read is not poured, nor the reverse', async () => {
+test('reading the whole response continues after the piece that was read before', async () => {
   const exchange = await transport.open(wire.url)
   write(both)
   expect(Buffer.from((await exchange.read()) ?? '').toString()).toStartWith('a')

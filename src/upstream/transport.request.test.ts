@@ -27,8 +27,8 @@ async function asked(path: string, asking: Asking) {
   return { first, headers, host: new URL(wire.url).host, ...request }
 }
 
-describe('what goes over the wire', () => {
-  test('is a whole request, in which we say who we are and that we unpack nothing', async () => {
+describe('a request on the wire', () => {
+  test("a request has its call's path, headers and body, our user agent, and accepts no compression", async () => {
     const { first, headers, host, body } = await asked('/v1/chat?a=b%20c#part', {
       headers: { authorization: 'Bearer k', 'content-type': 'application/json' },
       body: '{"text":"é ☃ 😀"}',
@@ -55,12 +55,12 @@ describe('what goes over the wire', () => {
     [{ body: new Uint8Array() }, 'POST /x HTTP/1.1', '0'],
     [{ body: 'half of a character: \ud83d' }, 'POST /x HTTP/1.1', '24'],
     [{ body: Buffer.from([0, 13, 10, 255]) }, 'POST /x HTTP/1.1', '4'],
-  ])('%j: %s, length %s', async (asking, line, length) => {
+  ])('a call with %j is sent as %s with content-length %s', async (asking, line, length) => {
     const { first, headers } = await asked('/x', asking)
     expect([first, headers.get('content-length')]).toEqual([line, length])
   })
 
-  test('keeps the bytes of a body, and of a header that is not English', async () => {
+  test('the bytes of a body and of a Latin-1 header are kept', async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, i) => i)
     expect((await asked('/', { body: bytes })).body).toEqual(Buffer.from(bytes))
     await wire.stop()
@@ -76,7 +76,7 @@ describe('what goes over the wire', () => {
   })
 })
 
-describe('a header that would begin something of its own', () => {
+describe('the characters of a header', () => {
   const values = [
     'a\r\nx: y',
     'a\nb',
@@ -92,7 +92,7 @@ describe('a header that would begin something of its own', () => {
   const names = ['a\r\nx', 'a:b', 'a b', '', 'a\0', 'é', 'a\n', ' a', 'a ']
   const headers = [...values.map((value) => ({ authorization: value })), ...names.map((name) => ({ [name]: 'v' }))]
 
-  test.each(headers)('is not sent: %j', async (bad) => {
+  test.each(headers)('a call with the invalid header %j is not sent', async (bad) => {
     wire = await startWire({ reply: ({ socket }) => void socket.write(answer(200, 'ok')) })
     const transport = openTransport()
     const form = new FormData()
@@ -103,19 +103,19 @@ describe('a header that would begin something of its own', () => {
     expect(wire.lines.length).toBe(0)
   })
 
-  test('is none where it only has a tab, or letters of western Europe', async () => {
+  test('a tab and Latin-1 letters in a value are sent', async () => {
     const { head } = await asked('/', { headers: { a: 'b\tc \xff' } })
     expect(head).toContain('\r\na: b\tc \xff')
   })
 })
 
-test('a path cannot begin anything of its own', async () => {
+test('spaces, line breaks and control characters in a path are encoded or removed', async () => {
   const { first } = await asked('/a b\r\nx: y/\u2603?q=\n\0 z', {})
   expect(first).toBe('POST /a%20bx:%20y/%E2%98%83?q=%00%20z HTTP/1.1')
 })
 
 describe('a form', () => {
-  test('arrives so that it can be read, with its type and length', async () => {
+  test('a form arrives with its fields, files, content type and length', async () => {
     const picture = Uint8Array.from({ length: 300_000 }, (_, i) => i * 7)
     const form = new FormData()
     form.set('prompt', 'a "quoted" snowman ☃\r\nin two lines')
@@ -133,7 +133,7 @@ describe('a form', () => {
     expect([first?.type, second?.size]).toEqual(['image/png', 0])
   })
 
-  test('has its own type, whatever the call says', async () => {
+  test('the content type of a form replaces that of the call', async () => {
     const form = new FormData()
     form.set('a', 'b')
     const { headers } = await asked('/', { body: form, headers: { 'content-type': 'application/json' } })
@@ -141,7 +141,7 @@ describe('a form', () => {
   })
 })
 
-describe('eight megabytes', () => {
+describe('an upload of eight megabytes', () => {
   const upload = Buffer.alloc(8 * 1024 * 1024)
   for (let i = 0; i < upload.length; i += 4) upload.writeUInt32LE(i, i)
   const digest = createHash('sha256').update(upload).digest('hex')
@@ -163,14 +163,14 @@ describe('eight megabytes', () => {
     })
   }
 
-  test('arrive whole at a vendor that reads slowly', async () => {
+  test('the upload arrives whole at a vendor that reads slowly', async () => {
     await startSlow()
     const transport = openTransport()
     expect(await transport.text(wire.url, { body: upload })).toBe(digest)
     expect(await transport.text(wire.url, { body: upload, connection: 'new' })).toBe(digest)
   })
 
-  test('are not sent on when the vendor has cut them off', async () => {
+  test('an upload that the vendor cuts off fails with unknown delivery', async () => {
     wire = await startWire({
       connected: ({ socket, received }) =>
         void socket.on('data', () => received() > 1_000_000 && socket.resetAndDestroy()),
@@ -178,7 +178,7 @@ describe('eight megabytes', () => {
     expect(await openTransport().failure(wire.url, { body: upload })).toBe('upstream-failed, unknown')
   })
 
-  test('are not sent on when the client leaves', async () => {
+  test('the upload stops when the client leaves', async () => {
     wire = await startWire({ connected: ({ socket }) => void socket.once('data', () => socket.pause()) })
     const client = new AbortController()
     const failed = openTransport().failure(wire.url, { body: upload, signal: client.signal })
@@ -191,7 +191,7 @@ describe('eight megabytes', () => {
     expect(line.received()).toBeLessThan(upload.length)
   })
 
-  test('may be refused before they have all arrived, and the refusal is read', async () => {
+  test('a refusal that comes before the whole upload has arrived is read', async () => {
     wire = await startWire({
       connected({ socket }) {
         socket.once('data', () => {

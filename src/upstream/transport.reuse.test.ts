@@ -38,7 +38,7 @@ async function nextAfterClose(transport: ReturnType<typeof openTransport>): Prom
 
 const readToTheEnd = (exchange: Exchange) => textOf(exchange)
 
-describe('a connection is used again', () => {
+describe('the reuse of a connection', () => {
   // More than may wait unread, but still one read of a socket.
   const padding = 'p'.repeat(100_000)
   test.each<[how: string, written: (string | Uint8Array)[], take: (exchange: Exchange) => Promise<unknown>]>([
@@ -56,7 +56,7 @@ describe('a connection is used again', () => {
     ['after an answer that was never read', [answer(200, 'hello')], async (exchange) => exchange.abort()],
     ['after a large answer that was never read', [answer(200, padding)], async (exchange) => exchange.abort()],
     ['after a large answer that was read', [answer(200, padding)], readToTheEnd],
-  ])('%s', async (_how, written, take) => {
+  ])('a connection is used again %s', async (_how, written, take) => {
     const transport = openTransport()
     const isWritten = Promise.withResolvers<void>()
     await firstReply(({ socket }) => {
@@ -77,7 +77,7 @@ describe('a connection is used again', () => {
     expect(await transport.text(wire.url)).toBe('over 0')
   })
 
-  test('after a stream of which the last event was read, when the rest is finished', async () => {
+  test('a connection is used again after a finished stream whose last event was read', async () => {
     const transport = openTransport()
     const rest = Promise.withResolvers<void>()
     await firstReply(({ socket }) => {
@@ -93,7 +93,7 @@ describe('a connection is used again', () => {
     expect(await transport.text(wire.url)).toBe('over 0')
   })
 
-  test('the one that was used last, and no more are made than are used at once', async () => {
+  test('no more connections are made than are used at once', async () => {
     const transport = openTransport()
     wire = await startWire({ reply: ({ socket }, _asked, index) => void socket.write(answer(200, `over ${index}`)) })
     for (let turn = 0; turn < 5; turn++) await Promise.all([transport.text(wire.url), transport.text(wire.url)])
@@ -101,14 +101,14 @@ describe('a connection is used again', () => {
     expect(wire.lines.map(({ asked }) => asked.length)).toEqual([5, 5])
   })
 
-  test('never where a new one is wanted', async () => {
+  test('a new connection is made for each call that asks for one', async () => {
     const transport = openTransport()
     wire = await startWire({ reply: ({ socket }, _asked, index) => void socket.write(answer(200, `over ${index}`)) })
     for (let i = 0; i < 3; i++) expect(await transport.text(wire.url, { connection: 'new' })).toBe(`over ${i}`)
     expect(await transport.text(wire.url)).toBe('over 2')
   })
 
-  test('by calls to its own origin alone', async () => {
+  test('a connection is only used for calls to its own origin', async () => {
     const transport = openTransport()
     wire = await startWire({ reply: ({ socket }, _asked, index) => void socket.write(answer(200, `over ${index}`)) })
     const other = wire.url.replace('127.0.0.1', 'localhost')
@@ -120,7 +120,7 @@ describe('a connection is used again', () => {
   })
 })
 
-describe('a connection is not used again', () => {
+describe('a connection that is not used again', () => {
   test.each<[why: string, written: string]>([
     ['more came than the answer', `${answer(200, 'hello')}x`],
     ['a second answer came with the first', answer(200, 'hello') + answer(200, 'of nobody')],
@@ -130,7 +130,7 @@ describe('a connection is not used again', () => {
     ['the vendor speaks HTTP/1.0', 'HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\nhello'],
     ['two ways say where its answer ends', answer(200, '1\r\na\r\n0\r\n\r\n', { 'transfer-encoding': 'chunked' })],
     ['the vendor keeps it for a second only', answer(200, 'hello', { 'keep-alive': 'timeout=1' })],
-  ])('when %s', async (_why, written) => {
+  ])('a connection is not used again when %s', async (_why, written) => {
     const transport = openTransport()
     await firstReply(({ socket }) => void socket.write(written))
     expect(['hello', 'a', '']).toContain(await transport.text(wire.url))
@@ -144,7 +144,7 @@ describe('a connection is not used again', () => {
     ['cut before its last byte', (socket) => socket.end(`${streamHead}0\r\n\r`)],
     ['reset', (socket) => socket.write(answer(200, 'hello').slice(0, -2), () => socket.resetAndDestroy())],
     ['garbled', (socket) => socket.write(`${streamHead}5\r\nhelloXX`)],
-  ])('when its answer was %s, which is an error', async (_why, write) => {
+  ])('an answer that was %s is an error, and its connection is not used again', async (_why, write) => {
     const transport = openTransport()
     await firstReply(({ socket }) => write(socket))
     const exchange = await transport.open(wire.url)
@@ -152,7 +152,7 @@ describe('a connection is not used again', () => {
     expect(await nextAfterClose(transport)).toBe('over 1')
   })
 
-  test('when the call was ended in the middle of its answer', async () => {
+  test('a connection is not used again when its call was aborted in the middle of the answer', async () => {
     const transport = openTransport()
     await firstReply(({ socket }) => void socket.write(streamHead + chunk('a').toString()))
     const exchange = await transport.open(wire.url)
@@ -161,7 +161,7 @@ describe('a connection is not used again', () => {
     expect(await nextAfterClose(transport)).toBe('over 1')
   })
 
-  test('when more follows the end of a stream than anybody waits for', async () => {
+  test('a connection is not used again when more chunks follow the end of its stream', async () => {
     const transport = openTransport()
     await firstReply(({ socket }) => {
       socket.write(streamHead)
@@ -176,7 +176,7 @@ describe('a connection is not used again', () => {
     expect(await nextAfterClose(transport)).toBe('over 1')
   })
 
-  test('when a byte came that nobody had asked for', async () => {
+  test('a connection is not used again when an unexpected byte arrives while it is idle', async () => {
     const transport = openTransport()
     await firstReply(({ socket }) => void socket.write(answer(200, 'hello')))
     await transport.text(wire.url)
@@ -184,7 +184,7 @@ describe('a connection is not used again', () => {
     expect(await nextAfterClose(transport)).toBe('over 1')
   })
 
-  test('when the answer came before the whole question was written', async () => {
+  test('a connection is not used again when the answer came before the whole request was written', async () => {
     const transport = openTransport()
     wire = await startWire({
       connected({ socket }) {
@@ -202,7 +202,7 @@ describe('a connection is not used again', () => {
 })
 
 describe('a kept connection that the vendor closes', () => {
-  test('before it is used is forgotten', async () => {
+  test('a connection that was closed while idle is forgotten', async () => {
     const transport = openTransport()
     await firstReply(({ socket }) => void socket.write(answer(200, 'hello')))
     await transport.text(wire.url)
@@ -211,7 +211,7 @@ describe('a kept connection that the vendor closes', () => {
   })
 
   test.each(['end', 'destroy', 'resetAndDestroy'] as const)(
-    'with %s, as the call goes out, says so, and a new one can be asked for',
+    'a close with %s as the call goes out has the delivery closed, and a new connection works',
     async (close) => {
       const transport = openTransport()
       await firstReply(({ socket }) => void socket.write(answer(200, 'hello')))
@@ -222,7 +222,7 @@ describe('a kept connection that the vendor closes', () => {
     },
   )
 
-  test('long after the call went out may have been at work on it', async () => {
+  test('a close long after the call went out has the delivery unknown', async () => {
     const clock = standingClock()
     const transport = openTransport(clock)
     wire = await startWire({
@@ -243,21 +243,21 @@ describe('a kept connection that the vendor closes', () => {
     ['HTTP/1.1 200 OK\r\n', 'unknown'],
     ['HTTP/1.1 100 Continue\r\n\r\n', 'unknown'],
     ['HTTP/1.1 102 Processing\r\n\r\nHTTP', 'unknown'],
-  ])('of a new connection, after it has said %j, has the delivery %s', async (heard, delivery) => {
+  ])('a new connection that closes after it has said %j has the delivery %s', async (heard, delivery) => {
     const transport = openTransport()
     wire = await startWire({ reply: ({ socket }) => void socket.end(heard) })
     expect(await transport.failure(wire.url)).toBe(`upstream-failed, ${delivery}`)
   })
 })
 
-describe('for how long a connection is kept', () => {
+describe('how long a connection is kept', () => {
   test.each<[said: Record<string, string>, ms: number]>([
     [{}, 30_000],
     [{ 'keep-alive': 'timeout=5' }, 4_000],
     [{ 'keep-alive': 'max=100, Timeout=5' }, 4_000],
     [{ 'keep-alive': 'timeout=600' }, 30_000],
     [{ 'keep-alive': 'timeout=soon' }, 30_000],
-  ])('%j: %d ms', async (said, ms) => {
+  ])('after a response with the headers %j a connection is kept for %d ms', async (said, ms) => {
     const clock = standingClock()
     const transport = openTransport(clock)
     wire = await startWire({

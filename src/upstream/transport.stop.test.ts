@@ -20,7 +20,7 @@ function openTransport() {
   return { transport, send: (url: string) => transport.send({ url, headers: {} }, timeouts, signal, 'kept') }
 }
 
-test('a stop ends what is under way, and nothing is sent behind it', async () => {
+test('a stop ends the calls under way, and later calls are not sent', async () => {
   const asked = Promise.withResolvers<void>()
   wire = await startWire({
     reply: ({ socket }, { path }) => void (path === '/slow' ? asked.resolve() : socket.write(answer(200, 'hello'))),
@@ -34,7 +34,7 @@ test('a stop ends what is under way, and nothing is sent behind it', async () =>
   expect(wire.lines).toHaveLength(1)
 })
 
-test('one that is still to be connected was never sent', async () => {
+test('a stop ends a call that is still connecting, with nothing sent', async () => {
   wire = await startWire({})
   const blackhole = await openBlackhole()
   const { transport, send } = openTransport()

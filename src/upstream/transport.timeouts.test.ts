@@ -46,8 +46,8 @@ async function startWriting() {
 
 const firstByte = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString()
 
-describe('time for the vendor', () => {
-  test('until the first byte of its answer is limited', async () => {
+describe('the timeouts of a call', () => {
+  test('a vendor that sends no first byte in time fails the call', async () => {
     const { transport, asked, advance } = await startWriting()
     const failed = transport.failure(wire.url, { timeouts: limits })
     const { closed } = await asked
@@ -56,7 +56,7 @@ describe('time for the vendor', () => {
     await closed
   })
 
-  test('until its answer is not longer than that for the whole call', async () => {
+  test('the wait for the first byte is bounded by the total timeout too', async () => {
     const { transport, asked, advance } = await startWriting()
     const failed = transport.failure(wire.url, { timeouts: { ...limits, totalMs: 4_000 } })
     await asked
@@ -64,7 +64,7 @@ describe('time for the vendor', () => {
     expect(await failed).toBe('upstream-timeout, unknown')
   })
 
-  test('begins when the call does, whatever was asked over the connection before', async () => {
+  test('the first-byte timeout starts with the call, not with its connection', async () => {
     const { transport, asked, pass } = await startWriting()
     await transport.text(`${wire.url}/quick`, { timeouts: limits })
     await pass(15_000)
@@ -76,7 +76,7 @@ describe('time for the vendor', () => {
     expect(wire.lines[0]?.asked.length).toBe(2)
   })
 
-  test('between two reads is limited, and what came before is not lost', async () => {
+  test('a stream that is silent for longer than the idle timeout fails', async () => {
     const { transport, asked, advance } = await startWriting()
     const sent = transport.open(wire.url, { timeouts: limits })
     const { socket, closed } = await asked
@@ -91,7 +91,7 @@ describe('time for the vendor', () => {
     expect(await thrownBy(exchange.read())).toMatchObject({ kind: 'upstream-timeout' })
   })
 
-  test('between two reads begins anew with each', async () => {
+  test('the idle timeout starts again with each read', async () => {
     const { transport, asked, pass } = await startWriting()
     const sent = transport.open(wire.url, { timeouts: limits })
     const { socket } = await asked
@@ -107,7 +107,7 @@ describe('time for the vendor', () => {
     expect(await exchange.read()).toBeUndefined()
   })
 
-  test('is limited for the whole, however lively it is', async () => {
+  test('the total timeout ends a stream that is still being sent', async () => {
     const { transport, asked, pass } = await startWriting()
     const sent = transport.open(wire.url, { timeouts: { ...limits, totalMs: 11_000 } })
     const { socket } = await asked
@@ -124,7 +124,7 @@ describe('time for the vendor', () => {
     expect(await last).toMatchObject({ kind: 'upstream-timeout' })
   })
 
-  test('does not pass while it waits for a reader', async () => {
+  test('no timeout runs while the vendor waits for a reader', async () => {
     const { transport, asked, pass } = await startWriting()
     const sent = transport.open(wire.url, { timeouts: limits })
     const { socket } = await asked
@@ -141,7 +141,7 @@ describe('time for the vendor', () => {
     expect(await exchange.read()).toBeUndefined()
   })
 
-  test('for the little that follows the end of a stream is limited too', async () => {
+  test('the idle timeout closes a connection whose finished stream does not end', async () => {
     const { transport, asked, advance } = await startWriting()
     const sent = transport.open(wire.url, { timeouts: limits })
     const { socket, closed } = await asked
@@ -156,7 +156,7 @@ describe('time for the vendor', () => {
 })
 
 describe('a client that leaves', () => {
-  test('while its call waits for an answer ends it', async () => {
+  test('a call that waits for its answer is ended', async () => {
     const { transport, asked } = await startWriting()
     const client = new AbortController()
     const failed = transport.failure(wire.url, { signal: client.signal })
@@ -167,7 +167,7 @@ describe('a client that leaves', () => {
     expect(getEventListeners(client.signal, 'abort')).toEqual([])
   })
 
-  test('while its body is still being made costs no connection', async () => {
+  test('a call whose body is still being built opens no connection', async () => {
     const { transport } = await startWriting()
     const client = new AbortController()
     const body = new FormData()
@@ -178,7 +178,7 @@ describe('a client that leaves', () => {
     expect(wire.lines.length).toBe(0)
   })
 
-  test('while its answer is read ends it', async () => {
+  test('an answer that is being read is ended', async () => {
     const { transport, asked } = await startWriting()
     const client = new AbortController()
     const sent = transport.open(wire.url, { signal: client.signal })
@@ -192,7 +192,7 @@ describe('a client that leaves', () => {
     expect(getEventListeners(client.signal, 'abort')).toEqual([])
   })
 
-  test('while nobody reads ends it too, and the next read says so', async () => {
+  test('an answer that is not being read is ended, and the next read fails with client-gone', async () => {
     const { transport, asked } = await startWriting()
     const client = new AbortController()
     const sent = transport.open(wire.url, { signal: client.signal })
@@ -205,7 +205,7 @@ describe('a client that leaves', () => {
     expect(await thrownBy(exchange.readAll(10))).toMatchObject({ kind: 'client-gone' })
   })
 
-  test('ends nothing that outlives it', async () => {
+  test('a call that outlives its client goes on', async () => {
     const { transport, asked } = await startWriting()
     const client = new AbortController()
     const sent = transport.open(wire.url, { signal: client.signal })
@@ -221,7 +221,7 @@ describe('a client that leaves', () => {
     expect(await exchange.read()).toBeUndefined()
   })
 
-  test('after its answer was read ends nobody else', async () => {
+  test('the next call over the same connection goes on', async () => {
     const { transport, asked } = await startWriting()
     const client = new AbortController()
     await transport.text(`${wire.url}/quick`, { signal: client.signal })
@@ -234,7 +234,7 @@ describe('a client that leaves', () => {
   })
 })
 
-describe('nobody listens to a client any more', () => {
+describe("the abort listener on a client's signal", () => {
   test.each<[when: string, reply: (line: Line) => void]>([
     ['whose call was answered', ({ socket }) => socket.write(answer(200, 'hello'))],
     ['whose call was refused', ({ socket }) => socket.write(answer(500, ''))],
@@ -242,7 +242,7 @@ describe('nobody listens to a client any more', () => {
     ['whose answer was cut', ({ socket }) => socket.end(answer(200, 'hello').slice(0, -1))],
     ['whose answer was no answer', ({ socket }) => socket.write('SSH-2.0\r\n\r\n')],
     ['whose answer was larger than it may be', ({ socket }) => socket.write(answer(200, 'x'.repeat(1_001)))],
-  ])('%s', async (_when, reply) => {
+  ])('no listener is left on a client %s', async (_when, reply) => {
     wire = await startWire({ reply })
     const { signal } = new AbortController()
     const sent = await openTransport().send(wire.url, { signal })
@@ -250,7 +250,7 @@ describe('nobody listens to a client any more', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
-  test.each(['abort', 'finish'] as const)('whose call was ended with %s', async (end) => {
+  test.each(['abort', 'finish'] as const)('no listener is left after a call that was ended with %s', async (end) => {
     wire = await startWire({ reply: ({ socket }) => void socket.write(answer(200, 'hello')) })
     const { signal } = new AbortController()
     const exchange = await openTransport().open(wire.url, { signal })
@@ -260,14 +260,14 @@ describe('nobody listens to a client any more', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
-  test('whose vendor could not be reached', async () => {
+  test('no listener is left on a client whose vendor could not be reached', async () => {
     wire = await startWire({})
     const { signal } = new AbortController()
     expect(await openTransport().failure('http://nobody.invalid', { signal })).toBe('upstream-failed, unsent')
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })
 
-  test('however many calls it makes', async () => {
+  test('no listener is left on a client that made fifty calls', async () => {
     wire = await startWire({ reply: ({ socket }) => void socket.write(answer(200, 'hello')) })
     const { signal } = new AbortController()
     const transport = openTransport()
@@ -277,7 +277,7 @@ describe('nobody listens to a client any more', () => {
   })
 })
 
-describe('no time is kept for a call', () => {
+describe('the deadlines of a call that is over', () => {
   test.each<[when: string, end: (exchange: Exchange, client: AbortController) => unknown]>([
     ['that was read', (exchange) => textOf(exchange)],
     ['that was ended', (exchange) => exchange.abort()],
@@ -285,7 +285,7 @@ describe('no time is kept for a call', () => {
     ['that was finished', (exchange) => exchange.finish()],
     ['whose client left, and that nobody reads', (_exchange, client) => client.abort()],
     ['whose client left, and that is read', (exchange, client) => (client.abort(), thrownBy(exchange.read()))],
-  ])('%s', async (_when, end) => {
+  ])('no deadline is kept for a call %s', async (_when, end) => {
     await startWriting()
     const timers = handTimers()
     const client = new AbortController()

@@ -62,8 +62,8 @@ function written({
   return { bytes: Buffer.concat([...parts, latin1(end)]), body: Buffer.concat(chunks.map(({ data }) => data)) }
 }
 
-describe('a body in chunks', () => {
-  test('comes out the same however it is cut, and says exactly where it ends', () => {
+describe('a chunked body', () => {
+  test('the body is the same however it is cut, and its end is found exactly', () => {
     fc.assert(
       fc.property(wholeBody, cuts, fc.uint8Array({ maxLength: 20 }), (made, places, surplus) => {
         const { bytes, body } = written(made)
@@ -77,7 +77,7 @@ describe('a body in chunks', () => {
     )
   })
 
-  test('is not over before its last byte', () => {
+  test('the body is not over before its last byte', () => {
     fc.assert(
       fc.property(wholeBody, fc.nat(), cuts, (made, at, places) => {
         const { bytes, body } = written(made)
@@ -90,7 +90,7 @@ describe('a body in chunks', () => {
     )
   })
 
-  test('comes out the same byte by byte', () => {
+  test('a body that arrives byte by byte is decoded', () => {
     const bytes = latin1('5;a="b"\r\nhello\r\n00A\r\n, world!!!\r\n0;z\r\nx: y\r\n\r\n')
     const places = Array.from(bytes, (_, i) => i)
     expect(decode(chunked, bytes, places)).toEqual({
@@ -100,7 +100,7 @@ describe('a body in chunks', () => {
     })
   })
 
-  test('is given in views where it is large, and as it came where it is the whole of a read', () => {
+  test('a large chunk is given as a view, and a read that holds only data is given as it came', () => {
     const given: Uint8Array[] = []
     const large = 'x'.repeat(0x1000)
     const bytes = latin1(`5\r\nhello\r\n1000\r\n${large}\r\n8\r\n`)
@@ -148,7 +148,7 @@ describe('a body in chunks', () => {
     ['an endless extension', `5;${'a'.repeat(17 * 1024)}`],
     ['an endless trailer', `0\r\nx: ${'a'.repeat(17 * 1024)}`],
     ['endless trailers', `0\r\n${'x: y\r\n'.repeat(5 * 1024)}`],
-  ])('is refused with %s', (_why, text) => {
+  ])('a body with %s is refused', (_why, text) => {
     const bytes = latin1(text)
     expect(() => decode(chunked, bytes)).toThrow(MalformedResponseError)
     expect(() =>
@@ -160,25 +160,25 @@ describe('a body in chunks', () => {
     ).toThrow(MalformedResponseError)
   })
 
-  test('may say something beside each of its chunks, however many they are', () => {
+  test('thousands of chunks may each have an extension', () => {
     const one = `1;signature=${'a'.repeat(64)}\r\nx\r\n`
     const bytes = latin1(`${one.repeat(2_000)}0\r\n\r\n`)
     expect(decode(chunked, bytes)).toEqual({ body: latin1('x'.repeat(2_000)), taken: bytes.length, isOver: true })
   })
 
-  test('may have blanks after its size', () => {
+  test('blanks after a chunk size are accepted', () => {
     const bytes = latin1('5   \r\nhello\r\n0 \t\r\n\r\n')
     expect(decode(chunked, bytes)).toEqual({ body: Buffer.from('hello'), taken: bytes.length, isOver: true })
   })
 
-  test('may be as large as eight digits say', () => {
+  test('a chunk size of eight hex digits is accepted', () => {
     const bytes = latin1('ffffffff\r\nhello')
     expect(decode(chunked, bytes)).toEqual({ body: latin1('hello'), taken: bytes.length, isOver: false })
   })
 })
 
-describe('a body by its length', () => {
-  test('ends exactly there, however it is cut', () => {
+describe('a body with a length or with another framing', () => {
+  test('a body with a length ends exactly there, however it is cut', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ maxLength: 100 }),
@@ -200,15 +200,15 @@ describe('a body by its length', () => {
     [{ kind: 'length', bytes: 1 }, false],
     [chunked, false],
     [{ kind: 'until-close' }, false],
-  ])('%j is over before it begins: %p', (framing, isOver) => {
+  ])('a body with the framing %j is over before it begins: %p', (framing, isOver) => {
     expect(bodyDecoderFor(framing).isOver).toBe(isOver)
   })
 
-  test('nothing is taken of what follows a response without a body', () => {
+  test('no byte that follows a response without a body is taken', () => {
     expect(decode({ kind: 'none' }, latin1('HTTP/1.1 200 OK'))).toEqual({ body: latin1(''), taken: 0, isOver: true })
   })
 
-  test('without a length has no end but that of the connection', () => {
+  test('a body without a length is not over before the connection is', () => {
     const bytes = Buffer.alloc(100_000, 'a')
     const decoded = decode({ kind: 'until-close' }, bytes, [1, 70_000])
     expect(decoded).toEqual({ body: bytes, taken: bytes.length, isOver: false })

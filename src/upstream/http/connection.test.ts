@@ -30,7 +30,7 @@ async function open({ url }: Wire) {
   return { connection, asking, freed: () => freed }
 }
 
-test('a connection that whoever reads gives up with the last bytes is not free: it is closed', async () => {
+test('a connection whose reader aborts at the last bytes is closed, not freed', async () => {
   const vendor = await start({ reply: ({ socket }) => void socket.write(answer(200, 'hello')) })
   const { connection, asking, freed } = await open(vendor)
   await new Promise<void>((end) => {
@@ -44,7 +44,7 @@ test('a connection that whoever reads gives up with the last bytes is not free: 
   expect({ isClosed: connection.isClosed, freed: freed() }).toEqual({ isClosed: true, freed: 0 })
 })
 
-test('what waits to be read can be read after its connection was ended, and nobody wakes that', async () => {
+test('bytes that wait can be read after their connection was destroyed, which is not resumed', async () => {
   const body = 'x'.repeat(1_000_000)
   const vendor = await start({ reply: ({ socket }) => void socket.write(answer(200, body)) })
   const { connection, asking } = await open(vendor)
@@ -65,7 +65,7 @@ test('what waits to be read can be read after its connection was ended, and nobo
   expect(resume).toHaveBeenCalledTimes(1)
 })
 
-test('an upload that was cut off is not kept by whoever still has its connection', async () => {
+test('a destroyed connection does not keep the upload that it cut off in memory', async () => {
   const vendor = await start({ connected: ({ socket }) => void socket.pause() })
   const target = targetOf(vendor.url)
   const kept: Connection[] = []
@@ -92,7 +92,7 @@ test('an upload that was cut off is not kept by whoever still has its connection
 
 const source = (path: string) => JSON.stringify(join(import.meta.dir, path))
 
-test('a process waits for what it asked over a connection that had rested', async () => {
+test('a process stays alive for a call over a connection that had been idle', async () => {
   const vendor = await start({
     reply: ({ socket, asked }) =>
       void setTimeout(() => socket.write(answer(200, `answer ${asked.length}`)), asked.length === 1 ? 0 : 200),

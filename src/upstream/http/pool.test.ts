@@ -40,7 +40,7 @@ async function use(connection: Connection): Promise<void> {
   })
 }
 
-test('what is idle for too long is closed by the sweep, and nothing ticks for an empty pool', async () => {
+test('the sweep closes connections that are idle for too long, and stops when the pool is empty', async () => {
   const connections = [await opened(), await opened()] as const
   await use(connections[0])
   expect(timers.waiting).toEqual([5_000])
@@ -60,7 +60,7 @@ test('what is idle for too long is closed by the sweep, and nothing ticks for an
   expect(pool.take(target)).toBeUndefined()
 })
 
-test('what is in use is not swept', async () => {
+test('a connection in use is not swept', async () => {
   const connection = await opened()
   await use(connection)
   expect(pool.take(target)).toBe(connection)
@@ -70,7 +70,7 @@ test('what is in use is not swept', async () => {
   expect(pool.take(target)).toBe(connection)
 })
 
-test('of a burst no more are kept than are worth it', async () => {
+test('at most 256 idle connections are kept after a burst', async () => {
   const connections = await Promise.all(Array.from({ length: 260 }, () => opened()))
   await Promise.all(connections.map(use))
   expect(connections.filter(({ isClosed }) => isClosed).length).toBe(4)
@@ -78,7 +78,7 @@ test('of a burst no more are kept than are worth it', async () => {
   expect(taken.filter((connection) => connection !== undefined).length).toBe(256)
 })
 
-test('what was closed while it was idle is forgotten by the sweep', async () => {
+test('the sweep stops when the last connection was taken and closed', async () => {
   const connection = await opened()
   await use(connection)
   expect(pool.take(target)).toBe(connection)
@@ -87,7 +87,7 @@ test('what was closed while it was idle is forgotten by the sweep', async () => 
   expect(timers.waiting).toEqual([])
 })
 
-test('a connection that never opens is given up, even where nobody waits for it any more', async () => {
+test('a connection that does not open in time fails and is closed', async () => {
   const secure = targetOf(wire.url.replace('http:', 'https:'))
   const opening = opened(secure)
   await wire.line(0)
@@ -96,7 +96,7 @@ test('a connection that never opens is given up, even where nobody waits for it 
   await wire.lines[0]?.closed
 })
 
-test('a connection that opened is not given up for that', async () => {
+test('a connection that opened leaves no timer', async () => {
   const connection = await opened()
   expect(timers.waiting).toEqual([])
   await use(connection)
@@ -110,7 +110,7 @@ test('a connection that could not be opened leaves no timer', async () => {
   wire = await startWire({})
 })
 
-test('a connection that was given up before it was there is the next one’s', async () => {
+test('a connection that its call gave up before it opened goes to the next call', async () => {
   const first = pool.connect(target)
   first.giveUp()
   const second = pool.connect(target)
@@ -118,7 +118,7 @@ test('a connection that was given up before it was there is the next one’s', a
   expect(wire.lines.length).toBe(1)
 })
 
-test('a connection that came to one who gave up in that moment is the next one’s', async () => {
+test('a connection handed to a call that gives up at that moment goes back to the pool', async () => {
   const first = pool.connect(target)
   first.giveUp()
   const second = pool.connect(target) // waits for the first call's connect
@@ -129,7 +129,7 @@ test('a connection that came to one who gave up in that moment is the next one�
   expect(pool.take(target)).toBe(own)
 })
 
-test('where a connect fails for others, whoever waited tries for himself', async () => {
+test('a call that waited for the connect of another tries its own when that fails', async () => {
   const first = pool.connect(targetOf(wire.url.replace('http:', 'https:')))
   first.giveUp()
   const second = pool.connect(targetOf(wire.url.replace('http:', 'https:')))
@@ -150,7 +150,7 @@ const sockets = () =>
     }
   }).length
 
-test.skipIf(process.platform !== 'linux')('an address that nobody answers at takes a socket a second', async () => {
+test.skipIf(process.platform !== 'linux')('an address that does not answer takes one socket per second', async () => {
   const blackhole = await openBlackhole()
   try {
     const nowhere = targetOf(blackhole.baseUrl)

@@ -41,13 +41,13 @@ describe('where a body ends, and whether the connection can be used after it', (
     [['HTTP/1.1 204 No Content', 'content-length: 5'], none, false],
     [['HTTP/1.1 204 No Content', 'content-length: 0'], none, true],
     [['HTTP/1.1 304 Not Modified', 'content-length: 5'], none, false],
-  ])('%j', (lines, framing, keepsOpen) => {
+  ])('the framing and the reuse of the connection are read from %j', (lines, framing, keepsOpen) => {
     const head = readHead(lines.join('\r\n'))
     expect({ framing: head.framing, keepsOpen: head.keepsOpen }).toEqual({ framing, keepsOpen })
   })
 })
 
-describe('is refused', () => {
+describe('a malformed head', () => {
   test.each<[why: string, text: string]>([
     ['nothing at all', ''],
     ['an empty line first', `\r\n${ok}`],
@@ -103,12 +103,12 @@ describe('is refused', () => {
     ['a quoted transfer encoding', `${ok}\r\ntransfer-encoding: "chunked"`],
     ['chunks with a parameter', `${ok}\r\ntransfer-encoding: chunked;q=1`],
     ['chunks behind a vertical tab', `${ok}\r\ntransfer-encoding: \vchunked`],
-  ])('%s', (_why, text) => {
+  ])('a head is refused: %s', (_why, text) => {
     expect(() => readHead(text)).toThrow(MalformedResponseError)
   })
 })
 
-test('a header is found by its name in lower case, and one that came several times is joined', () => {
+test('headers are found by their lower-case name, and repeated headers are joined', () => {
   const { status, headers } = readHead(
     ['HTTP/1.1 429 Slow', 'X-A: one', 'Retry-After:3', 'x-a:  two ', 'x-empty:', 'x-url: a:b'].join('\r\n'),
   )
@@ -118,12 +118,12 @@ test('a header is found by its name in lower case, and one that came several tim
   expect(names.map((name) => headers.has(name))).toEqual([true, true, true, true, false, false, false, false])
 })
 
-test('a name that every object has is a name like others', () => {
+test('a header named like a property of every object is an ordinary header', () => {
   const { headers } = readHead([ok, '__proto__: a', 'constructor: b'].join('\r\n'))
   expect([headers.get('__proto__'), headers.get('constructor'), headers.get('tostring')]).toEqual(['a', 'b', undefined])
 })
 
-test('sixty-four kilobytes of headers are read in no time', () => {
+test('sixty-four kilobytes of headers are read in linear time', () => {
   const lines = Array.from({ length: 8_000 }, (_, i) => `x${i}: y`)
   const spaces = `x:${' '.repeat(60_000)}y`
   const read = () => {
