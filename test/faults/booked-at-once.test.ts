@@ -30,7 +30,7 @@ async function askedBefore(fault: Partial<FlakyStore>, body: unknown): Promise<R
 
 const slow = 'Hello! sandbox:delay=1000'
 
-test('a request that fails while the database is away has its money back when that is there, and its record', async () => {
+test('a request that fails while the database is away is released and recorded when it is back', async () => {
   const response = await askedBefore({ isAway: true }, says(`${slow} sandbox:charge-then-fail=400`))
   expect(response.status).toBe(400)
   expect((await gateway.store.db.selectFrom('account').select('held').executeTakeFirst())?.held).toBeGreaterThan(0n)
@@ -42,7 +42,7 @@ test('a request that fails while the database is away has its money back when th
 })
 
 test.each([false, true])(
-  'an answer that may have been charged is delivered, and charged once; streamed: %p',
+  'an answer whose charge was written but not confirmed is delivered and charged once; streamed: %p',
   async (stream) => {
     const { posted } = await gateway.balance()
     const response = await askedBefore({ answersToLose: 1, staysAway: true }, says(slow, { stream }))

@@ -38,7 +38,7 @@ const secondsOf = {
   mp3: (sound: Buffer) => sound.length / 20_000,
 }
 
-describe('a sound that breaks off costs its seconds', () => {
+describe('audio that breaks off', () => {
   test.each<[Model, keyof typeof secondsOf, string]>([
     ['gpt-4o-mini-tts', 'pcm', 'cut=1'],
     ['gpt-4o-mini-tts', 'pcm', 'eof=5'],
@@ -46,7 +46,7 @@ describe('a sound that breaks off costs its seconds', () => {
     ['gpt-4o-mini-tts', 'mp3', 'cut=2'],
     ['gemini-2.5-flash-preview-tts', 'pcm', 'cut=1'],
     ['gemini-2.5-flash-preview-tts', 'wav', 'eof=3'],
-  ])('%s as %s, sandbox:%s', async (model, format, word) => {
+  ])('%s as %s is charged by its seconds after sandbox:%s', async (model, format, word) => {
     const { sound, isBroken, record } = await heard(model, `sandbox:${word}`, format)
     expect(isBroken).toBe(true)
     const audioOutput = Math.ceil(secondsOf[format](sound) * rates[model])
@@ -57,7 +57,7 @@ describe('a sound that breaks off costs its seconds', () => {
     expect(record.cost).toBeGreaterThan(0n)
   })
 
-  test('by its bytes where it does not tell its seconds', async () => {
+  test('audio whose duration is not known is charged by its bytes', async () => {
     const { isBroken, record } = await heard('gpt-4o-mini-tts', 'sandbox:cut=1', 'flac')
     expect(isBroken).toBe(true)
     const whole = await heard('gpt-4o-mini-tts', 'sandbox:pace=0', 'flac')
@@ -70,7 +70,7 @@ describe('a sound that breaks off costs its seconds', () => {
   test.each<[Model, number]>([
     ['gpt-4o-mini-tts', 8],
     ['gemini-2.5-flash-preview-tts', 25],
-  ])('%s, left by its client', async (model, audioOutput) => {
+  ])('%s is charged by its seconds when the client leaves', async (model, audioOutput) => {
     const { id, key } = await gateway.account()
     const abort = new AbortController()
     const response = await fetch(gateway.url + speechPath, {
@@ -86,13 +86,13 @@ describe('a sound that breaks off costs its seconds', () => {
   })
 })
 
-describe('a whole sound without usage costs its seconds too', () => {
+describe('whole audio without usage', () => {
   test.each<[Model, string]>([
     ['gpt-4o-mini-tts', 'pcm'],
     ['gpt-4o-mini-tts', 'wav'],
     ['gpt-4o-mini-tts', 'mp3'],
     ['gemini-2.5-flash-preview-tts', 'mp3'],
-  ])('%s as %s', async (model, format) => {
+  ])('%s as %s is charged by its seconds', async (model, format) => {
     const untold = await hear(gateway, { model, input: `${text}sandbox:nousage`, response_format: format })
     const told = await hear(gateway, { model, input: `${text}sandbox:pace=0`, response_format: format })
     const counted = (await recordOf(gateway, told.response)).usage?.audioOutput ?? 0

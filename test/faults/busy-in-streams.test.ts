@@ -132,8 +132,8 @@ const cases: readonly (readonly [string, Path, string, string | Buffer, number, 
   ],
 ]
 
-describe.each(cases)('%s, %s: %s', (vendorId, path, _words, said, status, rests) => {
-  test('the other channel answers, and a key that has to rest does', async () => {
+describe.each(cases)('%s called on %s says: %s', (vendorId, path, _words, said, status, rests) => {
+  test('the other channel answers, and the key rests if it has to', async () => {
     await open(vendorId, said)
     const response = await ask(path)
     expect(response.status).toBe(200)
@@ -148,7 +148,7 @@ describe.each(cases)('%s, %s: %s', (vendorId, path, _words, said, status, rests)
     ])
   })
 
-  test('where there is none, its client may come again', async () => {
+  test('without another channel the client may retry, and pays nothing', async () => {
     await open(vendorId, said, ['first-key'])
     const response = await ask(path)
     expect(response.status).toBe(status)
@@ -159,7 +159,7 @@ describe.each(cases)('%s, %s: %s', (vendorId, path, _words, said, status, rests)
   })
 })
 
-test('a vendor that says so to a client of its own newer protocol, whose stream has begun, is left alone by the next', async () => {
+test('a rate limit in a begun responses stream reaches the client, and the next call goes elsewhere', async () => {
   await open('openai', afterBeginning(failed('rate_limit_exceeded')))
   const response = await ask('/v1/responses')
   const last = (await response.text()).trim().split('data: ').at(-1) ?? ''
@@ -174,7 +174,7 @@ test('a vendor that says so to a client of its own newer protocol, whose stream 
   expect(callsOfFirst()).toBe(1)
 })
 
-test('an operator is told of credit that ran out, wherever in a stream the vendor says so', async () => {
+test('the operator is told when a vendor reports in the middle of a stream that our credit ran out', async () => {
   await open(
     'anthropic',
     stream([{ type: 'message_start', message: { usage } }, native('billing_error')].map(event).join('')),

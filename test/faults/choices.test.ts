@@ -60,7 +60,7 @@ const refusesThird: Reply = (socket, { call }) => {
   socket.write(busy)
 }
 
-test('calls that are cut off for one that was refused do not keep the next channel from serving', async () => {
+test('the next channel serves all choices after one was refused, and the calls cut off are our loss', async () => {
   await start(refusesThird, (socket) => void socket.write(answer(200, completion('Hello.'))))
   const before = await gateway.balance()
   const response = await ask()
@@ -97,7 +97,7 @@ test('calls that are cut off for one that was refused do not keep the next chann
   expect(verdictOn(await look())).toBe(0)
 })
 
-test.each([false, true])('where no channel serves after that, the failure is final (streamed: %p)', async (stream) => {
+test.each([false, true])('the failure is final when every channel refuses a choice (streamed: %p)', async (stream) => {
   await start(refusesThird, refusesThird)
   const response = await ask({ stream })
   expect((await errorOf(response)).status).toBe(502)
@@ -110,7 +110,7 @@ test.each([false, true])('where no channel serves after that, the failure is fin
   expect(await recordOf(gateway, response)).toMatchObject({ status: 502, cost: 0n, basis: 'policy_zero' })
 })
 
-test('it is final too where the last channel could not even be reached', async () => {
+test('the failure is final when the last channel cannot be reached after choices were cut off', async () => {
   await start(refusesThird, () => {})
   await vendors[1]?.stop()
   const response = await ask()
@@ -120,7 +120,7 @@ test('it is final too where the last channel could not even be reached', async (
   expect(await tried(response)).toContain('c1 0 0 false')
 })
 
-test('one that the vendor broke off by itself is not asked for elsewhere', async () => {
+test('a choice that the vendor broke off is not asked for at another channel', async () => {
   const isOver = Promise.withResolvers<void>()
   await start(
     async (socket, { call }) => {
@@ -138,7 +138,7 @@ test('one that the vendor broke off by itself is not asked for elsewhere', async
   expect((await tried(response)).length).toBe(3)
 })
 
-test('where nobody was at it, nothing happened: the key is free', async () => {
+test('a vendor that cannot be reached leaves the Idempotency-Key free', async () => {
   await start(() => {})
   await vendors[0]?.stop()
   const response = await ask()

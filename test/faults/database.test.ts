@@ -100,7 +100,7 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
   }
 
   test(
-    'what is leased goes on, the rest is refused at once, and nothing is lost',
+    'leased accounts are served, others are refused at once, and every answer is paid for',
     async () => {
       const gateway = await startTestGateway({
         databaseUrl: await server.freshDatabase(),
@@ -149,7 +149,7 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
   )
 
   test(
-    'booked at once, nobody is served without it, nobody waits for it, and what was answered is paid',
+    'without leases every request is refused at once, and every answer is paid for',
     async () => {
       const gateway = await startTestGateway({
         databaseUrl: await server.freshDatabase(),
@@ -185,7 +185,7 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
 
 // A standby until it is promoted, and what clouds make of a server whose disk is nearly full.
 test.each(['leased', 'strict'] as const)(
-  '%s: a database that only reads for a while is one that is away, and ends nothing',
+  '%s: a read-only database counts as an outage, from which running and starting nodes recover',
   async (mode) => {
     const databaseUrl = await server.freshDatabase()
     const gateway = await startTestGateway({ databaseUrl, mode, impatient: true })
@@ -230,7 +230,7 @@ test.each(['leased', 'strict'] as const)(
 
 // Its password was changed, its certificate has run out, or it is being restored.
 test.each(['leased', 'strict'] as const)(
-  '%s: a database that lets nobody in for a while is one that is away, but for a start',
+  '%s: a database that refuses connections counts as an outage, and a start fails',
   async (mode) => {
     const databaseUrl = await server.freshDatabase()
     const gateway = await startTestGateway({ databaseUrl, mode, impatient: true })
@@ -297,9 +297,9 @@ async function everyAnswerIsPaid(gateway: TestGateway, accountId: string, answer
   expect(posted).toBe(nano((parseDollars(credit) ?? 0n) - spent))
 }
 
-describe('a database that is not there yet', () => {
+describe('a database that is not up yet', () => {
   test(
-    'the port is open, nothing is sold, and service begins when it comes; a second process on the folder is refused',
+    'the gateway answers 503 until the database is up, and a second process on its folder is refused',
     async () => {
       const cli = makeCli()
       try {
@@ -338,7 +338,7 @@ describe('a database that is not there yet', () => {
   )
 })
 
-test('a statement that was given up leaves no transaction behind for the next user of its connection', async () => {
+test('a statement that was given up leaves no open transaction on its connection', async () => {
   const url = await server.freshDatabase()
   const store = await openStore({ url })
   const other = await openStore({ url })

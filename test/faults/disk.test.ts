@@ -36,7 +36,7 @@ describe.skipIf(!canMount)('a disk that fills up under the journal', () => {
     rmSync(cli.folder, { recursive: true, force: true })
   })
 
-  test('nothing new is admitted, what is under way is settled, and service resumes with room', async () => {
+  test('new requests are refused, a stream under way is settled, and service resumes with free space', async () => {
     const gateway = await cli.serve([], { ADMIN_PORT: '0' })
     expect((await gateway.chat()).status).toBe(200)
     const words = 'A story. sandbox:tokens=300 sandbox:pace=10'

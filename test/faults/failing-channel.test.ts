@@ -17,7 +17,7 @@ import {
   usageEvent,
 } from '../support/vendor.ts'
 
-test('a channel that fails time and again is asked last, until it answers again', async () => {
+test('a channel that keeps failing is tried last until it answers again', async () => {
   const clock = movableClock()
   let isWell = false
   const first = await startVendor((socket) => {
@@ -59,7 +59,7 @@ test('a channel that fails time and again is asked last, until it answers again'
   }
 })
 
-test('keys that are refused one after another say nothing against their channel, which another key serves', async () => {
+test('refused keys do not count as failures of their channel, which another key serves', async () => {
   const first = await startVendor((socket, { call }) => {
     socket.write(call <= 3 ? answer(401, '{"error":{"message":"no"}}') : answer(200, completion('Hi')))
   })
@@ -98,7 +98,7 @@ test.each([
   ['chats breaks off', chat, stream(opening + delta('H')), wholeStream],
   ['chats fails in words', chat, stream(opening + delta('H') + event({ error: { message: 'no' } })), wholeStream],
   ['sounds breaks off', speech, stream(event(sound)), stream(event(sound) + event(soundEnd))],
-])('a channel each of whose %s is asked last, until one comes to its end', async (_how, asked, broken, whole) => {
+])('a channel each of whose %s is tried last until one is complete', async (_how, asked, broken, whole) => {
   const clock = movableClock()
   let isWell = false
   const first = await startVendor((socket) => void socket.write(isWell ? whole : broken))
@@ -131,7 +131,7 @@ test.each([
 test.each([
   [10_000, 4],
   [30_000, 3],
-])('clients that leave a silent channel after %d ms each: of four, it is asked %d times', async (waitedMs, asked) => {
+])('a silent channel that clients leave after %d ms is tried %d times by four of them', async (waitedMs, asked) => {
   const clock = movableClock()
   const first = await startVendor(() => new Promise(() => {}))
   const second = await startVendor((socket) => void socket.write(answer(200, completion('Hi'))))

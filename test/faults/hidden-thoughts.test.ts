@@ -33,7 +33,7 @@ models:
 test.each([
   ['/v1/messages', { messages, max_tokens: 2_000, thinking: { type: 'enabled', budget_tokens: 1_024 } }],
   ['/v1/responses', { input: messages, reasoning: { effort: 'low', summary: 'auto' } }],
-])('%s: who may not see thoughts has the answer all the same, and pays for it alone', async (path, body) => {
+])('%s: a request refused for its reasoning summary is answered without it and paid once', async (path, body) => {
   const vendor = await startVendor((socket, request) => {
     const isShown = JSON.stringify(request.body['reasoning']).includes('summary')
     socket.write(isShown ? answer(400, JSON.stringify(refusal)) : answer(200, JSON.stringify(wholeResponse)))
@@ -65,7 +65,7 @@ test.each([
 })
 
 // Else one customer could take their thoughts from all the others that share a key.
-test('a refusal that only repeats such words is the client’s own', async () => {
+test('a 400 that only quotes the words about verification is passed on to the client', async () => {
   const quoted = 'Your organization must be verified to see reasoning.summary'
   const error = { message: `Invalid value: '${quoted}'.`, type: 'invalid_request_error', param: 'reasoning.summary' }
   const vendor = await startVendor((socket) => void socket.write(answer(400, JSON.stringify({ error }))))

@@ -19,7 +19,7 @@ describe.each([
   ['/v1/messages', { tools }],
   ['/v1/chat/completions', { web_search_options: {} }],
   ['/v1/responses', { tools: [{ type: 'web_search' }] }],
-])('%s', (path, fields) => {
+])('a search by the vendor on %s', (path, fields) => {
   const send = (text: string, signal?: AbortSignal) => {
     const messages = [{ role: 'user', content: text }]
     const said = path === '/v1/responses' ? { input: messages, max_output_tokens: 400 } : { messages, max_tokens: 400 }
@@ -36,7 +36,7 @@ describe.each([
   const shown = path === '/v1/messages' ? [1, 12, 30] : [30]
   const unseen = path === '/v1/messages' ? [] : [1, 12]
 
-  test.each(shown)('cut after %d tokens, the search is paid for', async (tokens) => {
+  test.each(shown)('a search in a stream cut after %d tokens is paid for', async (tokens) => {
     const response = await send(`Search the web for roads. sandbox:cut=${tokens}`)
     await response.text()
     await until(() => gateway.openHolds() === 0)
@@ -45,7 +45,7 @@ describe.each([
     expect(record.cost).toBeGreaterThan(searchPrice)
   })
 
-  test.each(unseen)('cut after %d tokens, before the first word, it is our loss', async (tokens) => {
+  test.each(unseen)('a search in a stream cut after %d tokens, before any word, is our loss', async (tokens) => {
     const before = await booked(gateway, 'platform:loss')
     const response = await send(`Search the web for roads. sandbox:cut=${tokens}`)
     await response.text()
@@ -54,7 +54,7 @@ describe.each([
     expect(before - (await booked(gateway, 'platform:loss'))).toBeGreaterThan(searchPrice)
   })
 
-  test('the client hangs up after it: it is paid for', async () => {
+  test('a search is paid for when the client leaves after it', async () => {
     const leaving = new AbortController()
     const response = await send('Search the web for roads. sandbox:endless', leaving.signal)
     const reader = response.body?.getReader()
@@ -70,7 +70,7 @@ describe.each([
     expect(record.cost).toBeGreaterThan(searchPrice)
   })
 
-  test('the vendor’s own count, where it comes, is what counts', async () => {
+  test("the vendor's own count of searches is used when it comes", async () => {
     const response = await send('Search the web for roads.')
     await response.text()
     await until(() => gateway.openHolds() === 0)

@@ -87,8 +87,8 @@ describe.each([
     return { ...account, charged }
   }
 
-  describe('a balance is spent to its end and no further', () => {
-    test('of five hundred at once it pays for the hundred it can', async () => {
+  describe('a balance that is spent to its end', () => {
+    test('of five hundred concurrent requests a balance pays for exactly the hundred it can', async () => {
       const { id, key } = await customer('1')
       const before = (await gateway.bill()).length
       const request = jsonPost({ url: gateway.url, key }, says('Hi', { model: 'flat' }))
@@ -119,7 +119,7 @@ describe.each([
       expect(await lowest).toBe(0n)
     }, 600_000)
 
-    test('a hold that was not used up is there again for the next', async () => {
+    test('the unused part of a hold is available to the next request', async () => {
       const { key, id } = await customer('0.05')
       // Each may cost up to four cents and costs a fraction of one.
       for (let turn = 0; turn < 5; turn++) expect((await chat(dear('Hi'), key)).status).toBe(200)
@@ -127,15 +127,15 @@ describe.each([
     })
   })
 
-  describe('what was used is what is paid', () => {
+  describe('the charge for what was used', () => {
     test.each<{ name: string; more?: Record<string, unknown>; words?: string }>([
       { name: 'an answer' },
       { name: 'a stream', more: { stream: true } },
-      { name: 'eight candidates', more: { n: 8 } },
-      { name: 'eight candidates, streamed', more: { n: 8, stream: true } },
-      { name: 'a dated model', words: 'sandbox:dated' },
-      { name: 'usage in the last chunk of the answer', more: { stream: true }, words: 'sandbox:inline-usage' },
-    ])('$name', async ({ more, words = '' }) => {
+      { name: 'eight choices', more: { n: 8 } },
+      { name: 'eight streamed choices', more: { n: 8, stream: true } },
+      { name: 'an answer of a dated model', words: 'sandbox:dated' },
+      { name: 'a stream with usage in its last content chunk', more: { stream: true }, words: 'sandbox:inline-usage' },
+    ])('the charge for $name is what the vendor bills', async ({ more, words = '' }) => {
       const { key, charged } = await customer()
       const response = await chat(dear(`Hello there. ${words}`, more), key)
       await response.text()
@@ -147,7 +147,7 @@ describe.each([
       expect(record.usage).toMatchObject({ input: line?.units['input'] ?? -1, output: line?.units['output'] ?? -1 })
     })
 
-    test('nothing, where the vendor says so', async () => {
+    test('an answer costs nothing when the vendor reports zero usage', async () => {
       const { key, charged } = await customer()
       for (const stream of [false, true]) {
         const response = await chat(dear('Hi sandbox:zero', { stream }), key)
@@ -157,7 +157,7 @@ describe.each([
       expect(await charged()).toBe(nano(0n))
     })
 
-    test('each of a hundred requests that carry one and the same id', async () => {
+    test('each of a hundred requests with the same request id is charged', async () => {
       const { key, charged } = await customer('2')
       const headers = { authorization: `Bearer ${key}`, 'x-request-id': 'again', 'x-client-request-id': 'again' }
       const send = () => gateway.post('/v1/chat/completions', says('Hi', { model: 'flat' }), headers)
@@ -171,7 +171,7 @@ describe.each([
       expect(await charged()).toBe(nano(10_000_000n * BigInt(paid)))
     })
 
-    test('at the price that stood when it was asked', async () => {
+    test('a request is charged at the price that stood when it was made', async () => {
       const { key } = await customer()
       const response = await chat(dear('A long story. sandbox:tokens=30 sandbox:pace=5', { stream: true }), key)
       const { first, later } = await repriced('1000', async () => {
@@ -187,7 +187,7 @@ describe.each([
     })
   })
 
-  describe('what failed is free', () => {
+  describe('a request that failed', () => {
     test.each([
       ['a server error', 'sandbox:status=500', 502],
       ['an overload', 'sandbox:status=503', 502],
@@ -197,7 +197,7 @@ describe.each([
       ['a request that is too large for its vendor', 'sandbox:status=413', 413],
       ['a connection that dies', 'sandbox:cut=0', 502],
       ['an answer that was charged and never came', 'sandbox:charge-then-fail=500', 502],
-    ])('%s', async (_name, words, status) => {
+    ])('the customer pays nothing for %s', async (_name, words, status) => {
       const { key, charged } = await customer()
       for (const stream of [false, true]) {
         const response = await chat(dear(`Hi ${words}`, { stream }), key)
@@ -211,14 +211,14 @@ describe.each([
     })
 
     test.each(['messages', 'responses', 'embeddings', 'images/generations', 'audio/speech', 'videos/generations'])(
-      'and so is what %s refuses, which says so',
+      'a 400 of %s says that it costs nothing',
       async (path) => {
         const response = await gateway.post(`/v1/${path}`, {})
         expect([response.status, response.headers.get('x-turnpike-cost')]).toEqual([400, '0'])
       },
     )
 
-    test('a link that cannot be read, whose record says whose fault it was', async () => {
+    test('a link that cannot be fetched is a 400 and costs nothing', async () => {
       const { key, charged } = await customer()
       const image = { type: 'image_url', image_url: { url: 'https://10.0.0.1/fox.png' } }
       const body = { model: 'gemini-2.5-flash', messages: [{ role: 'user', content: [image] }] }
@@ -228,7 +228,7 @@ describe.each([
       expect(await charged()).toBe(nano(0n))
     })
 
-    test('what the vendor took for it stands on its bill under our attempt, not on the customer’s', async () => {
+    test("a vendor's charge for a failed call is on its bill under our attempt, and not the customer's", async () => {
       const { key } = await customer()
       const response = await chat(dear('Hi sandbox:charge-then-fail=500'), key)
       const lines = await billedFor(response)
@@ -238,7 +238,7 @@ describe.each([
     })
   })
 
-  describe('an answer without its number', () => {
+  describe('an answer without usage', () => {
     test.each([
       ['a connection that dies', 'sandbox:cut=20', true],
       ['an end without a finish', 'sandbox:eof=20', true],
@@ -247,7 +247,7 @@ describe.each([
       ['a vendor that does not count', 'sandbox:nousage', false],
       ['a connection that dies, amid what else might have been said', 'sandbox:cut=20', true, { logprobs: true }],
     ] as const)(
-      '%s is estimated: more than nothing, no more than was held, and near what the vendor bills',
+      "%s is estimated: more than nothing, no more than the hold, and near the vendor's bill",
       async (...row) => {
         const [, words, stream, more = {}] = row
         const { key, charged } = await customer()
@@ -265,7 +265,7 @@ describe.each([
       },
     )
 
-    test('one that only thought, where thinking is shown, is not free', async () => {
+    test('a stream that is cut after shown reasoning alone is charged by an estimate', async () => {
       const { key } = await customer()
       const response = await chat(says('Think. sandbox:cut=10', { model: 'thinker', stream: true }), key)
       await response.text()
@@ -275,8 +275,8 @@ describe.each([
     })
   })
 
-  describe('a number that cannot be', () => {
-    test('beyond what was asked for: the customer pays the hold, the rest is our loss', async () => {
+  describe('an implausible usage count', () => {
+    test('usage beyond the hold costs the customer the hold, and the rest is our loss', async () => {
       const { key, charged, id } = await customer('0.05')
       const before = await booked(gateway, 'platform:loss')
       const body = dear('Hi sandbox:usage=1100', { max_tokens: 1000 })
@@ -292,23 +292,26 @@ describe.each([
       expect(gateway.logged.join('')).toContain('usage exceeds the hold')
     })
 
-    test.each(['sandbox:usage=-5', 'sandbox:usage=1000000000'])('%s', async (words) => {
-      const { key, id } = await customer('0.05')
-      const suspense = await booked(gateway, 'suspense')
-      for (const stream of [false, true]) {
-        const body = dear(`Hi ${words}`, { stream, max_tokens: 1000 })
-        const response = await chat(body, key)
-        expect(response.status).toBe(200)
-        await response.text()
-        const record = await recordOf(gateway, response)
-        expect(record.cost).toBeGreaterThan(0n)
-        expect(record.cost).toBeLessThanOrEqual(mostFor(body))
-      }
-      // What no model can have made waits for somebody to find out, apart from what we know to have lost.
-      const waiting = suspense - (await booked(gateway, 'suspense'))
-      expect(waiting > 0n).toBe(words.endsWith('000'))
-      expect((await gateway.balance(id)).posted).toBeGreaterThanOrEqual(0n)
-    })
+    test.each(['sandbox:usage=-5', 'sandbox:usage=1000000000'])(
+      '%s is charged within the hold, and only an impossible excess goes to suspense',
+      async (words) => {
+        const { key, id } = await customer('0.05')
+        const suspense = await booked(gateway, 'suspense')
+        for (const stream of [false, true]) {
+          const body = dear(`Hi ${words}`, { stream, max_tokens: 1000 })
+          const response = await chat(body, key)
+          expect(response.status).toBe(200)
+          await response.text()
+          const record = await recordOf(gateway, response)
+          expect(record.cost).toBeGreaterThan(0n)
+          expect(record.cost).toBeLessThanOrEqual(mostFor(body))
+        }
+        // What no model can have made waits for somebody to find out, apart from what we know to have lost.
+        const waiting = suspense - (await booked(gateway, 'suspense'))
+        expect(waiting > 0n).toBe(words.endsWith('000'))
+        expect((await gateway.balance(id)).posted).toBeGreaterThanOrEqual(0n)
+      },
+    )
   })
 
   async function leaveAfter(chunks: number, words: string, key: string): Promise<void> {
@@ -334,7 +337,7 @@ describe.each([
   }
 
   describe('a client that leaves', () => {
-    test('in the middle pays for what was read, not for what was held', async () => {
+    test('a client that leaves in the middle pays for what was delivered, not for the hold', async () => {
       const { key, id, charged } = await customer()
       await leaveAfter(5, 'A long story. sandbox:endless sandbox:pace=3', key)
       await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
@@ -345,7 +348,7 @@ describe.each([
       expect(record?.cost).toBeLessThan(mostFor({}) / 4n)
     })
 
-    test('before the first byte pays nothing', async () => {
+    test('a client that leaves before the first byte pays nothing', async () => {
       const { key, id, charged } = await customer()
       await leaveAfter(0, 'Hello. sandbox:delay=60000', key)
       await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
@@ -354,7 +357,7 @@ describe.each([
       expect((await gateway.bill()).at(-1)).toMatchObject({ status: 499, cost: '0' })
     })
 
-    test('at any moment leaves no hold and no money behind', async () => {
+    test('clients that leave at any moment leave no hold open and pay what is on record', async () => {
       const { key, id } = await customer()
       await Promise.all(
         Array.from({ length: 24 }, (_, index) => leaveAfter((index % 6) + 1, 'Hello. sandbox:pace=1', key)),
@@ -368,7 +371,7 @@ describe.each([
     })
   })
 
-  test('an end that the client has seen is an end that is paid for', async () => {
+  test('the settlement is recorded by the time the client sees the end of a stream', async () => {
     const { key } = await customer()
     const response = await chat(dear('Hello.', { stream: true }), key)
     let text = ''

@@ -76,8 +76,8 @@ const numbersIn = async (response: Response) =>
 
 const inputOf = (body: Record<string, unknown>) => (body['input'] as readonly string[])[0]
 
-describe('batches', () => {
-  test('one that fails is tried again alone, and the answer is whole', async () => {
+describe('embeddings in batches', () => {
+  test('a batch that fails is retried alone, and the answer is complete', async () => {
     let failures = 0
     await start((socket, { body }) => {
       const fails = inputOf(body) === '2' && failures++ === 0
@@ -92,7 +92,7 @@ describe('batches', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ usage: { input: 9 }, cost: 9_000n, basis: 'vendor' })
   })
 
-  test('come back in the order of the inputs, whoever is first, and at most eight at a time', async () => {
+  test('batches come back in the order of the inputs, with at most eight calls at a time', async () => {
     let running = 0
     let most = 0
     const eight = Promise.withResolvers<void>()
@@ -110,7 +110,7 @@ describe('batches', () => {
     expect(most).toBe(8)
   })
 
-  test('after one has failed for good, no further one is begun', async () => {
+  test('no further batch is sent after one has failed for good', async () => {
     await start((socket, { body }) => {
       socket.write(inputOf(body) === '0' ? answer(422, '{"error":{"message":"no"}}') : vectorFor(inputOf(body)))
     })
@@ -121,7 +121,7 @@ describe('batches', () => {
   })
 
   test.each(['strict', 'leased'] as const)(
-    'one that stays failed beside others that are paid for is final: nobody buys those again (%s)',
+    'a batch that keeps failing beside batches that are paid for makes the failure final (%s)',
     async (mode) => {
       const broken = answer(503, '{"error":{"message":"broken"}}')
       await start((socket, { body }) => void socket.write(inputOf(body) === '2' ? broken : vectorFor(inputOf(body))), {
@@ -149,7 +149,7 @@ describe('batches', () => {
   )
 
   test.each([503, 429])(
-    'of which a %d answers every one go to the next channel as they are, and none is sent there twice before',
+    'batches that are all answered with a %d go to the next channel after one call each',
     async (status) => {
       const busy = answer(status, '{"error":{"message":"busy"}}', { 'retry-after': '4' })
       await start((socket, { head, body }) => {
@@ -165,7 +165,7 @@ describe('batches', () => {
     },
   )
 
-  test('that stay failed say no more against their channel than one request does', async () => {
+  test('failing batches of one request count as one failure of their channel', async () => {
     const broken = answer(500, '{"error":{"message":"broken"}}')
     const chokesOn = new Set<string | undefined>(['2', '3'])
     await start((socket, { body }) => {
@@ -177,7 +177,7 @@ describe('batches', () => {
     expect((await attemptsOf(gateway, next)).map(({ channel }) => channel)).toEqual(['own'])
   })
 
-  test('two that fail are both on record', async () => {
+  test('two batches that fail are both on record', async () => {
     const both = Promise.withResolvers<void>()
     await start(async (socket, { call }) => {
       if (call === 2) both.resolve()
@@ -192,7 +192,7 @@ describe('batches', () => {
     expect(attempts.map(({ status }) => status)).toEqual([422, 422])
   })
 
-  test('one that is refused beside one that broke off is final: the vendor may charge for that', async () => {
+  test('a refused batch beside one that broke off makes the failure final', async () => {
     const both = Promise.withResolvers<void>()
     await start(async (socket, { body, call }) => {
       if (call === 2) both.resolve()
@@ -205,7 +205,7 @@ describe('batches', () => {
     expect((await attemptsOf(gateway, response)).map(({ status }) => String(status)).toSorted()).toEqual(['0', '400'])
   })
 
-  test('a client that leaves ends them all', async () => {
+  test('a client that leaves ends all batches', async () => {
     await start(() => new Promise(() => {}))
     const abort = new AbortController()
     const sent = fetch(`${gateway.url}/v1/embeddings`, {
@@ -222,11 +222,11 @@ describe('batches', () => {
   })
 })
 
-describe('pieces of a text', () => {
+describe('speech in pieces', () => {
   const head = 'HTTP/1.1 200 OK\r\ncontent-type: audio/pcm\r\ntransfer-encoding: chunked\r\n\r\n'
   const text = 'One short sentence. And one more here. '
 
-  test('a later one that fails before it is heard is said again', async () => {
+  test('a later piece that fails before its audio begins is requested again', async () => {
     await start((socket, { body, call }) => {
       if (call === 2) return void socket.write(answer(503, '{"error":{"message":"busy"}}'))
       const sound = String(body['input']).startsWith('One') ? [1, 0] : [2, 0]
@@ -259,7 +259,7 @@ describe('pieces of a text', () => {
       )
     })
 
-  test('sound that breaks off before it fills a frame is an ordinary error, and free', async () => {
+  test('audio that breaks off before it fills a frame is a 502 and costs nothing', async () => {
     await withoutEnd(1, 0, 2, 0)
     const response = await gateway.post('/v1/audio/speech', { model: 'told-voice', input: 'Hi' })
     expect((await errorOf(response)).status).toBe(502)
@@ -270,7 +270,7 @@ describe('pieces of a text', () => {
     expect(attempt?.vendor_cost).toBeGreaterThan(0n)
   })
 
-  test('sound that breaks off in the same breath is heard to the last sample', async () => {
+  test('audio that breaks off right after its first samples is delivered to the last sample', async () => {
     await withoutEnd(1, 0, 2, 0)
     const asked = { model: 'told-voice', input: 'Hi', response_format: 'pcm' }
     const response = await gateway.post('/v1/audio/speech', asked)
@@ -282,7 +282,7 @@ describe('pieces of a text', () => {
     expect(record.cost).toBeGreaterThan(0n)
   })
 
-  test('a client that leaves a wav in the middle pays by an estimate: the vendor has made it', async () => {
+  test('a client that leaves in the middle of a wav is charged by an estimate', async () => {
     const sound = Buffer.concat([Buffer.from(head), chunk(Uint8Array.of(1, 0))])
     await start((socket, { call }) => {
       socket.write(sound)
@@ -306,7 +306,7 @@ describe('pieces of a text', () => {
     expect(await lastRequestOf(gateway, id)).toMatchObject({ status: 499, basis: 'estimated', cost: 20_000n })
   })
 
-  test('a client that leaves while a later one is asked for pays for what it has, and both calls are on record', async () => {
+  test('a client that leaves while a later piece is requested pays for the first, with both calls on record', async () => {
     await start((socket, { call }) => {
       if (call > 1) return new Promise(() => {})
       socket.write(Buffer.concat([Buffer.from(head), chunk(Uint8Array.of(1, 0)), Buffer.from(lastChunk)]))
@@ -325,7 +325,7 @@ describe('pieces of a text', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ status: 499, cost: 200_000n, basis: 'estimated' })
   })
 
-  test('a mark that cannot be written ends the piece that is being asked for, and that stays on record', async () => {
+  test('a mark that cannot be written ends the piece being requested, which stays on record', async () => {
     await start(
       (socket, { call }) => {
         if (call > 1) return new Promise(() => {}) // the vendor is at it, and says nothing
@@ -346,7 +346,7 @@ describe('pieces of a text', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ status: 502, cost: 200_000n, basis: 'estimated' })
   }, 120_000)
 
-  test('half a sample is no sound', async () => {
+  test('half a sample is a 502 and costs nothing', async () => {
     await start((socket) => {
       socket.write(Buffer.concat([Buffer.from(head), chunk(Uint8Array.of(1)), Buffer.from(lastChunk)]))
     })
@@ -357,7 +357,7 @@ describe('pieces of a text', () => {
     }
   })
 
-  test('a sound without an end is ended', async () => {
+  test('audio without an end is cut off and charged by an estimate', async () => {
     await start(async (socket) => {
       socket.write(head)
       const second = chunk(new Uint8Array(1024 * 1024))
@@ -374,7 +374,7 @@ describe('pieces of a text', () => {
     })
   })
 
-  test('a page where sound should be is no sound', async () => {
+  test('a page instead of audio is a 502', async () => {
     await start((socket) => {
       socket.write(answer(200, '<html>busy</html>', { 'content-type': 'text/html' }))
     })

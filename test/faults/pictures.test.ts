@@ -48,14 +48,14 @@ async function edit(word: string, more: Record<string, string> = {}): Promise<Ma
 const streamed = { stream: true, partial_images: 3 }
 const isError = (event: string) => (JSON.parse(event) as { error?: unknown }).error !== undefined
 
-describe('a stream that breaks off costs what was shown', () => {
+describe('an image stream that breaks off', () => {
   test.each([
     ['gpt-image-1', 'cut=1', 1],
     ['gpt-image-1', 'eof=2', 2],
     ['gpt-image-1', 'midstream-error', 3],
     ['gpt-image-2', 'cut=1', 1],
     ['gpt-image-1-mini', 'cut=3', 3],
-  ])('%s, sandbox:%s', async (model, word, previews) => {
+  ])('%s is charged for the previews that were shown before sandbox:%s', async (model, word, previews) => {
     const broken = await generate(model, `sandbox:${word}`, streamed)
     expect(broken.events.map(isError)).toEqual([...Array<boolean>(previews).fill(false), true])
     expect(broken).toMatchObject({ basis: 'estimated', usage: { imageOutput: previews * preview } })
@@ -65,7 +65,7 @@ describe('a stream that breaks off costs what was shown', () => {
     expect(broken.cost).toBeLessThan(whole.cost)
   })
 
-  test('an edit', async () => {
+  test('an edit is charged for the preview that was shown', async () => {
     const broken = await edit('sandbox:cut=1', { stream: 'true', partial_images: '3' })
     expect(broken).toMatchObject({ basis: 'estimated', usage: { imageOutput: preview } })
     expect(broken.usage?.imageInput).toBeGreaterThan(0)
@@ -73,13 +73,13 @@ describe('a stream that breaks off costs what was shown', () => {
     expect(broken.cost).toBeLessThan(whole.cost)
   })
 
-  test('of several, those that came whole are paid for as they look', async () => {
+  test('a complete image of several is charged in full', async () => {
     const broken = await generate('gpt-image-1', 'sandbox:cut=3', { stream: true, partial_images: 1, n: 2 })
     expect(broken.events.map(isError)).toEqual([false, false, false, true])
     expect(broken).toMatchObject({ basis: 'estimated', usage: { imageOutput: square + 2 * preview } })
   })
 
-  test('that its client leaves after a preview', async () => {
+  test('a client that leaves after a preview is charged for that preview', async () => {
     const { id, key } = await gateway.account()
     const abort = new AbortController()
     const response = await fetch(gateway.url + path, {
@@ -99,7 +99,7 @@ describe('a stream that breaks off costs what was shown', () => {
   })
 })
 
-describe('a whole picture without usage costs what it looks like', () => {
+describe('a whole image without usage', () => {
   test.each([
     ['gpt-image-1', {}, square],
     ['gpt-image-1', { size: 'auto', quality: 'auto' }, square],
@@ -113,19 +113,19 @@ describe('a whole picture without usage costs what it looks like', () => {
     ['gemini-3-pro-image', { size: '2048x2048' }, 1_120],
     ['gemini-3-pro-image', { size: '4K' }, 2_000],
     ['gemini-3-pro-image', { stream: true }, 1_120],
-  ])('%s %j', async (model, more, imageOutput) => {
+  ])('%s with %j is charged by its size and quality', async (model, more, imageOutput) => {
     const untold = await generate(model, 'sandbox:nousage', more)
     expect(untold).toMatchObject({ basis: 'estimated', usage: { imageOutput } })
     const told = await generate(model, 'sandbox:pace=0', more)
     expect(told).toMatchObject({ basis: 'vendor', usage: { imageOutput } })
   })
 
-  test('an edit', async () => {
+  test('an edit is charged by its size and quality', async () => {
     expect(await edit('sandbox:nousage')).toMatchObject({ basis: 'estimated', usage: { imageOutput: square } })
   })
 })
 
-test('of pictures that the vendor counts and does not give, the customer pays for those it has', async () => {
+test('the customer pays for the images that came when the vendor counts more', async () => {
   const links = ['a', 'b', 'c'].map((name) => ({ image: `https://oss.example/${name}.png` }))
   const body = {
     output: { choices: [{ finish_reason: 'stop', message: { role: 'assistant', content: links } }] },

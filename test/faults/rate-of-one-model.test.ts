@@ -17,7 +17,7 @@ const spoken = {
 }
 
 // Vendors count the requests for each model by itself.
-test('one model that is asked too much for takes no other from anybody', async () => {
+test('a model over its rate does not keep the key from serving other models', async () => {
   const vendor = await startVendor((socket, { head }) => {
     const isBusy = head.includes('gemini-2.5-pro')
     socket.write(isBusy ? answer(429, JSON.stringify(tooMany)) : answer(200, JSON.stringify(spoken)))

@@ -30,7 +30,7 @@ describe.each([
   ['SQLite', 'sqlite', 'leased'],
   ['SQLite, booked at once', 'sqlite', 'strict'],
   ['PostgreSQL', 'postgres', 'leased'],
-] as const)('several choices, abandoned and then held against the bill, on %s', (_name, engine, mode) => {
+] as const)('the reconciliation of several abandoned choices on %s', (_name, engine, mode) => {
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode, yaml })
@@ -43,7 +43,7 @@ describe.each([
     return reconcile({ store: gateway.store, bill, priceLists: () => lists, requestMsMax: 3_600_000 })
   }
 
-  test('the customer keeps paying for all that it got', async () => {
+  test('the customer keeps paying for all that was delivered', async () => {
     const account = await gateway.account({ dollars: '1' })
     const words = 'Hello. sandbox:pace=20 sandbox:tokens=500'
     const response = await gateway.post('/v1/chat/completions', says(words, { model: 'm', n: 3, stream: true }), {

@@ -39,8 +39,8 @@ models:
 
 const said = { model: 'gpt-5.6-sol', stream: true, messages: [{ role: 'user', content: 'Hi' }] }
 
-describe.each(refusals)('refused by %s', (_how, refusal) => {
-  test('a client of messages has sent a bad request, which costs nothing', async () => {
+describe.each(refusals)('a prompt that is refused in the stream by %s', (_how, refusal) => {
+  test('a client of messages gets a 400 that costs nothing', async () => {
     const gateway = await gatewayTo(refusal)
     const answer = await gateway.post('/v1/messages', { ...said, max_tokens: 100 })
     const told = { type: 'invalid_request_error', message: `prompt is too long: ${tooLong}` }
@@ -48,7 +48,7 @@ describe.each(refusals)('refused by %s', (_how, refusal) => {
     await costsNothing(gateway, answer, 400)
   })
 
-  test('so has a client of chat, in OpenAI’s words', async () => {
+  test("a client of chat completions gets a 400 in OpenAI's words that costs nothing", async () => {
     const gateway = await gatewayTo(refusal)
     const tools = [{ type: 'function', function: { name: 'f', parameters: {} } }]
     const answer = await gateway.post('/v1/chat/completions', { ...said, tools })
@@ -56,7 +56,7 @@ describe.each(refusals)('refused by %s', (_how, refusal) => {
     await costsNothing(gateway, answer, 400)
   })
 
-  test('a client of responses reads it in its stream, by the code that it shortens its conversation for', async () => {
+  test('a client of responses gets the error code in its stream, and pays nothing', async () => {
     const gateway = await gatewayTo(refusal)
     const answer = await gateway.post('/v1/responses', { model: said.model, input: 'Hi', stream: true })
     const last = (await answer.text()).trim().split('data: ').at(-1) ?? ''

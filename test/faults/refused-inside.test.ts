@@ -59,8 +59,8 @@ describe.each([
   ['dashscope', 'qwen-image-2.0', native('Throttling.RateQuota'), qwen, 0],
   ['ark', 'doubao-seedream-4-0', common('Forbidden', 'AccountOverdueError'), seedream, 1],
   ['ark', 'doubao-seedream-4-0', common('TooManyRequests', 'ModelAccountIpmRateLimitExceeded'), seedream, 0],
-])('%s, %s: %j', (vendorId, id, said, made, complaintsDue) => {
-  test('lets the key rest, and the other channel answers', async () => {
+])('%s, asked for %s, refuses with %j', (vendorId, id, said, made, complaintsDue) => {
+  test('the key rests, and the other channel answers', async () => {
     await open(vendorId, id, said, made)
     const first = await draw(id)
     expect(first.status).toBe(200)
@@ -97,13 +97,13 @@ describe.each([
     vector,
     2_000n,
   ],
-])('the common protocol, %s', (path, body, sold, made, cost) => {
+])('a vendor of the common protocol on %s', (path, body, sold, made, cost) => {
   test.each([
     [{ message: 'No credits.', code: 402 }, 1],
     [{ message: 'You exceeded your current quota.', type: 'insufficient_quota', code: 'insufficient_quota' }, 1],
     [{ message: 'Rate limit exceeded.', code: 429 }, 0],
     [{ message: 'No successful answers.', code: 502 }, 0],
-  ])('%j: the other channel answers, and the first cost nothing', async (error, complaintsDue) => {
+  ])('after %j the other channel answers, and the first call costs nothing', async (error, complaintsDue) => {
     await open('compatible', sold, { error }, made)
     const response = await gateway.post(path, body)
     expect(response.status).toBe(200)
@@ -114,7 +114,7 @@ describe.each([
   })
 
   test.each([{}, { data: null }, { data: [] }])(
-    'a refusal with %j is the client’s, and costs nothing',
+    'a refusal that comes with %j is a 400 that costs nothing',
     async (empty) => {
       await open('compatible', sold, { ...empty, error: { message: 'so it is', code: 400 } }, made)
       const refused = await gateway.post(path, body)
@@ -135,7 +135,7 @@ test.each([
     seedream,
     'InputTextSensitiveContentDetected',
   ],
-])('%s: a refusal of the request is the client’s, and costs nothing', async (vendorId, id, said, made, code) => {
+])('%s: a refusal of the request is a 400 that costs nothing', async (vendorId, id, said, made, code) => {
   await open(vendorId, id, said, made)
   const refused = await draw(id)
   expect(refused.status).toBe(400)

@@ -41,7 +41,7 @@ async function open(vendorId: string, reply: Reply, attemptsMax = 1) {
 
 const ofSecondKey = (head: string) => head.includes(`Bearer ${keys[1]}`)
 
-test('it is named by its place, with what to do, once in each rest', async () => {
+test('a refused key is logged once per rest, by its position and with what to do', async () => {
   const waiting: (() => void)[] = []
   const { clock, complaints, chat } = await open('compatible', (socket, { head }) => {
     if (!ofSecondKey(head)) return void socket.write(answer(200, completion('Hi')))
@@ -67,13 +67,13 @@ test('it is named by its place, with what to do, once in each rest', async () =>
   expect(complaints()).toHaveLength(2)
 })
 
-test('one that is only over its rate is not', async () => {
+test('a key that is only over its rate is not logged', async () => {
   const { complaints, chat } = await open('compatible', (socket) => void socket.write(answer(429, busy)))
   expect((await chat()).status).toBe(429)
   expect(complaints()).toEqual([])
 })
 
-test('it is the same where a video is ordered', async () => {
+test('a key that is refused for a video is logged too', async () => {
   const { gateway, complaints } = await open('dashscope', (socket) => void socket.write(answer(401, refusal)))
   const input = { prompt: 'A lighthouse' }
   expect((await gateway.post('/v1/videos/generations', { model: 'wan2.6-t2v', input })).status).toBe(502)

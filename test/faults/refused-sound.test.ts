@@ -66,7 +66,7 @@ channels:
 }
 
 describe.each(shops)('%s: %s', (vendorId, _, shop) => {
-  test('is the key’s affair, and the other channel speaks', async () => {
+  test('the other channel speaks, and a refused key is logged and rests', async () => {
     await open(vendorId, shop)
     const response = await say(gateway, { model: shop.model })
     expect(response.status).toBe(200)

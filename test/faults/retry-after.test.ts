@@ -3,7 +3,7 @@ import { startTestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { answer, channelsTo, startVendor } from '../support/vendor.ts'
 
-test('a vendor’s date to come back by is read by the gateway’s own clock', async () => {
+test("a date in the vendor's Retry-After is read by the gateway's own clock", async () => {
   const clock = movableClock()
   clock.advance(86_400_000)
   const vendor = await startVendor((socket) => {

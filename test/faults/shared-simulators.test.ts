@@ -33,7 +33,7 @@ describe('two nodes on one database that share simulators', () => {
     await (await sharedPostgres()).dropDatabase(databaseUrl)
   })
 
-  test('finish every film, whichever of them asks after it, and charge it once', async () => {
+  test('every video is finished and charged once, whichever node polls it', async () => {
     const before = await one.balance()
     // Longer than the quick polls of the node that took the order: from then on either of them may ask.
     const prompt = 'A fox. sandbox:slow=4000'
@@ -57,7 +57,7 @@ describe('two nodes on one database that share simulators', () => {
     await one.assertBooks()
   })
 
-  test('have none of their own to be told of', () => {
+  test('both nodes use the shared simulators and log no hint about their own', () => {
     expect([one.sandboxUrl, other.sandboxUrl]).toEqual([simulators.url, simulators.url])
     expect([...one.logged, ...other.logged].filter((line) => line.includes(hint) || line.includes(unanswered))).toEqual(
       [],
@@ -65,19 +65,19 @@ describe('two nodes on one database that share simulators', () => {
   })
 })
 
-test('a node on PostgreSQL with simulators of its own says what several would need', async () => {
+test('a node on PostgreSQL with simulators of its own logs what several nodes would need', async () => {
   const gateway = await startTestGateway({ engine: 'postgres' })
   await gateway.close()
   expect(gateway.logged.filter((line) => line.includes(hint) && line.includes('SANDBOX_URL'))).toHaveLength(1)
 })
 
-test('a node alone says nothing of others', async () => {
+test('a node on SQLite logs nothing about shared simulators', async () => {
   const gateway = await startTestGateway()
   await gateway.close()
   expect(gateway.logged.join('')).not.toContain('SANDBOX_URL')
 })
 
-test.each(['nobody', 'somebody else'] as const)('a start at an address where %s answers says so', async (who) => {
+test.each(['nobody', 'somebody else'] as const)('a SANDBOX_URL where %s answers is logged', async (who) => {
   const stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
   const url = `http://127.0.0.1:${stranger.port}`
   if (who === 'nobody') await stranger.stop(true)

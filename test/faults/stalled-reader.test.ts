@@ -53,7 +53,7 @@ describe.each(['strict', 'leased'] as const)('%s: a client that stops reading it
     ['for longer than it may', 'readerSeconds: 1'],
     ['when its time is up', 'totalSeconds: 2, readerSeconds: 600'],
   ])(
-    '%s is gone: it pays for what it was sent, and its hold ends',
+    'a client that stops %s pays for what it was sent, and its hold ends',
     async (_why, timeouts) => {
       gateway = await startTestGateway({ mode, yaml: `timeouts: { ${timeouts} }` })
       const before = await gateway.balance()
@@ -81,7 +81,7 @@ describe.each(['strict', 'leased'] as const)('%s: a client that stops reading it
   )
 })
 
-test('one that reads slowly is not gone: what it takes is seen while it is still on the way', async () => {
+test('a client that reads slowly is not cut off', async () => {
   vendor = await startVendor(async (to) => {
     await floodWithWords(to, 64 * 1024 * 1024)
     to.write(chunk(finish + usageEvent(7, 52) + done))
@@ -113,7 +113,7 @@ test('one that reads slowly is not gone: what it takes is seen while it is still
   })
 }, 120_000)
 
-test('one that is cut off while its text is said in pieces: the piece under way is the last that is bought', async () => {
+test('no further piece of speech is bought after a client that does not read is cut off', async () => {
   const known = vendors as Map<string, Vendor>
   known.set('drainer', compatible({ id: 'drainer', baseUrl: '', hangup: 'drain', speech: 'common' }))
   try {

@@ -62,12 +62,12 @@ const asking = (...content: object[]) => ({
   messages: [{ role: 'user', content }],
 })
 
-describe('a link of the client', () => {
+describe("a stop while a client's link is fetched", () => {
   test.each([
     ['/v1/chat/completions', () => asking({ type: 'image_url', image_url: { url: link() } })],
     ['/v1/messages', () => asking({ type: 'image', source: { type: 'url', url: link() } })],
     ['/v1/images/generations', () => ({ model: 'gemini-2.5-flash-image', prompt: 'Night.', image: [link()] })],
-  ])('of %s', async (path, body) => {
+  ])('a request to %s gets a 503 that may be retried, and pays nothing', async (path, body) => {
     // What the gateway itself gave out may be on this machine: the one address that a test can have it fetch from.
     const gateway = await startTestGateway({ databaseUrl, yaml: `publicUrl: ${silent.url.origin}` })
     const answer = gateway.post(path, body())
@@ -79,7 +79,7 @@ describe('a link of the client', () => {
   })
 })
 
-test("a vendor's picture that was to be kept, which is paid for: nobody is to try that again", async () => {
+test('a stop while a paid image is fetched to be kept gives a final 503', async () => {
   const vendor = Bun.serve({
     hostname: '127.0.0.1',
     port: 0,
@@ -112,7 +112,7 @@ describe.each([
   ['on the port of customers', ''],
   ['on a port of its own', 'mcp: { port: 0 }'],
 ])('a tool %s', (_, yaml) => {
-  test('whose vendor has begun: nobody is to try that again', async () => {
+  test('a call whose vendor has begun gets a 503 without a time to retry', async () => {
     const gateway = await startTestGateway({ databaseUrl, yaml })
     const told = callTool(gateway, 'sandbox:delay=60000')
     await until(async () => (await gateway.calls()).length === 1)
@@ -129,11 +129,11 @@ describe.each([
 describe.each([
   ['a short one', 1_000],
   ['a long one', 1_000_000],
-])('a body that is still on its way: %s', (_, length) => {
+])('a stop while a body is still arriving: %s', (_, length) => {
   test.each([
     ['/v1/chat/completions', '"type":"overloaded_error"'],
     ['/v1/messages', '"type":"error"'],
-  ])('to %s', async (path, shape) => {
+  ])('a request to %s gets a 503 that may be retried', async (path, shape) => {
     const gateway = await startTestGateway({ databaseUrl })
     const socket = await openSocket(gateway.url)
     let text = ''
@@ -155,7 +155,7 @@ describe.each([
   })
 })
 
-describe('a database that does not answer', () => {
+describe('a stop while the database does not answer', () => {
   let gateway: TestGateway
   let bystander: Client
   beforeEach(async () => {
@@ -173,7 +173,7 @@ describe('a database that does not answer', () => {
     return rows.length > 0
   }
 
-  test('a report of what was used', async () => {
+  test('a usage report gets a 503 that may be retried', async () => {
     await bystander.query('lock table usage_day in access exclusive mode')
     const answer = fetch(`${gateway.url}/v1/usage`, { headers: { authorization: `Bearer ${gateway.key}` } })
     await until(someWait)
@@ -183,7 +183,7 @@ describe('a database that does not answer', () => {
     await closing
   })
 
-  test('money to set aside: its Idempotency-Key is free, and nothing is held for it', async () => {
+  test('a request that waits for its hold gets a 503, and its Idempotency-Key stays free', async () => {
     await bystander.query('select 1 from account for update')
     const messages = [{ role: 'user', content: 'Hello!' }]
     const asked = { model: 'gpt-4o-mini', max_tokens: 10, messages }
@@ -199,7 +199,7 @@ describe('a database that does not answer', () => {
     await kept.close()
   })
 
-  test('money to set aside for a tool, whose answer has begun already', async () => {
+  test('a tool call that waits for its hold gets a 503 with a time to retry', async () => {
     await bystander.query('select 1 from account for update')
     const told = callTool(gateway, 'Hello!')
     await until(someWait)
@@ -212,7 +212,7 @@ describe('a database that does not answer', () => {
     expect(await records()).toEqual([{ status: 503, cost: nano(0n) }])
   })
 
-  test('what an operator asked for comes to its end', async () => {
+  test("an operator's request is completed", async () => {
     await bystander.query('lock table usage_day in access exclusive mode')
     const headers = { authorization: `Bearer ${gateway.adminKey}` }
     const answer = fetch(`${gateway.adminUrl}/admin/usage`, { headers })
@@ -225,7 +225,7 @@ describe('a database that does not answer', () => {
     await closing
   })
 
-  test('the bill of what a vendor has made: it is waited for, and not to be tried again', async () => {
+  test('a request that waits for its settlement gets a final 503', async () => {
     const messages = [{ role: 'user', content: 'sandbox:delay=5000' }]
     const answer = gateway.post('/v1/chat/completions', { model: 'gpt-4o-mini', max_tokens: 10, messages })
     await until(async () => (await gateway.calls()).length === 1)

@@ -76,7 +76,7 @@ describe('a stream that breaks off', () => {
       'the frames of a call',
       called({ function: { name: 'f' } }) + called({ function: { arguments: 'word' } }).repeat(99),
     ],
-  ])('costs its words, and no more for %s', async (_name, events) => {
+  ])('a broken stream costs its words, and nothing for %s', async (_name, events) => {
     const { gateway } = await gatewayTo((socket) => void socket.end(Buffer.concat([head, chunk(opening + events)])))
     const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true }))
     expect(await response.text()).toContain('"code":"upstream_failed"')
@@ -84,7 +84,7 @@ describe('a stream that breaks off', () => {
   })
 
   // Where the vendor counts at the end alone, nobody else has said what they cost.
-  test('costs the pictures that it was shown', async () => {
+  test('a broken stream costs the images in its prompt', async () => {
     const { gateway } = await gatewayTo(
       (socket) => void socket.end(Buffer.concat([head, chunk(opening + delta('one'))])),
     )
@@ -103,7 +103,7 @@ describe('a stream that breaks off', () => {
 
 // In some scripts a token is a letter or two, whoever writes the answer anew for its client.
 test.each([false, true])(
-  'what nobody counted costs alike, passed through or translated (streamed: %p)',
+  'an answer without usage costs the same passed through or translated (streamed: %p)',
   async (stream) => {
     const said = '海上生明月，天涯共此时。'.repeat(10)
     const { gateway } = await gatewayTo((socket) => {
@@ -129,7 +129,7 @@ test.each([false, true])(
 )
 
 describe('a reader that does not read', () => {
-  test('holds up the vendor, not our memory, and goes on where it stopped', async () => {
+  test('the vendor is paused while the client does not read, and goes on when it does', async () => {
     let sent = 0
     let sentLastAt = 0
     const { gateway, vendor } = await gatewayTo(async (socket) => {
@@ -188,7 +188,7 @@ const leave = async (gateway: TestGateway, after: (text: string) => boolean, mor
 test.each([
   ['compatible', 1],
   ['deepseek', 2],
-])('%s, of whose answer the client has all %d ends, is asked what it cost', async (vendorId, n) => {
+])('%s is read to its usage when the client leaves after the ends of all %d choices', async (vendorId, n) => {
   const { promise: gone, resolve: go } = Promise.withResolvers<void>()
   const { gateway, vendor } = await gatewayTo(async (socket) => {
     socket.write(streamHead)
@@ -211,8 +211,8 @@ test.each([
   expect(record).toMatchObject({ status: 499, basis: 'vendor', usage, cost: BigInt(n) * 5_207_000n })
 })
 
-describe('a vendor that charges on after a hang-up', () => {
-  test('is read to its usage, and that is charged', async () => {
+describe('a vendor that goes on charging after a hang-up', () => {
+  test('the stream is read to its usage, which is charged', async () => {
     const remove = withDrainingVendor()
     try {
       const { promise: gone, resolve: go } = Promise.withResolvers<void>()
@@ -239,7 +239,7 @@ describe('a vendor that charges on after a hang-up', () => {
     }
   })
 
-  test('and then breaks off is charged by what was read', async () => {
+  test('a stream that then breaks off is charged by what was read', async () => {
     const remove = withDrainingVendor()
     try {
       const { promise: gone, resolve: go } = Promise.withResolvers<void>()

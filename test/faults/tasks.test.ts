@@ -34,7 +34,7 @@ async function begin(mode: 'leased' | 'strict', engine: 'sqlite' | 'postgres', d
 }
 
 test.each(['sqlite', 'postgres'] as const)(
-  'what a node has leased and does not use is a task’s to have, on %s',
+  'money that a node has leased and not used is available to a video task, on %s',
   async (engine) => {
     const world = await begin('leased', engine, '0.51')
     // A lease is taken with the first request, and kept ready for the next.
@@ -50,7 +50,7 @@ test.each(['sqlite', 'postgres'] as const)(
   120_000,
 )
 
-test('what tasks hold counts against a spending cap, of tasks and of everything else', async () => {
+test('the holds of video tasks count against the spending cap of the key', async () => {
   const world = await begin('strict', 'sqlite', '100')
   const cap = { amount: parseDollars('0.9') ?? nano(0n), period: 'day' } as const
   await changeKey(world.gateway.store, { id: world.keyId, actor: 'test', cap })
@@ -64,7 +64,7 @@ test('what tasks hold counts against a spending cap, of tasks and of everything 
   await world.gateway.assertBooks()
 })
 
-test('a vendor that fails and makes it all the same sells one film to a client that tries again', async () => {
+test('a vendor that fails after it made the task sells one video to a client that retries', async () => {
   const world = await begin('strict', 'sqlite', '100')
   const client = new OpenAI({ apiKey: world.key, baseURL: `${world.gateway.url}/v1`, maxRetries: 3 })
   const body = { model: 'kling-v2-6', input: { prompt: 'A fox. sandbox:charge-then-fail=500' } }
@@ -76,7 +76,7 @@ test('a vendor that fails and makes it all the same sells one film to a client t
 }, 120_000)
 
 test.each([20, -20])(
-  'a film whose answer was lost is found to be there by a clock that is %i minutes ahead',
+  'a video whose answer was lost is not ordered again by a clock that is %i minutes ahead',
   async (ahead) => {
     const clock = movableClock()
     clock.setBack(-ahead * 60_000)

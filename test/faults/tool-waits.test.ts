@@ -4,7 +4,7 @@ import { startTestGateway, until } from '../support/gateway.ts'
 import { rpc, sendRpc, shown, type Result } from '../support/mcp.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 
-test('a tool waits for its film where the database is away for a moment, and is given its task', async () => {
+test('a tool that waits for its video gets its task despite a short database outage', async () => {
   const databaseUrl = await (await sharedPostgres()).freshDatabase()
   const gateway = await startTestGateway({ databaseUrl, impatient: true })
   const bystander = new Client({ connectionString: databaseUrl })

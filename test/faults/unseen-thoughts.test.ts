@@ -88,7 +88,7 @@ const unseen: readonly [string, string, object][] = [
 
 const writes = (model: string) => (model === 'anthropic' ? anthropicThinks : thinks)
 
-test.each(unseen)('%s on %s, unseen and cut: nothing was delivered, and nobody pays', async (model, path, body) => {
+test.each(unseen)('%s on %s: hidden reasoning that is cut costs the customer nothing', async (model, path, body) => {
   const before = await gateway.balance()
   const lostBefore = await booked(gateway, 'platform:loss')
   reply = (socket) => void socket.end(Buffer.concat([Buffer.from(streamHead), chunk(writes(model))]))
@@ -115,7 +115,7 @@ test.each([
   ['compatible', '/v1/responses', asResponse(), thinks + delta('word')],
   // All that it is shown of a thought is its seal.
   ['anthropic', '/v1/responses', asResponse(sealed), anthropicThinks + anthropicSigns],
-])('%s on %s, seen and cut: it costs what was thought', async (model, path, body, events) => {
+])('%s on %s: reasoning is paid for once anything was shown before a cut', async (model, path, body, events) => {
   const before = await gateway.balance()
   reply = (socket) => void socket.end(Buffer.concat([Buffer.from(streamHead), chunk(events)]))
   const response = await gateway.post(path, { model, ...body })
@@ -143,7 +143,7 @@ async function leave(model: string, path: string, body: object, times = 1) {
   return id
 }
 
-test.each(unseen)('%s on %s, unseen and left: what was read is charged', async (model, path, body) => {
+test.each(unseen)('%s on %s: hidden reasoning is charged when the client leaves', async (model, path, body) => {
   reply = (socket) => {
     socket.write(Buffer.concat([Buffer.from(streamHead), chunk(writes(model))]))
     return new Promise((resolve) => socket.on('close', resolve))
@@ -155,7 +155,7 @@ test.each(unseen)('%s on %s, unseen and left: what was read is charged', async (
   expect(record?.cost).toBeGreaterThan(nano(50n * 10_000n))
 })
 
-test.each([1, 3])('searches that are unseen and left are charged, in each of %d choices', async (n) => {
+test.each([1, 3])('hidden searches are charged when the client leaves, in each of %d choices', async (n) => {
   const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }
   const searches = anthropicStarts + named('content_block_start', { index: 0, content_block: search })
   reply = (socket) => {
@@ -174,7 +174,7 @@ test.each([1, 3])('searches that are unseen and left are charged, in each of %d 
 test.each([
   ['comes', finish + usageEvent(7, 520) + done, { basis: 'vendor', cost: 5_207_000n }],
   ['does not come', '', { basis: 'estimated', usage: { output: thoughts } }],
-])('unseen and left, a vendor that charges on is read on, and its count %s', async (_what, rest, charged) => {
+])('a vendor that charges on is read on after the client left, and its count %s', async (_what, rest, charged) => {
   const gone = Promise.withResolvers<void>()
   reply = async (socket) => {
     socket.write(Buffer.concat([Buffer.from(streamHead), chunk(thinks)]))
