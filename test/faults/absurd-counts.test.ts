@@ -5,8 +5,8 @@ import { filmsOf } from '../support/ordered-films.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
 import { answer, startVendor, type RawVendor } from '../support/vendor.ts'
 
-// Counts of what is dear by the piece: a picture, a search or a credit costs as much as thousands of tokens, and so many of
-// them come to more dollars than a ledger's column holds.
+// Units that are expensive each: an image, a search or a credit costs as much as thousands of tokens, and an absurd count of
+// them comes to more dollars than a column of the ledger holds.
 
 const absurd = Number.MAX_SAFE_INTEGER
 const answers: readonly (readonly [path: string, body: object])[] = [

@@ -12,7 +12,7 @@ const refusal = {
   },
 }
 
-// OpenAI encrypts thoughts for one account, and an operator may have several.
+// OpenAI encrypts reasoning for one account, and an operator may have several.
 test('a conversation goes on at the account that can decrypt its reasoning, and only that call is paid for', async () => {
   const first = await startVendor((socket) => void socket.write(answer(400, JSON.stringify(refusal))))
   const second = await startVendor((socket) => void socket.write(answer(200, JSON.stringify(wholeResponse))))

@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterEach(() => gateway.assertBooks())
 afterAll(() => gateway.close())
 
-/** Answered without the database, which goes when the vendor has been asked. */
+/** Sends a request, and takes the database away once the vendor has been asked. */
 async function askedBefore(fault: Partial<FlakyStore>, body: unknown): Promise<Response> {
   const before = await gateway.callCount()
   const response = gateway.post('/v1/chat/completions', body)

@@ -4,7 +4,7 @@ import { lastRequestOf, recordOf } from '../support/records.ts'
 import { hear, say, speechPath } from '../support/speech.ts'
 import { payloads } from '../support/streams.ts'
 
-// Speech that is sold by tokens, and whose vendor did not come to its usage: what was heard is paid for.
+// Speech that is sold by tokens, and whose vendor did not report its usage: the audio that was delivered is paid for.
 
 let gateway: TestGateway
 
@@ -21,7 +21,7 @@ type Model = keyof typeof rates
 
 type Event = { readonly type?: string; readonly audio?: string; readonly error?: object }
 
-/** A sound in events, to wherever it ends. */
+/** Audio in events, up to where it ends. */
 async function heard(model: Model, word: string, format: string) {
   const asked = { model, input: `${text}${word}`, response_format: format, stream_format: 'sse' }
   const response = await say(gateway, asked)

@@ -5,8 +5,8 @@ import { gatewaysToVendors } from '../support/raw-vendors.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
 import { answer, event, startVendor, stream, type RawVendor } from '../support/vendor.ts'
 
-// A vendor may begin a stream and say in it that it has no room, or no money of ours, for what it was asked: that means what
-// the same words mean under a status of their own.
+// A vendor may begin a stream and say in it that the request is over our rate, or that our credit has run out: that means
+// the same as under an HTTP status of its own.
 
 const { opened } = gatewaysToVendors()
 let gateway: TestGateway
@@ -16,7 +16,7 @@ const isFirst = (head: string) => /(?:bearer |key: ?)first-key/i.test(head)
 const callsOfFirst = () => vendor.requests.filter(({ head }) => isFirst(head)).length
 const complaints = () => gateway.logged.filter((line) => line.includes('a vendor refuses a key'))
 
-/** Two channels at one vendor, or one of them: to whoever shows the first key, it says this and no more. */
+/** Two channels at one vendor, or one of them. The vendor answers the first key with `said` and nothing else. */
 async function open(vendorId: string, said: string | Buffer, keys = ['first-key', 'other-key']): Promise<void> {
   vendor = await startVendor((socket, { head }) => void socket.write(isFirst(head) ? said : (made[vendorId] ?? '')))
   const channels = keys.map((key, priority) => ({
@@ -30,7 +30,7 @@ async function open(vendorId: string, said: string | Buffer, keys = ['first-key'
   const model = { id: 'm', capability: 'chat', reasoning: vendorId === 'openai', prices }
   const offers = keys.map((channel) => ({ channel, upstreamModel: 'm' }))
   gateway = await startTestGateway({
-    // Of a rest of one second, however long the machine takes.
+    // So that a rest of one second does not end, however slow the machine is.
     clock: standingClock(),
     yaml: [
       'sandbox: false',
@@ -47,7 +47,7 @@ const begun = ['created', 'in_progress'].map((type) => event({ type: `response.$
 const part = { item_id: 'msg_1', output_index: 0, content_index: 0 }
 const usage = { input_tokens: 100, output_tokens: 10 }
 
-/** What each vendor says to the other key: two letters, for a hundred tokens and ten. */
+/** What each vendor answers the other key: two letters, for 100 tokens in and 10 out. */
 const made: Readonly<Record<string, Buffer>> = {
   compatible: stream(
     [
@@ -105,7 +105,7 @@ const exhausted = { error: { code: 429, status: 'RESOURCE_EXHAUSTED', message: '
 const first = (said: unknown) => stream(event(said))
 const afterBeginning = (said: unknown) => stream([...begun, event(said)].join(''))
 
-/** The vendor, the path of its client, what it says first, the status where nobody else serves, and whether the key rests. */
+/** The vendor, the client's path, the vendor's first words, the status without another channel, and whether the key rests. */
 const cases: readonly (readonly [string, Path, string, string | Buffer, number, boolean])[] = [
   ['compatible', '/v1/chat/completions', 'rate_limit_exceeded', first(common('rate_limit_exceeded')), 429, true],
   ['compatible', '/v1/messages', 'rate_limit_exceeded', first(common('rate_limit_exceeded')), 429, true],

@@ -6,7 +6,7 @@ import { attemptsOf, booked, recordOf } from '../support/records.ts'
 import { errorOf } from '../support/streams.ts'
 import { answer, completion, startVendor, type RawVendor, type Reply } from '../support/vendor.ts'
 
-// Several choices of a vendor that gives one a call: as many calls side by side, and all of them or none.
+// Several choices from a vendor that gives one per call: as many calls in parallel, and all of them succeed or none counts.
 
 let gateway: TestGateway
 let vendors: RawVendor[]
@@ -54,7 +54,7 @@ const tried = async (response: Response) =>
 
 const busy = answer(503, '{"error":{"message":"busy"}}')
 
-/** By the time it refuses the third it is at the other two, and says nothing about them. */
+/** Refuses the third call while it works on the other two, which it does not answer. */
 const refusesThird: Reply = (socket, { call }) => {
   if (call % 3 !== 0) return new Promise(() => {})
   socket.write(busy)

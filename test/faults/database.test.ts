@@ -13,9 +13,9 @@ import { holdsOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 import { thrownBy } from '../support/thrown.ts'
 
-// The short form; `npm run chaos -- --outage` makes it half a minute, and holds the gateway to what is promised: service
-// within five seconds, a refusal within two. Beside other tests it is given several times that, which is still nothing to
-// whoever waits for a database that is away for good.
+// A short outage; `npm run chaos -- --outage` makes it half a minute, and holds the gateway to what is promised: service
+// within five seconds, a refusal within two. Beside other tests the limits are several times that, which still tells a
+// refusal from waiting for the database.
 const longOutage = process.env['CHAOS_OUTAGE_MS']
 const outageMs = Number(longOutage ?? 3_000)
 const backWithinMs = longOutage === undefined ? 25_000 : 5_000
@@ -109,7 +109,7 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
       })
       const busy = await gateway.account({ dollars: credit })
       const quiet = await gateway.account({ dollars: credit })
-      // Known, and without a lease.
+      // Its key is known to the node now, and it has no lease.
       expect(
         (await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${quiet.key}` } })).status,
       ).toBe(200)
@@ -160,7 +160,7 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
       const load = keepAsking(gateway, key, 4)
       await until(() => load.answers.length > 20)
       const before = load.answers.length
-      // Twice each of those who ask, who are all refused while it is still away.
+      // Two refusals for each of the four clients, all while the database is still away.
       const refusedSince = () => load.answers.slice(before).filter(({ status }) => status === 503).length
       await during(() => until(() => refusedSince() >= 8))
       const served = load.answers.slice(before)
@@ -168,7 +168,7 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
       await until(async () => (await ask(gateway, key)).status === 200)
       expect(performance.now() - mendedAt).toBeLessThan(backWithinMs)
       await load.stop()
-      // Whoever was told to try again has the money for it.
+      // The holds of refused requests have ended, so that a retry has the money.
       await until(async () => (await holdsOf(gateway, id)).every(({ state }) => state !== 'open'), backWithinMs)
 
       // Those under way when it happened may have waited twice. A hold waits for its statement's second and a half each time.
@@ -183,7 +183,7 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
   )
 })
 
-// A standby until it is promoted, and what clouds make of a server whose disk is nearly full.
+// As with a standby until it is promoted, or in a cloud with a server whose disk is nearly full.
 test.each(['leased', 'strict'] as const)(
   '%s: a read-only database counts as an outage, from which running and starting nodes recover',
   async (mode) => {
@@ -199,7 +199,7 @@ test.each(['leased', 'strict'] as const)(
       const database = new URL(databaseUrl).pathname.slice(1)
       await admin.query('set default_transaction_read_only = off')
       await admin.query(`alter database "${database}" set default_transaction_read_only = ${isSo ? 'on' : 'off'}`)
-      // Sessions have what they began with: those of before must not write, and those of now will have to be let go of.
+      // A session keeps the setting it began with: older ones are ended here, and the gateway has to drop newer ones itself.
       if (isSo)
         await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()')
       await admin.end()
@@ -211,7 +211,7 @@ test.each(['leased', 'strict'] as const)(
     }
     expect(await statusOf(gateway, '/healthz')).toBe(200)
     const later = startTestGateway({ databaseUrl, mode, impatient: true })
-    // As long as it would take to fail.
+    // Long enough for a start that does not wait to fail.
     await Promise.race([later, until(() => load.answers.length > 200)])
     await onlyReads(false)
     expect(await statusOf(await later, '/readyz')).toBe(200)
@@ -228,7 +228,7 @@ test.each(['leased', 'strict'] as const)(
   coldStartMs,
 )
 
-// Its password was changed, its certificate has run out, or it is being restored.
+// As when its password was changed, its certificate has expired, or it is being restored.
 test.each(['leased', 'strict'] as const)(
   '%s: a database that refuses connections counts as an outage, and a start fails',
   async (mode) => {
@@ -273,7 +273,7 @@ test.each(['leased', 'strict'] as const)(
   coldStartMs,
 )
 
-/** Where a vendor was told to say that it has news of a film. */
+/** The callback address that a vendor was given with a video. */
 async function callbackOfFilm(gateway: TestGateway): Promise<string> {
   const film = { model: 'doubao-seedance-2-0-260128', duration: 5, resolution: '720p', input: { prompt: 'A fox.' } }
   expect((await gateway.post('/v1/videos/generations?wait=true', film)).status).toBe(200)
@@ -351,7 +351,7 @@ test('a statement that was given up leaves no open transaction on its connection
   } finally {
     server.thaw()
   }
-  // By itself, without a transaction of its own: inside one that was left open it would be seen by nobody.
+  // A write without a transaction of its own: inside one that was left open, the other store would not see it.
   await writeSetting(store.db, 'next', '2')
   expect(await readSetting(other.db, 'next')).toBe('2')
   expect(await readSetting(other.db, 'given-up')).toBeUndefined()

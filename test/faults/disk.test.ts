@@ -7,7 +7,7 @@ import { makeCli, type Cli } from '../support/cli.ts'
 import { until } from '../support/gateway.ts'
 import { payloads } from '../support/streams.ts'
 
-/** A disk of its own, which takes the rights of root: elsewhere the simulation's disk stands in for it. */
+/** Mounts a small disk, which takes root's rights. Without them, only the simulation's disk covers this case. */
 function mountSmallDisk(folder: string, mebibytes: number): boolean {
   mkdirSync(folder, { recursive: true })
   return spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', folder]).status === 0

@@ -45,7 +45,7 @@ test('a channel that keeps failing is tried last until it answers again', async 
     expect(news).toHaveLength(1)
     expect(news[0]).toContain('"channel":"v0"')
 
-    // One request in a minute finds out whether that is still so.
+    // One request per minute finds out whether it still fails.
     clock.advance(60_000)
     expect(await ask(2)).toEqual([4, 8])
     isWell = true
@@ -115,7 +115,7 @@ test.each([
     expect(await ask(2)).toEqual([2, 0])
     expect(await ask(3)).toEqual([3, 2])
     expect(gateway.logged.filter((line) => line.includes('a channel keeps failing'))).toHaveLength(1)
-    // That it has begun is no end yet.
+    // A stream that has only begun does not show that the channel works.
     clock.advance(60_000)
     expect(await ask(2)).toEqual([4, 3])
     isWell = true

@@ -29,7 +29,7 @@ models:
     prices: { inputPerMillion: "1", outputPerMillion: "10" }
 `
 
-// OpenAI shows thoughts to organizations that it has verified, and refuses others the whole request.
+// OpenAI shows reasoning summaries only to organizations that it has verified, and refuses the whole request of others.
 test.each([
   ['/v1/messages', { messages, max_tokens: 2_000, thinking: { type: 'enabled', budget_tokens: 1_024 } }],
   ['/v1/responses', { input: messages, reasoning: { effort: 'low', summary: 'auto' } }],
@@ -51,7 +51,7 @@ test.each([
     const attempts = await attemptsOf(gateway, response)
     expect(attempts.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400])
 
-    // It is not asked twice by every request; but an account may be verified by now.
+    // Later requests leave the summary out at once. After ten minutes the account may be verified, so it is tried again.
     expect((await gateway.post(path, { model: 'm', ...body })).status).toBe(200)
     expect(asked()).toEqual([hidden])
     clock.advance(10 * 60_000)
@@ -64,7 +64,7 @@ test.each([
   }
 })
 
-// Else one customer could take their thoughts from all the others that share a key.
+// Otherwise one customer could hide the reasoning from all the others that share a key.
 test('a 400 that only quotes the words about verification is passed on to the client', async () => {
   const quoted = 'Your organization must be verified to see reasoning.summary'
   const error = { message: `Invalid value: '${quoted}'.`, type: 'invalid_request_error', param: 'reasoning.summary' }

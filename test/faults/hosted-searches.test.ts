@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { booked, recordOf } from '../support/records.ts'
 
-/** Searches that the vendor made itself, and charges for, in streams that do not come to its count of them. */
+/** Searches that the vendor makes itself and charges for, in streams that end before its count of them. */
 
 let gateway: TestGateway
 
@@ -32,7 +32,7 @@ describe.each([
     })
   }
 
-  // The words begin behind the twelfth. Of the search, whoever speaks another protocol than its vendor sees nothing.
+  // The text begins after the twelfth token. A client of another protocol than the vendor's sees nothing of the search.
   const shown = path === '/v1/messages' ? [1, 12, 30] : [30]
   const unseen = path === '/v1/messages' ? [] : [1, 12]
 

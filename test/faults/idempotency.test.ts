@@ -106,7 +106,7 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
       gateway.post('/v1/embeddings', { model: 'text-embedding-3-large', input }, { 'idempotency-key': key })
     const first = await (await ask()).text()
     expect(first.length).toBeGreaterThan(1024 * 1024)
-    // Nobody waits for the disk: until it is there, it is known that there was one.
+    // The answer is stored in the background; until it is there, a repeat is told that the request has been run.
     await until(async () => (await ask()).status === 200)
     const again = await ask()
     expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, 'true'])
@@ -118,7 +118,7 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
     expect(kept).toHaveLength(1)
     for (const file of kept) expect(readFileSync(file).includes('embedding')).toBe(false)
 
-    // As on a node that has another disk: it happened, and that is known.
+    // As on a node that has another disk: the request is known to be completed, but its answer is not there.
     for (const file of kept) rmSync(file)
     const lost = (await (await ask()).json()) as { error: { code: string } }
     expect(lost.error.code).toBe('already_completed')

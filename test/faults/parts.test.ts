@@ -8,7 +8,7 @@ import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.
 import { errorOf } from '../support/streams.ts'
 import { answer, chunk, lastChunk, startVendor, type RawVendor, type Reply } from '../support/vendor.ts'
 
-// Requests that are several calls to a vendor: texts in batches, and a text in pieces.
+// Requests that take several calls to a vendor: embeddings in batches, and speech in pieces.
 
 let gateway: TestGateway
 let vendor: RawVendor
@@ -47,7 +47,7 @@ models:
   })
 }
 
-/** On a full disk a mark has no place; what is settled still has. */
+/** A full disk has no room for a mark, but still has for a settlement. */
 const mark = () => {
   throw new DiskFull()
 }
@@ -245,7 +245,7 @@ describe('speech in pieces', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ cost: 390_000n, basis: 'estimated', status: 200 })
   })
 
-  /** As events, of which the last does not come although the response ends well. */
+  /** Audio as events, of which the last does not come although the response ends properly. */
   const withoutEnd = (...sound: readonly number[]) =>
     start((socket) => {
       const audio = Buffer.from(sound).toString('base64')
@@ -298,7 +298,7 @@ describe('speech in pieces', () => {
       signal: abort.signal,
     }).catch(() => 'left')
     await until(() => vendor.requests.length === 1)
-    // Said from its beginning to its end, so that what came before it has been heard by now.
+    // A whole request that was sent later: when it is answered, the audio of the first one has arrived.
     await (await gateway.post('/v1/audio/speech', { model: 'voice', input: 'Hi', response_format: 'wav' })).bytes()
     abort.abort()
     expect(await sent).toBe('left')
@@ -328,7 +328,7 @@ describe('speech in pieces', () => {
   test('a mark that cannot be written ends the piece being requested, which stays on record', async () => {
     await start(
       (socket, { call }) => {
-        if (call > 1) return new Promise(() => {}) // the vendor is at it, and says nothing
+        if (call > 1) return new Promise(() => {}) // the vendor works on it and sends nothing
         socket.write(Buffer.concat([Buffer.from(head), chunk(Uint8Array.of(1, 0)), Buffer.from(lastChunk)]))
       },
       { billing: markingNothing },

@@ -7,7 +7,7 @@ import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.
 import { payloads } from '../support/streams.ts'
 import { answer, startVendor } from '../support/vendor.ts'
 
-// Pictures whose vendor did not say what they used: the stream broke off, or its answer has no usage.
+// Images whose vendor did not say what they used: the stream broke off, or its answer has no usage.
 
 let gateway: TestGateway
 
@@ -18,7 +18,7 @@ afterEach(() => gateway.assertBooks())
 afterAll(() => gateway.close())
 
 const path = '/v1/images/generations'
-/** By OpenAI's list: a square of medium quality, which its simulator makes where nothing is said, and a preview. */
+/** By OpenAI's list: a square image of medium quality, which is the simulator's default, and a preview. */
 const [square, preview] = [1_056, 100]
 
 type Made = { readonly events: string[]; readonly cost: bigint; readonly basis: string; readonly usage: Usage | null }

@@ -16,7 +16,7 @@ const spoken = {
   usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 },
 }
 
-// Vendors count the requests for each model by itself.
+// Vendors count the requests for each model separately.
 test('a model over its rate does not keep the key from serving other models', async () => {
   const vendor = await startVendor((socket, { head }) => {
     const isBusy = head.includes('gemini-2.5-pro')
@@ -35,7 +35,7 @@ channels: [{ id: main, vendor: google, baseUrl: "${vendor.baseUrl}", keys: ["onl
     }
     expect(await ask('gemini-2.5-pro')).toEqual({ status: 429, retryAfter: 35 })
     expect(await ask('gemini-2.5-flash')).toMatchObject({ status: 200 })
-    // Nobody is asked while the key rests, and who comes meanwhile is told the same.
+    // The vendor is not asked while the key rests, and requests get the same error meanwhile.
     const meanwhile = await ask('gemini-2.5-pro')
     expect(meanwhile.status).toBe(429)
     expect(meanwhile.retryAfter).toBeWithin(6, 36)

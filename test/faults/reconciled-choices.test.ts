@@ -9,7 +9,7 @@ import { coldStartMs } from '../support/postgres.ts'
 import { attemptsOf, lastRequestOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 
-// The vendor gives one choice a call, so that three are three calls under one charge.
+// The vendor gives one choice per call, so that three choices are three calls under one charge.
 const yaml = `
 sandbox: true
 channels:

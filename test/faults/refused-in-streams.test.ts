@@ -4,7 +4,7 @@ import { startTestGateway } from '../support/gateway.ts'
 import { recordOf } from '../support/records.ts'
 import { event, startVendor, stream } from '../support/vendor.ts'
 
-/** OpenAI begins a stream before it has counted the prompt: it refuses one that is too long inside of it. */
+/** OpenAI begins a stream before it has counted the prompt, and refuses a prompt that is too long inside the stream. */
 
 const { opened } = gatewaysToVendors()
 const tooLong = 'Your input exceeds the context window of this model.'

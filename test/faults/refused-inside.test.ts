@@ -4,7 +4,7 @@ import { standingClock } from '../support/movable-clock.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
 import { answer, startVendor, type RawVendor } from '../support/vendor.ts'
 
-// A vendor of pictures that says no under a good status means what the same words mean under their own.
+// A vendor of images that refuses under status 200 means the same as under an error status.
 
 let gateway: TestGateway
 let vendor: RawVendor
@@ -16,17 +16,17 @@ afterEach(async () => {
 
 const isFirst = (head: string) => head.includes('Bearer first-key')
 
-/** A model of the catalogue, or one that has to be told. */
+/** A model of the catalogue, or one that the configuration has to define. */
 type Sold = string | { readonly id: string; readonly price?: string; readonly capability?: string }
 
-/** Two channels at one vendor: to whoever shows the first key, it says this and no more. */
+/** Two channels at one vendor, which answers the first key with `said` and the other with `made`. */
 async function open(vendorId: string, sold: Sold, said: unknown, made: unknown): Promise<void> {
   const { id, price = 'perImage: "0.05"', capability } = typeof sold === 'string' ? { id: sold } : sold
   vendor = await startVendor((socket, { head }) => {
     socket.write(answer(200, JSON.stringify(isFirst(head) ? said : made)))
   })
   gateway = await startTestGateway({
-    // Of a rest of one second, however long the machine takes.
+    // So that a rest of one second does not end, however slow the machine is.
     clock: standingClock(),
     yaml: `
 sandbox: false
@@ -81,7 +81,7 @@ describe.each([
 const bytes = { data: [{ b64_json: 'iVBORw0KGgo=' }] }
 const vector = { data: [{ index: 0, embedding: [1] }], usage: { prompt_tokens: 2 } }
 
-// OpenRouter and others have the status itself for a code, and the common protocol its words.
+// OpenRouter and others give the status itself as the code, and the common protocol gives words.
 describe.each([
   [
     '/v1/images/generations',

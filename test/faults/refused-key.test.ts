@@ -5,7 +5,7 @@ import { attemptsOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 import { answer, completion, startVendor, type RawVendor, type Reply } from '../support/vendor.ts'
 
-/** What an operator reads of a key that its vendor refuses, wherever it was used. */
+/** What an operator reads in the log about a key that its vendor refuses, wherever it was used. */
 const keys = ['vk-first-canary-0123456789', 'vk-second-canary-0123456789'] as const
 const refusal = JSON.stringify({ error: { message: `no: ${keys[1]}`, code: 'invalid_api_key' } })
 const busy = JSON.stringify({ error: { message: 'slower', code: 'rate_limit_exceeded' } })
@@ -45,7 +45,7 @@ test('a refused key is logged once per rest, by its position and with what to do
   const waiting: (() => void)[] = []
   const { clock, complaints, chat } = await open('compatible', (socket, { head }) => {
     if (!ofSecondKey(head)) return void socket.write(answer(200, completion('Hi')))
-    // Until two are refused at once: both had the key before either of them could put it to rest.
+    // Two calls are refused at the same time: both had the key before either of them could put it to rest.
     waiting.push(() => socket.write(answer(401, refusal)))
     if (waiting.length % 2 === 0) for (const say of waiting.splice(0)) say()
   })
@@ -92,7 +92,7 @@ test.each(faults)('a customer sees nothing of a %p where another key of the chan
     (socket, { head }) => void socket.write(ofSecondKey(head) ? answer(status, body) : answer(200, completion('Hi'))),
     2,
   )
-  // The keys have their turns: the second is the first to be asked.
+  // The keys are used in turn, and the second one comes first.
   const first = await chat()
   expect([first.status, (await chat()).status]).toEqual([200, 200])
   const attempts = await attemptsOf(gateway, first)

@@ -50,7 +50,7 @@ const shops: readonly [string, string, Shop][] = [
   ['elevenlabs', 'a key over its rate', elevenlabs(429, 'too_many_concurrent_requests', false)],
 ]
 
-/** Two channels at one vendor, which refuses whoever shows the first key. */
+/** Two channels at one vendor, which refuses the first key. */
 async function open(vendorId: string, { refusal, sound }: Shop): Promise<void> {
   vendor = await startVendor((socket, { head }) => {
     socket.write(head.includes('first-key') ? refusal : sound)

@@ -32,7 +32,7 @@ afterEach(async () => {
   vendor = undefined
 })
 
-// More than all that lies between a vendor and a client that does not read.
+// More than fits into all buffers between a vendor and a client that does not read.
 const request = { model: 'gpt-5', stream: true, messages: [{ role: 'user', content: 'sandbox:tokens=60000' }] }
 
 async function come(at: TestGateway, onRead: OnRead, asked: object = request, path?: string) {
@@ -41,7 +41,7 @@ async function come(at: TestGateway, onRead: OnRead, asked: object = request, pa
   return visitor
 }
 
-/** Reads until it has so much, and then no more, unless it changes its mind. */
+/** Stops reading after this many bytes, unless `reads` says that it reads on. */
 const stopAt =
   (bytesMax: number, reads: () => boolean = () => false): OnRead =>
   (socket, _bytes, all) => {
@@ -66,7 +66,7 @@ describe.each(['strict', 'leased'] as const)('%s: a client that stops reading it
       expect(gateway.openHolds()).toBe(1)
       const { openHolds } = gateway
       await until(() => openHolds() === 0)
-      // To see that there is no end.
+      // Reads on, to see that the connection was closed.
       readsOn = true
       visitor.socket.resume()
       await until(() => visitor.isClosed())
@@ -98,7 +98,7 @@ test('a client that reads slowly is not cut off', async () => {
   const visitor = await come(gateway, slowly, { ...request, model: 'm' })
   await until(() => visitor.read() > 0)
   const { openHolds } = gateway
-  // By what the runtime says alone it would have stopped by then: that has nothing to say for four seconds and more.
+  // The runtime says nothing for four seconds and more: by that alone the client would count as stopped by then.
   const readUntil = performance.now() + 9_000
   await until(() => performance.now() > readUntil || openHolds() === 0, 15_000)
   expect(openHolds()).toBe(1)
@@ -117,7 +117,7 @@ test('no further piece of speech is bought after a client that does not read is 
   const known = vendors as Map<string, Vendor>
   known.set('drainer', compatible({ id: 'drainer', baseUrl: '', hangup: 'drain', speech: 'common' }))
   try {
-    // The first piece is more than all that lies between a vendor and a client that does not read.
+    // The first piece is more than fits into all buffers between a vendor and a client that does not read.
     vendor = await startVendor(async (to, { call }) => {
       to.write(streamHead.replace('text/event-stream', 'audio/pcm'))
       await flood(to, chunk(Buffer.alloc(64 * 1024)), call === 1 ? 9 * 1024 * 1024 : 1)

@@ -22,7 +22,7 @@ describe.each(['strict', 'leased'] as const)('%s: a stop whose drain time is ove
   })
   afterAll(async () => (await sharedPostgres()).dropDatabase(databaseUrl))
 
-  /** As it stands when nobody is left. */
+  /** The last record, read after the gateway has stopped. */
   async function lastRecord() {
     const store = await openStore({ url: databaseUrl })
     expect(await checkLedger(store)).toEqual([])
@@ -72,7 +72,7 @@ describe.each(['strict', 'leased'] as const)('%s: a stop whose drain time is ove
   })
 })
 
-// A proxy keeps connections for its next requests. One that is closed at the moment it is used again is a 502 to somebody.
+// A proxy keeps connections for its next requests. One that is closed at the moment it is used again is a 502 to a client.
 test('a kept connection is closed with its next answer once a stop has begun', async () => {
   const gateway = await startTestGateway()
   const socket = await openSocket(gateway.url)
@@ -101,14 +101,14 @@ test('a refused request that is still being sent gets its 404 when the drain tim
   let text = ''
   socket.on('data', (bytes: Buffer) => (text += bytes.toString('latin1')))
   socket.write(lines('POST /v1/nothing HTTP/1.1', `Host: ${new URL(gateway.url).host}`, 'Content-Length: 1000'))
-  // A whole visit of somebody else later, the refused one is waited for.
+  // After the whole request of another client, the gateway waits for the rest of the refused one.
   expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200)
   await gateway.close({ drainMs: 50 })
   await closed
   expect(text).toStartWith('HTTP/1.1 404 ')
 })
 
-// The vendors that cannot be asked by a name of ours: without its answer nobody would know what it makes for us.
+// For vendors that cannot be asked by an id of ours: without their answer it is not known which video they make for us.
 describe('a stop while a vendor is asked to make a video', () => {
   let databaseUrl: string
   let gateway: TestGateway
@@ -120,7 +120,7 @@ describe('a stop while a vendor is asked to make a video', () => {
 
   const film = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=3000' } }
 
-  /** What the client is answered, and undefined where it leaves. The vendor is at it. */
+  /** Orders a video, and returns when the vendor works on it. `answer` is undefined if the client leaves. */
   async function ordered(signal?: AbortSignal): Promise<{ readonly answer: Promise<Response | undefined> }> {
     const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
     const asked = { method: 'POST', headers, body: JSON.stringify(film), ...(signal && { signal }) }
@@ -129,7 +129,7 @@ describe('a stop while a vendor is asked to make a video', () => {
     return { answer }
   }
 
-  /** The film of which the vendor's id is on record. */
+  /** The id of the only task, whose id at the vendor must be on record. */
   async function knownFilm(): Promise<string> {
     const store = await openStore({ url: databaseUrl })
     const { id, ...task } = await store.db

@@ -8,11 +8,11 @@ import { lastText, rpc, sendRpc, type Result } from '../support/mcp.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { lines, openSocket } from '../support/raw-socket.ts'
 
-// Whatever it is that a client waits for when the drain is over: it has an answer in its protocol, and pays nothing.
+// Whatever a client waits for when the drain is over, it gets an answer in its protocol and pays nothing.
 
 let databaseUrl: string
 let silent: ReturnType<typeof Bun.serve>
-/** Those that ask something of a server which never answers. */
+/** How many requests the server that never answers has had. */
 let asked = 0
 
 beforeEach(async () => {
@@ -33,7 +33,7 @@ afterEach(async () => {
   await (await sharedPostgres()).dropDatabase(databaseUrl)
 })
 
-/** Every request as it stands when nobody is left, and that nobody paid for any. */
+/** Every request on record after the gateway has stopped; no account may have money on hold. */
 async function records() {
   const store = await openStore({ url: databaseUrl })
   expect(await checkLedger(store)).toEqual([])
@@ -55,7 +55,7 @@ async function toldToComeAgain(answer: Response) {
 
 const link = () => `${silent.url.origin}/artifacts/a.png`
 
-/** Of a model whose vendor reads nothing from the web. */
+/** A request to a model whose vendor fetches no links itself. */
 const asking = (...content: object[]) => ({
   model: 'gemini-2.5-flash',
   max_tokens: 10,
@@ -142,7 +142,7 @@ describe.each([
     const authorization = `Authorization: Bearer ${gateway.key}`
     const head = [`POST ${path} HTTP/1.1`, 'Host: x', authorization, 'Content-Type: application/json']
     socket.write(`${lines(...head, `Content-Length: ${length}`, 'Idempotency-Key: one')}{"model":`)
-    // Nobody is told that a body has begun; a request that came after it was answered.
+    // Nothing shows that a body has begun, but a request that came after it has been answered.
     expect((await gateway.post('/v1/chat/completions', {})).status).toBe(400)
     const closing = gateway.close({ drainMs: 50 })
     await closed

@@ -83,7 +83,7 @@ describe('a stream that breaks off', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ basis: 'estimated', usage: { output: 100 } })
   })
 
-  // Where the vendor counts at the end alone, nobody else has said what they cost.
+  // The vendor counts only at the end, so that what they cost has to be estimated.
   test('a broken stream costs the images in its prompt', async () => {
     const { gateway } = await gatewayTo(
       (socket) => void socket.end(Buffer.concat([head, chunk(opening + delta('one'))])),
@@ -101,7 +101,7 @@ describe('a stream that breaks off', () => {
   })
 })
 
-// In some scripts a token is a letter or two, whoever writes the answer anew for its client.
+// In some scripts a token is a character or two, also when the answer is translated for its client.
 test.each([false, true])(
   'an answer without usage costs the same passed through or translated (streamed: %p)',
   async (stream) => {
@@ -150,7 +150,7 @@ describe('a reader that does not read', () => {
     // At rest: the vendor has been unable to write for a while.
     await until(() => sent > 0 && performance.now() - sentLastAt > 300)
     const atRest = sent
-    // What the sockets' own buffers on the way hold; without a brake it would grow for ever. More cannot be in our memory.
+    // The sockets' own buffers on the way hold some of this, our memory the rest; without a brake it would grow for ever.
     expect(atRest).toBeLessThan(64 * mebibyte)
 
     let read = 0
@@ -184,7 +184,7 @@ const leave = async (gateway: TestGateway, after: (text: string) => boolean, mor
   client.destroy()
 }
 
-// Thoughts that nobody is shown are in the vendor's count alone: who has the whole answer would have them for nothing.
+// Hidden reasoning is in the vendor's count alone: a client that leaves with the whole answer would have it for nothing.
 test.each([
   ['compatible', 1],
   ['deepseek', 2],

@@ -82,7 +82,7 @@ test.each([20, -20])(
     clock.setBack(-ahead * 60_000)
     gateway = await startTestGateway({ clock })
     const { store, logged } = gateway
-    // Those whose lists have no references.
+    // Models of vendors whose lists of tasks do not have our references.
     const models = ['wan2.6-t2v', 'doubao-seedance-1-5-pro-251215', 'sora-2']
     for (const model of models) {
       const ordered = await gateway.post('/v1/videos/generations', { model, input: { prompt: 'A fox. sandbox:lost' } })

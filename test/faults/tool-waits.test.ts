@@ -17,7 +17,7 @@ test('a tool that waits for its video gets its task despite a short database out
     const { id } = await onRecord.executeTakeFirstOrThrow()
     await bystander.query('begin')
     await bystander.query('lock table task in access exclusive mode')
-    // Longer than a statement may take: whoever looked was refused.
+    // Longer than a statement may take, so that a look at the task has failed.
     await Bun.sleep(3_000)
     await bystander.query('rollback')
     const { answer } = await told

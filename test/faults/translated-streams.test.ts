@@ -3,7 +3,7 @@ import { zeroNano } from '../../src/base/money.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
 
-/** Streams that a vendor of one protocol spoils, as a client of another sees them. */
+/** Streams that a vendor of one protocol breaks, as a client of another protocol sees them. */
 
 let gateway: TestGateway
 

@@ -54,7 +54,7 @@ afterAll(async () => {
   await vendor.stop()
 })
 
-// More than after which a client that sees none of them is told that its stream lives.
+// More than enough for a client that sees none of them to be sent a keep-alive.
 const thoughts = 60
 
 const thought = event({ id: 'c1', choices: [{ index: 0, delta: { reasoning_content: 'word' }, finish_reason: null }] })
@@ -99,7 +99,7 @@ test.each(unseen)('%s on %s: hidden reasoning that is cut costs the customer not
   expect(text).not.toContain('encrypted_content')
   expect(await recordOf(gateway, response)).toMatchObject({ status: 502, basis: 'policy_zero', cost: zeroNano })
   expect(await gateway.balance()).toEqual(before)
-  // The vendor has thought all the same, which is our loss.
+  // The vendor has done the reasoning all the same, which is our loss.
   const [attempt] = await attemptsOf(gateway, response)
   const cost = attempt?.vendor_cost ?? zeroNano
   expect(attempt).toMatchObject({ status: 200, delivered: false })
@@ -113,7 +113,7 @@ test.each([
   ['compatible', '/v1/responses', asResponse({ reasoning: { summary: 'auto' } }), thinks],
   ['compatible', '/v1/messages', asMessages(), thinks + delta('word')],
   ['compatible', '/v1/responses', asResponse(), thinks + delta('word')],
-  // All that it is shown of a thought is its seal.
+  // All that the client is shown of the reasoning is its signature.
   ['anthropic', '/v1/responses', asResponse(sealed), anthropicThinks + anthropicSigns],
 ])('%s on %s: reasoning is paid for once anything was shown before a cut', async (model, path, body, events) => {
   const before = await gateway.balance()
@@ -128,7 +128,7 @@ test.each([
   expect(before.posted - (await gateway.balance()).posted).toBe(cost)
 })
 
-/** Asks, and leaves when it has been told so often that its stream lives: by then most of the thoughts have been read. */
+/** Asks, and leaves after this many keep-alives: by then most of the reasoning has been read. */
 async function leave(model: string, path: string, body: object, times = 1) {
   const { id, key } = await gateway.account()
   const client = await openSocket(gateway.url)
