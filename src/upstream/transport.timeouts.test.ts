@@ -130,7 +130,7 @@ describe('the timeouts of a call', () => {
     const { socket } = await asked
     socket.write(streamHead)
     const exchange = await sent
-    // It passes neither before the first read nor between two.
+    // No timeout runs before the first read or between two.
     await pass(limits.firstByteMs + limits.idleMs)
     socket.write(chunk('a'))
     expect(firstByte(await exchange.read())).toBe('a')

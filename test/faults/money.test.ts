@@ -88,7 +88,7 @@ describe.each([
   }
 
   describe('a balance that is spent to its end', () => {
-    test('of five hundred concurrent requests a balance pays for exactly the hundred it can', async () => {
+    test('a balance pays for exactly the hundred of five hundred concurrent requests that it can', async () => {
       const { id, key } = await customer('1')
       const before = (await gateway.bill()).length
       const request = jsonPost({ url: gateway.url, key }, says('Hi', { model: 'flat' }))
