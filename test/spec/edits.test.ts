@@ -30,7 +30,7 @@ function picture(wish: Partial<ImageSpec> = {}): Buffer<ArrayBuffer> {
 
 type Head = { width?: number; height?: number; depth?: number; colour?: number; sum?: number }
 
-/** A PNG whose head says something else than it is, with the sum that belongs to it where none is given. */
+/** A PNG whose header is overwritten; its checksum is recomputed unless one is given. */
 function withHead({ width = 256, height = 256, depth, colour, sum }: Head): Buffer<ArrayBuffer> {
   const file = picture()
   file.writeUInt32BE(width, 16)
@@ -50,7 +50,7 @@ const plain: Fields = [
   ['image', picture()],
 ]
 
-/** The plain form with some of its fields in another way; an empty list leaves one out. */
+/** The plain form with some of its fields replaced; an empty list leaves a field out. */
 function form(changes: Readonly<Record<string, Part | readonly Part[]>> = {}): FormData {
   const built = new FormData()
   const kept = plain.filter(([name]) => changes[name] === undefined)
@@ -116,7 +116,7 @@ async function isInvalid(body: FormData, param: string | null, code?: string): P
 }
 
 describe('image', () => {
-  test.each(['png', 'jpeg', 'webp'] as const)('a %s file, known by its head', async (format) => {
+  test.each(['png', 'jpeg', 'webp'] as const)('a %s file is sent with the type in its header', async (format) => {
     const answer = await made(await send(form({ image: picture({ format, width: 300, height: 200 }) })))
     expect(answer).toMatchObject({
       created: expect.any(Number),
@@ -129,11 +129,11 @@ describe('image', () => {
     const { usage } = answer
     expect(usage.input_tokens_details.image_tokens).toBeGreaterThan(0)
     expect(usage.total_tokens).toBe(usage.input_tokens + usage.output_tokens)
-    // What the client called it and said of it stays here.
+    // The client's file name and content type are not passed on.
     expect((await lastSent()).files).toEqual([`image image-1.${format} image/${format}`])
   })
 
-  test('several as image[], or as image repeated, on models that take several', async () => {
+  test('several images are accepted as image[] or as repeated image, up to the model’s maximum', async () => {
     const two = [picture(), picture({ format: 'jpeg' })]
     for (const field of ['image[]', 'image']) {
       await made(await send(form({ image: [], [field]: two })))
@@ -144,7 +144,7 @@ describe('image', () => {
     await isInvalid(form({ image: seventeen }), 'image')
   })
 
-  test('is required, and is a file', async () => {
+  test('a missing image, an image given as a URL and an unknown field are refused', async () => {
     await isInvalid(form({ image: [] }), 'image', 'missing_required_parameter')
     await isInvalid(form({ image: 'https://example.com/cat.png' }), 'image')
     await isInvalid(form({ picture: picture() }), 'picture', 'unknown_parameter')
@@ -156,9 +156,11 @@ describe('image', () => {
     ['PDF', Buffer.from('%PDF-1.7')],
     ['HTML', Buffer.from('<html><script>')],
     ['nothing', Buffer.alloc(0)],
-  ])('not %s', (_name, image) => isInvalid(form({ image }), 'image', 'invalid_image_format'))
+  ])('an upload of %s is refused as invalid_image_format', (_name, image) =>
+    isInvalid(form({ image }), 'image', 'invalid_image_format'),
+  )
 
-  test('not a damaged one, nor one that would fill the memory of whoever decodes it', async () => {
+  test('a truncated image and one that declares 900 megapixels are refused', async () => {
     await isInvalid(form({ image: picture().subarray(0, 18) }), 'image', 'invalid_image')
     const huge = picture()
     huge.writeUInt32BE(30_000, 16)
@@ -171,11 +173,11 @@ describe('image', () => {
     ['one upright', 1, 16_777_216],
     ['a side of more than 8192', 8_193, 2_000],
     ['more than sixteen times as long as wide', 1_700, 100],
-  ])('not %s', async (_name, width, height) => {
+  ])('an image with extreme dimensions is refused: %s', async (_name, width, height) => {
     await isInvalid(form({ image: withHead({ width, height }) }), 'image', 'invalid_image')
   })
 
-  test('what is at the edge of that is taken, and paid for', async () => {
+  test('an image of 16:1 or 1:16 is accepted and charged by the vendor’s count', async () => {
     for (const [width, height] of [
       [1_600, 100],
       [100, 1_600],
@@ -196,19 +198,19 @@ describe('image', () => {
     ['with a palette of 16 bits', withHead({ depth: 16, colour: 3 })],
     ['of a colour type that is none', withHead({ colour: 5 })],
     ['whose head has another sum', withHead({ sum: 1 })],
-  ])('not a PNG %s', (_name, image) => isInvalid(form({ image }), 'image', 'invalid_image'))
+  ])('a PNG %s is refused as invalid_image', (_name, image) => isInvalid(form({ image }), 'image', 'invalid_image'))
 })
 
 describe('mask', () => {
   const mask = picture({ isTransparent: true })
 
-  test('a PNG of the size of the image, with transparency', async () => {
+  test('a transparent PNG of the image’s size is accepted and sent', async () => {
     await made(await send(form({ mask })))
     expect((await lastSent()).files).toEqual(['image image-1.png image/png', 'mask mask.png image/png'])
     await made(await send(form({ model: older, mask })))
   })
 
-  test('another size: invalid_mask', async () => {
+  test('a mask of another size is refused as invalid_mask, with both sizes in the message', async () => {
     const message = await isInvalid(
       form({ mask: picture({ isTransparent: true, width: 512 }) }),
       'mask',
@@ -218,7 +220,7 @@ describe('mask', () => {
     expect(message).toContain('256x256')
   })
 
-  test('another format, no transparency, or twice', async () => {
+  test('a mask that is a JPEG, opaque, repeated, truncated or text is refused', async () => {
     await isInvalid(form({ mask: picture({ format: 'jpeg' }) }), 'mask', 'invalid_mask')
     await isInvalid(form({ mask: picture() }), 'mask', 'invalid_mask')
     await isInvalid(form({ mask: [mask, mask] }), 'mask')
@@ -228,26 +230,26 @@ describe('mask', () => {
     await isInvalid(form({ mask: 'text' }), 'mask')
   })
 
-  test('a model that does not support one: invalid_mask', async () => {
+  test('a model without mask support refuses a mask as invalid_mask', async () => {
     await made(await send(form({ model: 'maskless' })))
     await isInvalid(form({ model: 'maskless', mask }), 'mask', 'invalid_mask')
   })
 })
 
 describe('model and prompt', () => {
-  test.each([...newer, older])('%s', async (model) => {
+  test.each([...newer, older])('%s edits an image and is charged by the vendor’s count', async (model) => {
     const response = await send(form({ model }))
     expect((await made(response)).data).toHaveLength(1)
     expect(await recordOf(gateway, response)).toMatchObject({ capability: 'edits', basis: 'vendor', model })
   })
 
-  test('are required', async () => {
+  test('a missing model, a missing prompt and an empty prompt are refused', async () => {
     await isInvalid(form({ model: [] }), 'model', 'missing_required_parameter')
     await isInvalid(form({ prompt: [] }), 'prompt', 'missing_required_parameter')
     await isInvalid(form({ prompt: '' }), 'prompt')
   })
 
-  test('an unknown model, or one out of the key’s scope, is a 404, and one that edits on the other path a 400', async () => {
+  test('an unknown or out-of-scope model is a 404, and a model of another path a 400', async () => {
     const unknown = await refusedForFree(gateway, () => send(form({ model: 'gpt-image-0' })))
     expect([unknown.status, await unknown.json()]).toMatchObject([404, { error: { code: 'model_not_found' } }])
     const { key } = await gateway.account({ models: ['gpt-4o'] })
@@ -262,28 +264,28 @@ describe('model and prompt', () => {
 })
 
 describe('n', () => {
-  test.each(['1', '2', '10'])('%s', async (n) => {
+  test.each(['1', '2', '10'])('n of %s gives that many images', async (n) => {
     expect((await made(await send(form({ n, quality: 'low' })))).data).toHaveLength(Number(n))
   })
-  test.each(['0', '11', '-1', '1.5', '2x', '', ' 1', '1e1'])('not %p', (n) => isInvalid(form({ n }), 'n'))
+  test.each(['0', '11', '-1', '1.5', '2x', '', ' 1', '1e1'])('n of %p is refused', (n) => isInvalid(form({ n }), 'n'))
 })
 
 describe('size', () => {
-  test.each(['auto', '1024x1024', '1024x1536', '1536x1024'])('%s on the newer models', async (size) => {
+  test.each(['auto', '1024x1024', '1024x1536', '1536x1024'])('a newer model accepts size %s', async (size) => {
     const answer = await made(await send(form({ size, quality: 'low' })))
     if (size !== 'auto') expect(answer.size).toBe(size)
     expect(readBase64Head(answer.data[0]?.b64_json ?? '')).toMatchObject({ mediaType: 'image/png' })
   })
-  test.each(['auto', '256x256', '512x512', '1024x1024'])('%s on the older model', async (size) => {
+  test.each(['auto', '256x256', '512x512', '1024x1024'])('the older model accepts size %s', async (size) => {
     expect((await made(await send(form({ model: older, size })))).size).toBe(size === 'auto' ? '1024x1024' : size)
   })
-  test.each(newer)('%s takes no 256x256 and 512x512', async (model) => {
+  test.each(newer)('%s refuses 256x256 and 512x512', async (model) => {
     for (const size of ['256x256', '512x512']) await isInvalid(form({ model, size }), 'size', 'unsupported_value')
   })
-  test.each(['1536x1024', '1024x1536'])('the older model takes no %s', (size) =>
+  test.each(['1536x1024', '1024x1536'])('the older model refuses size %s', (size) =>
     isInvalid(form({ model: older, size }), 'size', 'unsupported_value'),
   )
-  test.each(['2048x2048', '3840x2160', '4096x4096', '2K', '4K', '1024*1024', ''])('no model takes %p here', (size) =>
+  test.each(['2048x2048', '3840x2160', '4096x4096', '2K', '4K', '1024*1024', ''])('size %p is refused', (size) =>
     isInvalid(form({ size }), 'size', 'unsupported_value'),
   )
 })
@@ -296,12 +298,12 @@ describe('quality', () => {
     ['high', 'high'],
     ['standard', 'medium'],
     ['hd', 'high'],
-  ])('%s goes as %s', async (quality, sent) => {
+  ])('quality %s is sent as %s', async (quality, sent) => {
     await made(await send(form({ quality })))
     expect((await lastSent()).fields).toMatchObject({ quality: sent })
     await made(await send(form({ model: older, quality })))
   })
-  test('not another', () => isInvalid(form({ quality: 'best' }), 'quality'))
+  test('an unknown quality is refused', () => isInvalid(form({ quality: 'best' }), 'quality'))
 })
 
 describe('response_format', () => {
@@ -313,28 +315,28 @@ describe('response_format', () => {
     }
     expect((await lastSent()).fields).not.toHaveProperty('response_format')
   })
-  test('the older model has both, and b64_json where nothing is said', async () => {
+  test('the older model supports both formats and defaults to b64_json', async () => {
     expect((await made(await send(form({ model: older })))).data[0]).toEqual({ b64_json: expect.any(String) })
     const { data } = await made(await send(form({ model: older, response_format: 'url' })))
     expect((await fetch(data[0]?.url ?? '')).headers.get('content-type')).toBe('image/png')
   })
-  test('not another', () => isInvalid(form({ response_format: 'json' }), 'response_format'))
+  test('an unknown response_format is refused', () => isInvalid(form({ response_format: 'json' }), 'response_format'))
 })
 
 describe('output_format and background', () => {
-  test.each(['png', 'jpeg', 'webp'])('output_format %s', async (format) => {
+  test.each(['png', 'jpeg', 'webp'])('output_format %s gives an image of that type', async (format) => {
     const { data } = await made(await send(form({ output_format: format })))
     expect(readBase64Head(data[0]?.b64_json ?? '')).toMatchObject({ mediaType: `image/${format}` })
   })
-  test('output_format is for the newer models only', async () => {
+  test('the older model refuses output_format, and a newer one refuses gif', async () => {
     await isInvalid(form({ model: older, output_format: 'png' }), 'output_format')
     await isInvalid(form({ output_format: 'gif' }), 'output_format')
   })
-  test.each(['transparent', 'opaque', 'auto'])('background %s', async (background) => {
+  test.each(['transparent', 'opaque', 'auto'])('background %s is sent to the vendor', async (background) => {
     await made(await send(form({ background })))
     expect((await lastSent()).fields).toMatchObject({ background })
   })
-  test('transparent needs png or webp', async () => {
+  test('a transparent background needs png or webp, and an unknown background is refused', async () => {
     await made(await send(form({ background: 'transparent', output_format: 'png' })))
     await made(await send(form({ background: 'transparent', output_format: 'webp' })))
     await isInvalid(form({ background: 'transparent', output_format: 'jpeg' }), 'background')
@@ -342,15 +344,15 @@ describe('output_format and background', () => {
   })
 })
 
-describe('errors and money', () => {
-  test('user is a label that the vendor sees only as ours', async () => {
+describe('user, errors and Idempotency-Key', () => {
+  test('user is replaced by an opaque label before the vendor sees it', async () => {
     await made(await send(form({ user: 'ada@example.com' })))
     const { fields, text } = await lastSent()
     expect(fields['user']).toMatch(/^[\w-]{20,}$/)
     expect(text).not.toContain('ada@')
   })
 
-  test('an empty purse is a 402 with a message and nothing else', async () => {
+  test('an insufficient balance is a 402 with a message alone', async () => {
     const { key } = await gateway.account({ dollars: '0.001' })
     const response = await refusedForFree(gateway, () => send(form(), key))
     expect([response.status, await response.json()]).toEqual([
@@ -359,13 +361,13 @@ describe('errors and money', () => {
     ])
   })
 
-  test("the vendor's refusal passes as it came", async () => {
+  test('a vendor’s refusal is passed on with its code', async () => {
     const response = await send(form({ prompt: 'sandbox:fail=moderation_blocked' }))
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ error: { code: 'moderation_blocked' } })
   })
 
-  test('the same edit under one Idempotency-Key is made once, whatever boundary its client makes up', async () => {
+  test('the same edit under the same Idempotency-Key is replayed despite another multipart boundary', async () => {
     const once = { 'idempotency-key': 'edit-1' }
     const first = await send(form({ quality: 'low' }), gateway.key, once)
     const second = await send(form({ quality: 'low' }), gateway.key, once)
@@ -374,10 +376,10 @@ describe('errors and money', () => {
   })
 })
 
-describe('a model of an operator’s own that says nothing of its edits', () => {
+describe('an operator’s own model that declares nothing about edits', () => {
   const model = 'own-editor'
 
-  test('takes what the specification has for the path, and costs its pictures', async () => {
+  test('the model accepts what the specification lists and is charged per image', async () => {
     const changes = { model, mask: picture({ isTransparent: true }), n: '2', size: '512x512' }
     const response = await send(form(changes))
     expect(response.headers.get('x-turnpike-cost')).toBe('0.02')
@@ -386,7 +388,7 @@ describe('a model of an operator’s own that says nothing of its edits', () => 
     await isInvalid(form({ model, size: '2048x2048' }), 'size', 'unsupported_value')
   })
 
-  test('leaves the format of its pictures to its vendor, and says which they have', async () => {
+  test('output_format is passed to the vendor, and the answer states the format made', async () => {
     const { output_format, size } = await made(await send(form({ model, output_format: 'webp' })))
     expect({ output_format, size }).toEqual({ output_format: 'webp', size: '1024x1024' })
     expect((await lastSent()).fields).toMatchObject({ output_format: 'webp' })

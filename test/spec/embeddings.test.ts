@@ -106,7 +106,7 @@ describe('model', () => {
     expect(await refused(body)).toMatchObject({ status, code, param: 'model', type: 'invalid_request_error' })
   })
 
-  test('one that the key may not use looks like none at all', async () => {
+  test('a model out of the key’s scope gets the same error as an unknown model', async () => {
     const { key } = await gateway.account({ models: ['gpt-*'] })
     const as = (model: string) => gateway.post(path, { model, input: 'Hi' }, { authorization: `Bearer ${key}` })
     const [forbidden, unknown] = await Promise.all([as('text-embedding-v4'), as('text-embedding-v9')])
@@ -116,13 +116,13 @@ describe('model', () => {
 })
 
 describe('input', () => {
-  test('a string is one', async () => {
+  test('a string is one input', async () => {
     const { data, usage } = await made({ input: 'one two' })
     expect(data).toHaveLength(1)
     expect(usage).toEqual({ prompt_tokens: 2, total_tokens: 2 })
   })
 
-  test('an array is batched, and results follow `index`', async () => {
+  test('an array is sent in batches, and its results keep the order of the inputs', async () => {
     const input = Array.from({ length: 25 }, (_, at) => `text number ${at}`)
     const { data, usage, response } = await made({ input })
     expect(data.map(({ index }) => index)).toEqual(input.map((_, at) => at))
@@ -180,7 +180,7 @@ describe('input', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ basis: 'vendor', usage: { input: words } })
   })
 
-  test('a batch is split by its tokens too', async () => {
+  test('a batch is also split by its tokens', async () => {
     const { data, response } = await made({
       model: 'mistral-embed',
       input: Array.from({ length: 8 }, () => 'word '.repeat(1_000)),
@@ -190,7 +190,7 @@ describe('input', () => {
     expect((await billedFor(response)).every(({ status }) => status === 200)).toBe(true)
   })
 
-  test('tokens are taken where the vendor takes them: a list of numbers is one input', async () => {
+  test('a list of token ids is one input, and is refused where the vendor takes none', async () => {
     const model = 'text-embedding-3-small'
     expect((await made({ model, input: [1, 2, 3] })).data).toHaveLength(1)
     const several = await made({ model, input: [[1, 2], [3]] })
@@ -220,25 +220,25 @@ describe('input', () => {
     [Array.from({ length: 2_049 }, () => 'x'), 'input', 'array_above_max_length'],
     [Array.from({ length: 1_000_001 }, () => 1), 'input', 'array_above_max_length'],
     [Array.from({ length: 3 }, () => Array.from({ length: 400_000 }, () => 1)), 'input', 'array_above_max_length'],
-  ])('%# is refused', async (input, param, code) => {
+  ])('invalid input %# is refused', async (input, param, code) => {
     expect(await refused({ model: 'text-embedding-3-small', input })).toMatchObject({ status: 400, param, code })
   })
 
-  test('a token that no double holds is named as what it is', async () => {
+  test('a token id beyond the safe integers is refused by its index, with the limit', async () => {
     const body = '{"model":"text-embedding-3-small","input":[1,9007199254740993]}'
     const error = await refusedForFree(gateway, async () => errorOf(await gateway.post(path, body)))
     expect(error).toMatchObject({ status: 400, param: 'input[1]', code: 'invalid_value' })
     expect(error.message).toContain('at most 9007199254740991')
   })
 
-  test('more numbers than one answer holds are refused, however few inputs that is', async () => {
+  test('inputs whose embeddings would exceed the size of one answer are refused', async () => {
     const input = Array.from({ length: 2_048 }, () => 'x')
     const error = await refused({ model: 'wide', input })
     expect(error).toMatchObject({ status: 400, param: 'input', code: 'array_above_max_length' })
     expect(error.message).toContain('at most 1536 inputs')
   })
 
-  test('text that the model finds too long is refused in the vendor’s words', async () => {
+  test('text beyond the model’s limit is refused with the vendor’s message', async () => {
     const response = await embed({ model: 'text-embedding-3-small', input: 'a '.repeat(9_000) })
     expect(await errorOf(response)).toMatchObject({
       status: 400,
@@ -283,7 +283,7 @@ describe('dimensions', () => {
     ['embed-v4.0', [256, 512, 1024, 1536]],
     ['text-embedding-004', [768]],
     ['mistral-embed', [1024]],
-  ])('%s offers %j, each of length one', async (model, offered) => {
+  ])('%s offers %j dimensions, each vector of unit length', async (model, offered) => {
     for (const dimensions of offered) {
       const [first] = (await made({ model, dimensions })).data
       expect(first?.embedding).toHaveLength(dimensions)
@@ -297,13 +297,13 @@ describe('dimensions', () => {
     ['text-embedding-004', 512, '768'],
     ['text-embedding-3-small', 1537, '512, 1536'],
     ['mistral-embed', 512, '1024'],
-  ])('%s does not offer %d, and says which it does', async (model, dimensions, list) => {
+  ])('%s refuses %d dimensions and lists those it offers', async (model, dimensions, list) => {
     const error = await refused({ model, dimensions })
     expect(error).toMatchObject({ status: 400, param: 'dimensions', code: 'unsupported_value' })
     expect(error.message).toContain(list)
   })
 
-  test.each([0, -1, 1.5, '512', 1e20])('%j is no number of them', async (dimensions) => {
+  test.each([0, -1, 1.5, '512', 1e20])('dimensions of %j are refused', async (dimensions) => {
     expect(await refused({ dimensions })).toMatchObject({ status: 400, param: 'dimensions' })
   })
 
@@ -313,7 +313,7 @@ describe('dimensions', () => {
 })
 
 describe('what the vendor is sent', () => {
-  test('text-embedding-004 goes to its successor, at 768', async () => {
+  test('text-embedding-004 is sent as gemini-embedding-001 with 768 dimensions', async () => {
     await made({ model: 'text-embedding-004', input: ['a', 'b'] })
     expect((await last())?.path).toEndWith('/models/gemini-embedding-001:batchEmbedContents')
     expect((await last())?.body).toMatchObject({
@@ -321,20 +321,20 @@ describe('what the vendor is sent', () => {
     })
   })
 
-  test('the user is the account’s own, and unknown fields go on to vendors of the same protocol', async () => {
+  test('user is replaced by our label, and unknown fields are passed on in the same protocol', async () => {
     await made({ model: 'text-embedding-3-small', user: 'u-1', new_field: [1] })
     const call = await last()
     expect(call?.body).toMatchObject({ new_field: [1], user: expect.not.stringContaining('u-1') })
   })
 
-  test('what half a character is read as is what is sent', async () => {
+  test('half a surrogate pair is sent as a replacement character', async () => {
     await gateway.post(path, '{"model":"text-embedding-v4","input":"a\\ud800b"}')
     expect((await last())?.body).toMatchObject({ input: ['a�b'] })
   })
 })
 
 describe('failures', () => {
-  test('of one part that stays failed nothing is charged, and what the others cost is our loss', async () => {
+  test('when one batch keeps failing nothing is charged, and the cost of the others is our loss', async () => {
     const before = await gateway.balance()
     const loss = await booked(gateway, 'platform:loss')
     const response = await embed({ input: three('sandbox:status=500') })
@@ -350,7 +350,7 @@ describe('failures', () => {
     expect(formatDollars(lost)).toBe(String(Number(billed.toFixed(9))))
   })
 
-  test('of a refused part is the request’s, and it is not sent again', async () => {
+  test('a batch refused with a 400 fails the request and is not retried', async () => {
     const response = await embed({ input: three('sandbox:status=400') })
     expect((await errorOf(response)).status).toBe(400)
     expect((await attemptsOf(gateway, response)).filter(({ status }) => status === 400)).toHaveLength(1)
@@ -358,7 +358,7 @@ describe('failures', () => {
   })
 
   test.each(['sandbox:html', 'sandbox:error200', 'sandbox:cut=1'])(
-    '%s is no answer, and costs nothing',
+    'a vendor answer of %s is a 502 and costs nothing',
     async (word) => {
       const response = await embed({ input: word })
       expect((await errorOf(response)).status).toBe(502)
@@ -366,15 +366,15 @@ describe('failures', () => {
     },
   )
 
-  // Google never tells it: what we make of a text is then all that is charged, also of one that begins like a file.
-  test.each(['some words', 'data:some words'])('usage of %p that is not told is an estimate', async (words) => {
+  // Google never reports usage: our estimate is then all that is charged, also for a text that begins like a data URL.
+  test.each(['some words', 'data:some words'])('usage of %p that is not reported is estimated', async (words) => {
     const { response, usage } = await made({ input: `${words} here sandbox:nousage` })
     const { basis, usage: charged } = await recordOf(gateway, response)
     expect([basis, charged?.input]).toEqual(['estimated', usage.prompt_tokens])
     expect(usage.prompt_tokens).toBeGreaterThan(3)
   })
 
-  test('without money it is a 402, with all four keys', async () => {
+  test('an account without money gets a 402 insufficient_balance', async () => {
     const { key } = await gateway.account({ dollars: '0' })
     const response = await refusedForFree(gateway, () =>
       gateway.post(path, { model: 'text-embedding-v4', input: 'Hi' }, { authorization: `Bearer ${key}` }),
@@ -387,7 +387,7 @@ describe('failures', () => {
     expect(await errorOf(response)).toMatchObject({ status: 413, code: 'request_too_large' })
   })
 
-  test('the same Idempotency-Key has the same answer, once charged', async () => {
+  test('the same Idempotency-Key gives the same answer and is charged once', async () => {
     const headers = { 'idempotency-key': 'embed-once' }
     const body = { model: 'text-embedding-v4', input: 'once' }
     const first = await gateway.post(path, body, headers)

@@ -63,8 +63,8 @@ const everyFamily = [
   'gemini-3-pro-image',
 ]
 
-describe('works on every image model', () => {
-  test.each(everyFamily)('%s as a link', async (model) => {
+describe('every family of image models', () => {
+  test.each(everyFamily)('%s returns a link to an image', async (model) => {
     const { created, data, usage } = await made(await ask(model, { response_format: 'url' }))
     expect(created).toBeGreaterThan(1_700_000_000)
     expect(data).toHaveLength(1)
@@ -73,19 +73,19 @@ describe('works on every image model', () => {
     expect(usage.total_tokens).toBe(usage.input_tokens + usage.output_tokens)
   })
 
-  test.each(everyFamily)('%s as bytes', async (model) => {
+  test.each(everyFamily)('%s returns an image as base64', async (model) => {
     const { data } = await made(await ask(model, { response_format: 'b64_json' }))
     expect(Object.keys(data[0] ?? {})).toContain('b64_json')
     expect(readBase64Head(data[0]?.b64_json ?? '')).toMatchObject({ width: expect.any(Number) })
   })
 
-  test('where nothing is said it is a link, and bytes on models that give nothing else', async () => {
+  test('the default response_format is url, except on gpt-image-2', async () => {
     expect((await made(await ask('qwen-image-max'))).data[0]).toHaveProperty('url')
     expect((await made(await ask('imagen-4.0-generate-001'))).data[0]).toHaveProperty('url')
     expect((await made(await ask('gpt-image-2'))).data[0]).toHaveProperty('b64_json')
   })
 
-  test('an unknown model is a 404 here, and one of another capability a 400', async () => {
+  test('an unknown model is a 404, and a model of another capability a 400', async () => {
     const unknown = await refusedForFree(gateway, () => ask('gpt-image-0'))
     expect([unknown.status, await unknown.json()]).toMatchObject([404, { error: { code: 'model_not_found' } }])
     await isInvalid(() => ask('gpt-4o-mini'), 'model', 'endpoint_model_mismatch')
@@ -94,7 +94,7 @@ describe('works on every image model', () => {
 
 describe('sizes', () => {
   test.each(['1024x1024', '1536x1024', '2048x2048', '3840x2160', '3840x1280', '16x16', 'auto'])(
-    'the freeform model takes %s',
+    'gpt-image-2 accepts size %s',
     async (size) => {
       await made(await ask('gpt-image-2', { size, quality: 'low' }))
       expect((await lastSent()).body).toMatchObject({ size })
@@ -102,14 +102,14 @@ describe('sizes', () => {
   )
 
   test.each(['1000x1000', '1472x1140', '3856x1600', '3840x1024', '1024x3840', '0x1024', '1024*1024', 'big'])(
-    'and not %s: multiples of 16, at most 3840, at most 3:1',
+    'gpt-image-2 refuses size %s: multiples of 16, at most 3840, at most 3:1',
     (size) => isInvalid(() => ask('gpt-image-2', { size }), 'size'),
   )
 
-  test('a word that is no size is refused by a model that takes any shape, whatever the word', () =>
+  test('a model that takes any shape refuses a word that is not a size', () =>
     isInvalid(() => ask('gemini-2.5-flash-image', { size: 'constructor' }), 'size'))
 
-  test.each(['2048x2048', '512x512', '1792x1024'])('a model of three sizes does not take %s', (size) =>
+  test.each(['2048x2048', '512x512', '1792x1024'])('a model with three sizes refuses %s', (size) =>
     isInvalid(() => ask('gpt-image-1.5', { size }), 'size', 'unsupported_value'),
   )
 
@@ -132,24 +132,24 @@ describe('sizes', () => {
       sent: { generationConfig: { imageConfig: { aspectRatio: '16:9', imageSize: '2K' } } },
       real: [2688, 1536],
     },
-  ])('$size on $model goes as the nearest it has', async ({ model, size, sent, real }) => {
+  ])('$size on $model becomes the nearest size the model has', async ({ model, size, sent, real }) => {
     const { usage } = await made(await ask(model, { size }))
     expect((await lastSent()).body).toMatchObject(sent)
     expect([usage.width, usage.height]).toEqual([...real])
   })
 })
 
-test.each(['qwen-image-max', 'qwen-image-plus'])('without a size %s has its vendor’s own default', async (model) => {
+test.each(['qwen-image-max', 'qwen-image-plus'])('without a size, %s uses its vendor’s default', async (model) => {
   expect((await made(await ask(model))).usage).toMatchObject({ width: 1664, height: 928 })
 })
 
-describe('how many', () => {
+describe('the number of images', () => {
   test.each([
     { model: 'gpt-image-1.5', n: 10 },
     { model: 'imagen-4.0-generate-001', n: 4 },
     { model: 'qwen-image-2.0', n: 6 },
     { model: 'dall-e-2', n: 2 },
-  ])('$model makes $n at once, all of them charged', async ({ model, n }) => {
+  ])('$model makes $n images in one request and charges for each', async ({ model, n }) => {
     const one = await ask(model, { quality: 'low' })
     const several = await ask(model, { quality: 'low', n })
     expect((await made(several)).data).toHaveLength(n)
@@ -158,14 +158,14 @@ describe('how many', () => {
     )
   })
 
-  test.each([0, 11, -1, 1.5, '2', true])('not n of %p', (n) => isInvalid(() => ask('gpt-image-2', { n }), 'n'))
+  test.each([0, 11, -1, 1.5, '2', true])('n of %p is refused', (n) => isInvalid(() => ask('gpt-image-2', { n }), 'n'))
 
-  test('not more than the model makes', async () => {
+  test('n above the model’s maximum is refused', async () => {
     await isInvalid(() => ask('qwen-image-max', { n: 2 }), 'n', 'unsupported_value')
     await isInvalid(() => ask('imagen-4.0-generate-001', { n: 5 }), 'n', 'unsupported_value')
   })
 
-  test('of several, those that were held back are not charged', async () => {
+  test('images that the vendor holds back are not charged', async () => {
     const response = await gateway.post(path, {
       model: 'imagen-4.0-generate-001',
       prompt: 'a cat sandbox:fail-image=2',
@@ -176,7 +176,7 @@ describe('how many', () => {
   })
 
   test.each(['doubao-seedream-4-0', 'imagen-4.0-generate-001', 'qwen-image-2.0'])(
-    'where %s makes none, the reason passes on and nothing is charged',
+    'when %s makes no image, the refusal reaches the client and nothing is charged',
     async (model) => {
       const { posted } = await gateway.balance()
       const response = await gateway.post(path, { model, prompt: 'a cat sandbox:fail-image=1' })
@@ -188,7 +188,7 @@ describe('how many', () => {
     },
   )
 
-  test('what a vendor counted for a picture that it held back is our loss', async () => {
+  test('a vendor’s charge for an image that it held back is our loss', async () => {
     const [{ posted }, lossBefore] = [await gateway.balance(), await booked(gateway, 'platform:loss')]
     const response = await gateway.post(path, { model: 'gemini-3-pro-image', prompt: 'a cat sandbox:refusal' })
     expect([response.status, await response.json()]).toMatchObject([400, { error: { message: expect.any(String) } }])
@@ -200,8 +200,8 @@ describe('how many', () => {
   })
 })
 
-describe('how they look', () => {
-  test.each(['auto', 'low', 'medium', 'high'])('quality %s', async (quality) => {
+describe('quality, background and format', () => {
+  test.each(['auto', 'low', 'medium', 'high'])('quality %s is sent to the vendor', async (quality) => {
     await made(await ask('gpt-image-2', { quality }))
     expect((await lastSent()).body).toMatchObject({ quality })
   })
@@ -209,24 +209,24 @@ describe('how they look', () => {
   test.each([
     ['standard', 'medium'],
     ['hd', 'high'],
-  ])('quality %s is another name of %s', async (quality, meant) => {
+  ])('quality %s is sent as %s', async (quality, meant) => {
     await made(await ask('gpt-image-2', { quality }))
     expect((await lastSent()).body).toMatchObject({ quality: meant })
   })
 
-  test('not a quality that the model has no price for, or nobody knows', async () => {
+  test('a quality without a price and an unknown quality are refused', async () => {
     await isInvalid(() => ask('dall-e-3', { quality: 'hd' }), 'quality', 'unsupported_value')
     await isInvalid(() => ask('gpt-image-2', { quality: 'best' }), 'quality')
   })
 
-  test('a transparent background needs png or webp, and a model that has one', async () => {
+  test('a transparent background needs png or webp, and a model that supports it', async () => {
     await made(await ask('gpt-image-2', { background: 'transparent' }))
     await made(await ask('gpt-image-2', { background: 'transparent', output_format: 'webp' }))
     await isInvalid(() => ask('gpt-image-2', { background: 'transparent', output_format: 'jpeg' }), 'background')
     await isInvalid(() => ask('qwen-image-max', { background: 'transparent' }), 'background')
   })
 
-  test.each(['png', 'jpeg', 'webp'])('output_format %s', async (format) => {
+  test.each(['png', 'jpeg', 'webp'])('output_format %s gives an image of that type', async (format) => {
     const { data } = await made(await ask('gpt-image-2', { output_format: format, response_format: 'url' }))
     const link = await fetch(data[0]?.url ?? '')
     expect(link.headers.get('content-type')).toBe(`image/${format}`)
@@ -240,7 +240,7 @@ describe('how they look', () => {
     ['dall-e-2', ['jpeg', 'webp'], ['png']],
     ['doubao-seedream-4-5', ['png', 'webp'], ['jpeg']],
     ['doubao-seedream-5-0-lite', ['webp'], ['jpeg', 'png']],
-  ])('%s cannot write %j, and says what it writes', async (model, lacked, written) => {
+  ])('%s refuses the formats %j and lists those it supports', async (model, lacked, written) => {
     for (const output_format of lacked) {
       const response = await refusedForFree(gateway, () => ask(model, { output_format }))
       expect(await errorOf(response)).toMatchObject({
@@ -259,7 +259,7 @@ describe('how they look', () => {
     }
   })
 
-  test('a body goes to a vendor of this protocol as it was written', async () => {
+  test('a vendor of the same protocol gets the body unchanged, except for user', async () => {
     const written = { output_compression: 50, output_format: 'jpeg', moderation: 'low', user: 'ada' }
     await made(await ask('gpt-image-2', { ...written, n: 1 }))
     const { body } = await lastSent()
@@ -272,27 +272,27 @@ describe('how they look', () => {
       output_format: 'jpeg',
       moderation: 'low',
     })
-    // Labels of two accounts must not meet at the vendor.
+    // Equal labels of two accounts must not look like one user to the vendor.
     expect(user).toMatch(/^[\w-]{20,}$/)
   })
 })
 
-describe('what only other vendors have a field for', () => {
+describe('fields that only some vendors support', () => {
   const foreign = { negative_prompt: 'dogs', seed: 7, watermark: true, prompt_extend: false }
 
-  test.each(['gpt-image-2', 'dall-e-3'])('goes into the prompt of %s, or nowhere', async (model) => {
+  test.each(['gpt-image-2', 'dall-e-3'])('only negative_prompt reaches %s, inside the prompt', async (model) => {
     await made(await ask(model, foreign))
     const { body } = await lastSent()
     expect(body).toMatchObject({ prompt: 'A cat on a roof\n\nAvoid: dogs' })
     for (const field of Object.keys(foreign)) expect(body).not.toHaveProperty(field)
   })
 
-  test.each([{ image: null, background: null, input: null }, { image: [] }])('%j says nothing', async (nothing) => {
+  test.each([{ image: null, background: null, input: null }, { image: [] }])('%j counts as absent', async (nothing) => {
     await made(await ask('dall-e-3', nothing))
     for (const field of Object.keys(nothing)) expect((await lastSent()).body).not.toHaveProperty(field)
   })
 
-  test('goes on to those who have it', async () => {
+  test('a vendor that supports the fields receives them', async () => {
     await made(await ask('qwen-image-max', foreign))
     expect((await lastSent()).body).toMatchObject({ parameters: foreign })
   })
@@ -310,12 +310,12 @@ describe('reference images', () => {
       model: 'gemini-2.5-flash-image',
       sent: { contents: [{ parts: [{ inlineData: { mimeType: 'image/png' } }, {}] }] },
     },
-  ])('inline on $model', async ({ model, sent }) => {
+  ])('an inline image is sent to $model in the vendor’s form', async ({ model, sent }) => {
     await made(await ask(model, { image: data }))
     expect((await lastSent()).body).toMatchObject(sent)
   })
 
-  test('by links, as many as the model takes', async () => {
+  test('links are passed on, and a wrong number of images is refused', async () => {
     const image = ['https://example.com/a.png', 'http://example.com/b.png']
     await made(await ask('doubao-seedream-4-0', { image }))
     expect((await lastSent()).body).toMatchObject({ image })
@@ -325,7 +325,7 @@ describe('reference images', () => {
   })
 
   test.each(['https://127.0.0.1/a.png', 'http://10.0.0.1/a.png', 'file:///etc/passwd', 'data:text/html;base64,AAAA'])(
-    'not %s',
+    'the URL %s is refused',
     (image) => isInvalid(() => ask('doubao-seedream-4-0', { image }), 'image', 'invalid_url'),
   )
 
@@ -335,32 +335,32 @@ describe('reference images', () => {
     ['HTML', inline(Buffer.from('<html><script>')), 'invalid_image_format'],
     ['a head that breaks off', inline(long.subarray(0, 18)), 'invalid_image'],
     ['a strip', inline(long), 'invalid_image'],
-  ])('not %s inline', async (_name, image, code) => {
+  ])('an inline image that is %s is refused', async (_name, image, code) => {
     await isInvalid(() => ask('doubao-seedream-4-0', { image }), 'image', code)
     await isInvalid(() => ask('gemini-2.5-flash-image', { image: [data, image] }), 'image[1]', code)
   })
 
-  test('one inline is what its head says, whatever the client calls it', async () => {
+  test('the type of an inline image is read from its header, not from its data URL', async () => {
     await made(await ask('gemini-2.5-flash-image', { image: data.replace('image/png', 'image/jpeg') }))
     expect((await lastSent()).body).toMatchObject({
       contents: [{ parts: [{ inlineData: { mimeType: 'image/png' } }, {}] }],
     })
   })
 
-  test('one that the gateway has to fetch for the vendor is fetched by the rules for strangers', async () => {
-    // Its name leads nowhere: the guard refuses, and no vendor hears of it.
+  test('an unreachable image that the gateway would fetch for the vendor is refused', async () => {
+    // The host does not resolve: the guard refuses, and no vendor is called.
     const image = 'https://pictures.invalid/a.png'
     await isInvalid(() => ask('gemini-2.5-flash-image', { image }), 'image', 'invalid_url')
   })
 })
 
-describe('money', () => {
-  test('tokens of the prompt and of pictures, each at its price', async () => {
+describe('charges', () => {
+  test('prompt tokens and image tokens are recorded separately', async () => {
     const record = await recordOf(gateway, await ask('gpt-image-2', { quality: 'low', size: '1024x1024' }))
     expect(record).toMatchObject({ basis: 'vendor', usage: { input: expect.any(Number), imageOutput: 272 } })
   })
 
-  test('images by size', async () => {
+  test('dall-e-2 is charged per image by its size', async () => {
     for (const [size, cost] of [
       ['1024x1024', '0.02'],
       ['512x512', '0.018'],
@@ -370,7 +370,7 @@ describe('money', () => {
     }
   })
 
-  test('without the usage of the vendor it is estimated, and marked so', async () => {
+  test('without usage from the vendor the charge is an estimate', async () => {
     const response = await gateway.post(path, { model: 'gpt-image-2', prompt: 'a cat sandbox:nousage' })
     expect(response.status).toBe(200)
     const record = await recordOf(gateway, response)
@@ -378,7 +378,7 @@ describe('money', () => {
     expect(record.cost).toBeGreaterThan(0n)
   })
 
-  test('an answer that cannot be brought to the client is not charged, and its cost is on record', async () => {
+  test('an image that cannot be fetched for the client is free, and its cost is recorded', async () => {
     const { posted } = await gateway.balance()
     const ask = { model: 'qwen-image-2.0', prompt: 'a cat sandbox:expired', response_format: 'b64_json' }
     const response = await gateway.post(path, ask)
@@ -388,7 +388,7 @@ describe('money', () => {
     expect(attempt?.vendor_cost).toBe(35_000_000n as never)
   })
 
-  test('an empty purse is a 402 in this form', async () => {
+  test('an insufficient balance is a 402 in the common form', async () => {
     const { key } = await gateway.account({ dollars: '0.001' })
     const body = { model: 'gpt-image-2', prompt: 'a cat' }
     const response = await refusedForFree(gateway, () => gateway.post(path, body, { authorization: `Bearer ${key}` }))

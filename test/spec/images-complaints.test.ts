@@ -4,7 +4,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { errorOf } from '../support/streams.ts'
 
-// What a 400 about pictures says: the field at fault, and what would be taken in its place.
+// What a 400 about images says: the field at fault, and what would be accepted in its place.
 
 let gateway: TestGateway
 
@@ -20,7 +20,7 @@ async function complaint(body: object) {
   return errorOf(await refusedForFree(gateway, () => gateway.post(path, { prompt: 'A cat', ...body })))
 }
 
-/** In the native form, whose errors have no place for the field but their words. */
+/** In the native form, whose errors can name the field only in their message. */
 async function nativeComplaint(model: string, content: readonly object[], parameters: object = {}): Promise<string> {
   const body = { model, input: { messages: [{ role: 'user', content }] }, parameters }
   const response = await refusedForFree(gateway, () => gateway.post(path, body))
@@ -28,13 +28,13 @@ async function nativeComplaint(model: string, content: readonly object[], parame
   return ((await response.json()) as { message: string }).message
 }
 
-test('a number that came as text is told apart from it', async () => {
+test('n sent as a string is refused with a message that asks for the number', async () => {
   const said = await nativeComplaint('x-image-2.0', [{ text: 'A cat' }], { n: '1' })
   expect(said).toBe("Invalid 'parameters.n': expected the number 1.")
 })
 
-describe('sizes', () => {
-  test('of a model that takes any are told by their rules, and not as a list', async () => {
+describe('the message for an unsupported size', () => {
+  test('a model with free sizes states its rules instead of a list', async () => {
     const { message, param } = await complaint({ model: 'gpt-image-2', size: 'big' })
     expect([param, message]).toEqual([
       'size',
@@ -45,19 +45,19 @@ describe('sizes', () => {
     )
   })
 
-  test('of others are a list', async () => {
+  test('a model with fixed sizes lists them', async () => {
     expect((await complaint({ model: 'gpt-image-1', size: 'big' })).message).toContain(
       "Supported values are: 'auto', '1024x1024', '1536x1024', '1024x1536'.",
     )
   })
 })
 
-describe('a linked picture that cannot be fetched is named by its field', () => {
+describe('a linked image that cannot be fetched', () => {
   const model = 'gemini-2.5-flash-image'
   const image = 'https://pictures.invalid/a.png'
   const why = 'the host in the URL cannot be reached.'
 
-  test('in the common form', async () => {
+  test('the common form names image, with the index in a list', async () => {
     expect(await complaint({ model, image })).toMatchObject({
       status: 400,
       param: 'image',
@@ -71,12 +71,12 @@ describe('a linked picture that cannot be fetched is named by its field', () => 
     })
   })
 
-  test('in the native form', async () => {
+  test('the native form names the path of the content block', async () => {
     const said = await nativeComplaint(model, [{ text: 'A cat' }, { image }])
     expect(said).toBe(`Invalid 'input.messages[0].content[1].image': ${why}`)
   })
 
-  test('for a film', async () => {
+  test('a video request names input.img_url or input.media', async () => {
     const film = { model: 'veo-3.1-generate-preview', input: { prompt: 'A cat', img_url: image } }
     const named = await refusedForFree(gateway, () => gateway.post('/v1/videos/generations', film))
     expect(await errorOf(named)).toMatchObject({
@@ -91,7 +91,7 @@ describe('a linked picture that cannot be fetched is named by its field', () => 
 })
 
 test.each(['dall-e-2', 'dall-e-3', 'imagen-4.0-generate-001'])(
-  'what %s is said to support, it takes',
+  '%s accepts the backgrounds that its refusal lists',
   async (model) => {
     const { message } = await complaint({ model, background: 'transparent' })
     expect(message).toContain("Supported values are: 'auto', 'opaque'.")

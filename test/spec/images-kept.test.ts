@@ -22,7 +22,7 @@ describe('artifacts: { keep: true }', () => {
   })
   afterAll(() => gateway.close())
 
-  test.each(models)('%s', async (model) => {
+  test.each(models)('an image of %s is kept and served from the gateway’s own link', async (model) => {
     const link = await linkOf(gateway, model)
     expect(link).toStartWith(`${gateway.url}/artifacts/`)
     const kept = await fetch(link)
@@ -32,21 +32,21 @@ describe('artifacts: { keep: true }', () => {
   })
 })
 
-describe('without room to keep them', () => {
+describe('when there is no room to keep images', () => {
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startTestGateway({ yaml: 'artifacts: { bytesMax: 1024 }' })
   })
   afterAll(() => gateway.close())
 
-  test('a link of the vendor is passed on', async () => {
+  test('the vendor’s own link is passed on', async () => {
     expect(await linkOf(gateway, 'qwen-image-2.0')).toStartWith(gateway.sandboxUrl ?? 'no simulator')
   })
 
-  test('a picture that came as bytes is not delivered and not charged; what it cost is our loss', async () => {
+  test('an image that came as bytes is a 503 and not charged, and its vendor cost is recorded', async () => {
     const { posted } = await gateway.balance()
     const response = await gateway.post('/v1/images/generations', { ...ask, model: 'imagen-4.0-generate-001' })
-    // The vendor was paid: whoever tried again would pay it again.
+    // The vendor was paid: a retry would pay it again.
     expect([response.status, response.headers.get('x-should-retry')]).toEqual([503, 'false'])
     expect((await gateway.balance()).posted).toBe(posted)
     const [attempt] = await attemptsOf(gateway, response)
@@ -55,7 +55,7 @@ describe('without room to keep them', () => {
   })
 })
 
-test('who leaves while a bucket takes its time has left, and the bucket is not blamed for it', async () => {
+test('a client that leaves during a slow upload to the bucket is a 499, not a bucket failure', async () => {
   const s3 = startTinyS3()
   const credentials = 'region: eu-test, accessKeyId: AKTEST, secretAccessKey: a-secret-for-tests'
   const bucket = `{ endpoint: "${s3.endpoint}", bucket: results, ${credentials} }`

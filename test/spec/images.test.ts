@@ -85,16 +85,16 @@ describe('model', () => {
     await isInvalid(() => native(model, [reference, reference, reference, reference, text]))
   })
 
-  test('a text-to-image model without a place for them takes no reference images', async () => {
+  test('a text-to-image model without reference support refuses a reference image', async () => {
     await isInvalid(() => native('x-image-max', [reference, text]))
   })
 
-  test('an unknown model, and one of another capability', async () => {
+  test('an unknown model and a model of another capability are refused', async () => {
     await isInvalid(() => native('x-image-9'), expect.stringContaining('x-image-9'))
     await isInvalid(() => native('gpt-4o-mini'))
   })
 
-  test('a model that the key may not use looks like none at all', async () => {
+  test('a model out of the key’s scope gets the same error as an unknown model', async () => {
     const { key } = await gateway.account({ models: ['x-image-2.0'] })
     const ask = (model: string) =>
       gateway.post(
@@ -108,27 +108,30 @@ describe('model', () => {
     expect(a).toBe(b?.replace('maz', 'max') ?? '')
   })
 
-  test('is required', () => isInvalid(() => gateway.post(path, { input: { messages: [] } })))
+  test('a missing model is refused', () => isInvalid(() => gateway.post(path, { input: { messages: [] } })))
 })
 
 describe('input.messages', () => {
   const message = { role: 'user', content: [text] }
 
   test.each<{ name: string; input: unknown }>([
-    { name: 'input is an object', input: 'a cat' },
-    { name: 'messages is required', input: {} },
-    { name: 'not none', input: { messages: [] } },
-    { name: 'not two', input: { messages: [message, message] } },
-    { name: 'role must be user', input: { messages: [{ ...message, role: 'system' }] } },
-    { name: 'role is required', input: { messages: [{ content: [text] }] } },
-    { name: 'content is an array', input: { messages: [{ role: 'user', content: 'a cat' }] } },
-    { name: 'content is required', input: { messages: [{ role: 'user' }] } },
-    { name: 'a block with both', input: { messages: [{ ...message, content: [{ ...text, ...reference }] }] } },
-    { name: 'a block with neither', input: { messages: [{ ...message, content: [text, {}] }] } },
-    { name: 'at least one text', input: { messages: [{ ...message, content: [reference] }] } },
-    { name: 'an empty text is none', input: { messages: [{ ...message, content: [{ text: '' }] }] } },
-    { name: 'nothing that names another upstream', input: { messages: [message], endpoint: 'https://evil.example' } },
-  ])('$name', ({ input }) => isInvalid(() => gateway.post(path, { model: 'x-image-2.0', input })))
+    { name: 'an input that is not an object', input: 'a cat' },
+    { name: 'an input without messages', input: {} },
+    { name: 'an empty list of messages', input: { messages: [] } },
+    { name: 'a second message', input: { messages: [message, message] } },
+    { name: 'a role other than user', input: { messages: [{ ...message, role: 'system' }] } },
+    { name: 'a message without a role', input: { messages: [{ content: [text] }] } },
+    { name: 'content that is not an array', input: { messages: [{ role: 'user', content: 'a cat' }] } },
+    { name: 'a message without content', input: { messages: [{ role: 'user' }] } },
+    {
+      name: 'a block of text and image',
+      input: { messages: [{ ...message, content: [{ ...text, ...reference }] }] },
+    },
+    { name: 'a block with neither text nor image', input: { messages: [{ ...message, content: [text, {}] }] } },
+    { name: 'content without text', input: { messages: [{ ...message, content: [reference] }] } },
+    { name: 'an empty text', input: { messages: [{ ...message, content: [{ text: '' }] }] } },
+    { name: 'a field that names another upstream', input: { messages: [message], endpoint: 'https://evil.example' } },
+  ])('$name is refused', ({ input }) => isInvalid(() => gateway.post(path, { model: 'x-image-2.0', input })))
 
   test('several texts are joined with newlines, since the vendor takes one', async () => {
     await made(await native('x-image-2.0', [text, reference, { text: 'at night' }]))
@@ -151,7 +154,7 @@ describe('input.messages', () => {
     'https://user:password@example.com/cat.png',
     'ftp://example.com/cat.png',
     'cat.png',
-  ])('an image is a publicly reachable https URL, not %s', (image) =>
+  ])('an image that is not a public https URL is refused: %s', (image) =>
     isInvalid(() => native('x-image-edit', [{ image }, text])),
   )
 })
@@ -172,7 +175,7 @@ function withParameters(parameters: unknown, model = 'x-image-2.0'): Promise<Res
 }
 
 describe('parameters', () => {
-  test.each(Object.entries(sizes))('size %s, which max has as %s', async (size, nearest) => {
+  test.each(Object.entries(sizes))('size %s is sent unchanged, and to x-image-max as %s', async (size, nearest) => {
     await made(await withParameters({ size }))
     expect((await lastSent()).body).toMatchObject({ parameters: { size } })
     const { usage } = await made(await withParameters({ size }, 'x-image-max'))
@@ -180,27 +183,27 @@ describe('parameters', () => {
     expect(`${usage.width}*${usage.height}`).toBe(nearest)
   })
 
-  test('size is 1024*1024 where none is given', async () => {
+  test('the default size is 1024*1024', async () => {
     await made(await withParameters(undefined))
     expect((await lastSent()).body).toMatchObject({ parameters: { size: '1024*1024' } })
   })
 
-  test('no size is sent where the vendor takes none', async () => {
+  test('size and prompt_extend are not sent to a model that takes neither', async () => {
     await made(await native('x-image-edit', [reference, text], { size: '1664*928', prompt_extend: false }))
     expect((await lastSent()).body).toMatchObject({ parameters: { n: 1 } })
     expect((await lastSent()).body['parameters']).not.toContainAnyKeys(['size', 'prompt_extend'])
   })
 
-  test.each(['1024x1024', '2048*2048', '1472*1104', '512*512', 'auto', 1024, ''])('not the size %p', (size) =>
+  test.each(['1024x1024', '2048*2048', '1472*1104', '512*512', 'auto', 1024, ''])('size %p is refused', (size) =>
     isInvalid(() => withParameters({ size })),
   )
 
-  test('n is 1 only', async () => {
+  test('n of 1 is accepted, and any other n is refused', async () => {
     await made(await withParameters({ n: 1 }))
     for (const n of [0, 2, -1, 1.5, '1', true]) await isInvalid(() => withParameters({ n }))
   })
 
-  test('seed, watermark, negative_prompt and prompt_extend go on to the vendor', async () => {
+  test('seed, watermark, negative_prompt and prompt_extend are passed on to the vendor', async () => {
     const parameters = { seed: 7, watermark: true, negative_prompt: 'dogs', prompt_extend: false }
     await made(await withParameters(parameters))
     expect((await lastSent()).body).toMatchObject({ parameters })
@@ -213,18 +216,18 @@ describe('parameters', () => {
     { negative_prompt: 5 },
     { prompt_extend: 'true' },
     { steps: 4 },
-  ])('not %p', (parameters) => isInvalid(() => withParameters(parameters)))
+  ])('the parameters %p are refused', (parameters) => isInvalid(() => withParameters(parameters)))
 })
 
 describe('the answer', () => {
-  test('its link leads to a picture of the size in usage', async () => {
+  test('the link leads to an image of the size in usage', async () => {
     const { output, usage } = await made(await native('x-image-2.0', [text], { size: '1280*720' }))
     const link = output.choices[0]?.message.content[0]?.image ?? ''
     const head = readImageHead(new Uint8Array(await (await fetch(link)).arrayBuffer()))
     expect(head).toEqual({ mediaType: 'image/png', width: usage.width, height: usage.height })
   })
 
-  test('is charged once, what the vendor charges', async () => {
+  test('the charge is the price of the one image that was made', async () => {
     const response = await native('x-image-max')
     const record = await recordOf(gateway, response)
     expect(record).toMatchObject({ status: 200, basis: 'vendor', capability: 'images', model: 'x-image-max' })
@@ -240,7 +243,7 @@ describe('the answer', () => {
     'doubao-seedream-4-5',
     'imagen-4.0-generate-001',
     'gemini-3-pro-image',
-  ])('has the native form on %s too, with a link that works', async (model) => {
+  ])('%s answers in the native form with a working link', async (model) => {
     const { output, usage } = await made(await native(model, [text], { size: '1280*720', negative_prompt: 'dogs' }))
     const link = output.choices[0]?.message.content[0]?.image ?? ''
     const head = readImageHead(new Uint8Array(await (await fetch(link)).arrayBuffer()))
@@ -257,7 +260,7 @@ const bothShapes = (response: Response, code: string, error: object) => ({
 
 describe('errors', () => {
   const body = { model: 'x-image-2.0', input: { messages: [{ role: 'user', content: [text] }] } }
-  test('before the form is known they have both shapes', async () => {
+  test('errors before the form is known have both shapes', async () => {
     const bad = await gateway.post(path, body, { authorization: 'Bearer sk-nobody' })
     expect([bad.status, await bad.json()]).toEqual([401, bothShapes(bad, 'InvalidApiKey', { code: 'invalid_api_key' })])
     const got = await fetch(gateway.url + path)
@@ -277,13 +280,13 @@ describe('errors', () => {
     ])
   })
 
-  test('a body with both forms is the native one', async () => {
+  test('a body with both forms is read as the native one', async () => {
     const answer = await made(await gateway.post(path, { ...body, prompt: 'a dog', n: 7 }))
     expect(answer.output.choices).toHaveLength(1)
     expect((await lastSent()).text).not.toContain('dog')
   })
 
-  test('more requests than the key may send: Throttling.RateQuota, before anything is read', async () => {
+  test('a key over its rate limit gets a 429 Throttling.RateQuota in both shapes', async () => {
     const { key, keyId } = await gateway.account()
     await setLimits(gateway, keyId, { requestsPerMinute: 1 })
     const send = () => gateway.post(path, body, { authorization: `Bearer ${key}` })
@@ -296,7 +299,7 @@ describe('errors', () => {
     expect(response.headers.get('retry-after')).not.toBeNull()
   })
 
-  test('too many requests at the vendor: Throttling.RateQuota', async () => {
+  test('a rate limit at the vendor is a 429 Throttling.RateQuota with retry-after', async () => {
     const response = await native('x-image-2.0', [{ text: 'sandbox:status=429' }])
     expect([response.status, await response.json()]).toEqual([
       429,
@@ -305,13 +308,13 @@ describe('errors', () => {
     expect(response.headers.get('retry-after')).not.toBeNull()
   })
 
-  test('an empty purse: Arrearage', async () => {
+  test('an insufficient balance is a 402 Arrearage', async () => {
     const { key } = await gateway.account({ dollars: '0.001' })
     const response = await refusedForFree(gateway, () => gateway.post(path, body, { authorization: `Bearer ${key}` }))
     expect([response.status, await response.json()]).toEqual([402, shapeA(response, expect.any(String), 'Arrearage')])
   })
 
-  test("the vendor's own refusal passes in its own words", async () => {
+  test('a vendor’s refusal is passed on with its code and message', async () => {
     const response = await native('x-image-2.0', [{ text: 'sandbox:fail=DataInspectionFailed' }])
     expect([response.status, await response.json()]).toEqual([
       400,
@@ -330,7 +333,7 @@ describe('errors', () => {
     { word: 'status=500', status: 502, code: 'InternalError' },
     { word: 'error200', status: 502, code: 'InternalError' },
     { word: 'fail-image=1', status: 400, code: 'InvalidParameter' },
-  ])('$word is a $status, and costs nothing', async ({ word, status, code }) => {
+  ])('the simulated failure $word is a $status and costs nothing', async ({ word, status, code }) => {
     const { posted } = await gateway.balance()
     const response = await native('x-image-2.0', [{ text: `sandbox:${word}` }])
     expect([response.status, await response.json()]).toEqual([status, shapeA(response, expect.any(String), code)])

@@ -6,7 +6,7 @@ import { refusedForFree } from '../support/refused.ts'
 import { basic, billedFor, expectMp3, hear, instruct, say, speakers, wavOf } from '../support/speech.ts'
 import { errorOf } from '../support/streams.ts'
 
-// `POST /v1/audio/speech`, row by row of the specification. How it is sent: `speech-sound.test.ts`.
+// `POST /v1/audio/speech`, row by row of the specification. How audio is sent: `speech-sound.test.ts`.
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -22,12 +22,12 @@ const lastCall = async () => (await gateway.calls()).at(-1)
 const lastInput = async () => (await lastCall())?.body['input'] as Record<string, unknown>
 
 describe('model', () => {
-  test.each(speakers)('%s speaks', async (model) => {
+  test.each(speakers)('%s returns audio and is recorded with its billing basis', async (model) => {
     const { response, sound } = await hear(gateway, { model })
     expect(sound.length).toBeGreaterThan(1_000)
     expect(await recordOf(gateway, response)).toMatchObject({
       status: 200,
-      // Bare sound says nothing of usage.
+      // A response of audio alone reports no usage.
       basis: model.startsWith('tts-1') ? 'estimated' : 'vendor',
       capability: 'speech',
       model,
@@ -43,7 +43,7 @@ describe('model', () => {
     expect(await refused(body)).toMatchObject({ status: 400, type: 'invalid_request_error', code, param: 'model' })
   })
 
-  test('one that the key may not use looks like none at all', async () => {
+  test('a model out of the key’s scope gets the same error as an unknown model', async () => {
     const { key } = await gateway.account({ models: ['gpt-*'] })
     const [forbidden, unknown] = await Promise.all([
       say(gateway, { model: 'tts-1' }, key),
@@ -71,7 +71,7 @@ describe('input', () => {
     expect(line?.cost).toBe(formatDollars(cost))
   })
 
-  test('a vendor that counts a Han character twice is paid for it, and the customer pays once', async () => {
+  test('a Han character that the vendor counts twice is charged to the customer once', async () => {
     const { response } = await hear(gateway, { input: '你好, Bob' })
     const { usage, cost } = await recordOf(gateway, response)
     expect(usage).toMatchObject({ character: 7 })
@@ -86,11 +86,11 @@ describe('input', () => {
     ['  \n ', 'empty_string'],
     [5, 'invalid_type'],
     ['x'.repeat(65_537), 'string_above_max_length'],
-  ])('%# is refused', async (input, code) => {
+  ])('invalid input %# is refused', async (input, code) => {
     expect(await refused({ input })).toMatchObject({ status: 400, type: 'invalid_request_error', code, param: 'input' })
   })
 
-  test('beyond the model’s limit it is split at sentence ends, and joined', async () => {
+  test('text beyond the model’s limit is split at sentence ends, and its audio is joined', async () => {
     const input = 'Every sentence is said once. '.repeat(80)
     const { sound, response } = await hear(gateway, { input, response_format: 'wav' })
     const bill = await billedFor(gateway, response)
@@ -99,7 +99,7 @@ describe('input', () => {
     const said = (await gateway.calls()).slice(-4).map(({ body }) => (body['input'] as { text: string }).text)
     expect(said.join('')).toBe(input)
     expect(said.every((text) => text.endsWith('. '))).toBe(true)
-    // The simulator says 1,000 characters a minute.
+    // The simulator speaks 1,000 characters a minute.
     expect(wavOf(sound)).toMatchObject({ rate: 24_000, channels: 1 })
     expect(wavOf(sound).seconds).toBeCloseTo((4 * 579 * 60) / 1_000, 1)
     const { sound: mp3 } = await hear(gateway, { input })
@@ -109,21 +109,21 @@ describe('input', () => {
   })
 
   test.each(['mp3', 'aac', 'opus', 'pcm'])(
-    'a long text of a vendor’s own %s is joined too',
+    'a long text in the vendor’s own %s format is made in two calls',
     async (response_format) => {
       const { response } = await hear(gateway, { model: 'tts-1', input: 'One sentence. '.repeat(400), response_format })
       expect(await billedFor(gateway, response)).toHaveLength(2)
     },
   )
 
-  test('but not as flac, which has no joints', async () => {
+  test('flac of a long text is refused', async () => {
     const error = await refused({ model: 'tts-1', input: 'One sentence. '.repeat(400), response_format: 'flac' })
     expect(error).toMatchObject({ status: 400, param: 'response_format', code: 'unsupported_value' })
   })
 })
 
 describe('voice', () => {
-  test('missing is the default voice', async () => {
+  test('a missing or null voice means the default voice', async () => {
     await hear(gateway, {})
     expect(await lastInput()).toMatchObject({ voice: 'Cherry' })
     await hear(gateway, { voice: null })
@@ -138,12 +138,12 @@ describe('voice', () => {
     },
   )
 
-  test.each(['Ethan', 'Eldric Sage', 'Radio Gol'])('%s is the model’s own', async (voice) => {
+  test.each(['Ethan', 'Eldric Sage', 'Radio Gol'])('the model’s own voice %s is sent as given', async (voice) => {
     await hear(gateway, { voice })
     expect(await lastInput()).toMatchObject({ voice })
   })
 
-  test('an object with an id is a voice too', async () => {
+  test('a voice can be given as an object with an id', async () => {
     await hear(gateway, { voice: { id: 'Ethan' } })
     expect(await lastInput()).toMatchObject({ voice: 'Ethan' })
   })
@@ -157,7 +157,7 @@ describe('voice', () => {
     [instruct, 'Radio Gol'],
     ['tts-1', 'Cherry'],
     ['gemini-2.5-flash-preview-tts', 'Cherry'],
-  ])('%s has no %s', async (model, voice) => {
+  ])('%s refuses the voice %s', async (model, voice) => {
     expect(await refused({ model, voice })).toMatchObject({
       status: 400,
       param: 'voice',
@@ -165,33 +165,33 @@ describe('voice', () => {
     })
   })
 
-  test('tts-1 has no verse, which is a voice of the common protocol', async () => {
+  test('verse, a common voice that tts-1 lacks, falls back to alloy', async () => {
     await hear(gateway, { model: 'tts-1', voice: 'verse' })
     expect((await lastCall())?.body).toMatchObject({ voice: 'alloy' })
   })
 })
 
 describe('response_format', () => {
-  test.each(speakers)('%s gives mp3 where nothing is said', async (model) => {
+  test.each(speakers)('%s answers in its default format: mp3, or wav for the instruct model', async (model) => {
     const { type, sound } = await hear(gateway, { model })
     if (model === instruct) return expect(type).toBe('audio/wav')
     expect(type).toBe('audio/mpeg')
     expectMp3(sound)
   })
 
-  test.each(speakers)('%s gives wav', async (model) => {
+  test.each(speakers)('%s returns wav on request, with its cost in a header', async (model) => {
     const { type, sound, response } = await hear(gateway, { model, response_format: 'wav' })
     expect(type).toBe('audio/wav')
     expect(wavOf(sound)).toMatchObject({ rate: 24_000, channels: 1 })
     expect(response.headers.get('x-turnpike-cost')).toBe(formatDollars((await recordOf(gateway, response)).cost))
   })
 
-  test('a wav of more than 8 MiB is sent as it is made, with the head of a stream', async () => {
+  test('a wav of more than 8 MiB is streamed, with the lengths in its header left open', async () => {
     const input = 'Every sentence is said once. '.repeat(110)
     const { response, sound } = await hear(gateway, { input, response_format: 'wav' })
     expect(response.headers.get('content-length')).toBeNull()
     expect([sound.readUInt32LE(4), sound.readUInt32LE(40)]).toEqual([0xffff_ffff, 0xffff_ffff])
-    // One head and then samples alone: the simulator says a character in 60 ms, and no blank at the end of a part.
+    // One header, then samples only: the simulator speaks a character in 60 ms, and skips the blank that ends a part.
     const parts = (await billedFor(gateway, response)).length
     expect(sound.length).toBe(44 + (input.length - parts) * 60 * 48)
     expect(await recordOf(gateway, response)).toMatchObject({
@@ -202,7 +202,7 @@ describe('response_format', () => {
   })
 
   test.each(['mp3', 'opus', 'flac', 'aac', 'pcm'])(
-    'the instruct model does not accept this field upstream and outputs wav, also for %s',
+    'the instruct model returns wav for %s, and the format is not sent upstream',
     async (response_format) => {
       const { type, sound } = await hear(gateway, { model: instruct, response_format })
       expect(type).toBe('audio/wav')
@@ -216,7 +216,7 @@ describe('response_format', () => {
     ['flac', 'audio/flac', 'fLaC'],
     ['aac', 'audio/aac', '\xff\xf1'],
     ['pcm', 'audio/pcm', '\0\0'],
-  ])('OpenAI’s models give %s too', async (response_format, type, start) => {
+  ])('tts-1 returns %s on request', async (response_format, type, start) => {
     const made = await hear(gateway, { model: 'tts-1', response_format })
     expect(made.type).toBe(type)
     expect(made.sound.toString('latin1')).toStartWith(start)
@@ -226,7 +226,7 @@ describe('response_format', () => {
     [basic, 'opus', 'mp3, wav'],
     ['gemini-2.5-flash-preview-tts', 'aac', 'mp3, wav, pcm'],
     ['tts-1', 'ogg', 'mp3, wav, opus, aac, flac, pcm'],
-  ])('%s gives no %s, and says what it gives', async (model, response_format, list) => {
+  ])('%s refuses %s and lists the formats it supports', async (model, response_format, list) => {
     const error = await refused({ model, response_format })
     expect(error).toMatchObject({ status: 400, param: 'response_format', code: 'unsupported_value' })
     expect(error.message).toContain(list)
@@ -234,33 +234,33 @@ describe('response_format', () => {
 })
 
 describe('instructions', () => {
-  test('go to the instruct model', async () => {
+  test('instructions are sent to models that take them', async () => {
     await hear(gateway, { model: instruct, instructions: 'fast, rising tone' })
     expect(await lastInput()).toMatchObject({ instructions: 'fast, rising tone' })
     await hear(gateway, { model: 'gpt-4o-mini-tts', instructions: 'whisper' })
     expect((await lastCall())?.body).toMatchObject({ instructions: 'whisper' })
   })
 
-  test.each([basic, 'tts-1', 'tts-1-hd'])('are refused on %s', async (model) => {
+  test.each([basic, 'tts-1', 'tts-1-hd'])('instructions are refused on %s', async (model) => {
     expect(await refused({ model, instructions: 'slowly' })).toMatchObject({ status: 400, param: 'instructions' })
   })
 })
 
 describe('speed', () => {
-  test.each([0.25, 1, 4, 17])('%d is accepted and has no effect where the vendor has none', async (speed) => {
+  test.each([0.25, 1, 4, 17])('a speed of %d has no effect where the vendor has none', async (speed) => {
     const plain = await hear(gateway, { response_format: 'wav' })
     const { sound } = await hear(gateway, { speed, response_format: 'wav' })
     expect(sound.equals(plain.sound)).toBe(true)
     expect(JSON.stringify((await lastCall())?.body)).not.toContain('speed')
   })
 
-  test('passes on where the vendor has it', async () => {
+  test('speed changes the length of the audio where the vendor supports it', async () => {
     const { sound: slow } = await hear(gateway, { model: 'tts-1', speed: 0.5, response_format: 'wav' })
     const { sound: fast } = await hear(gateway, { model: 'tts-1', speed: 2, response_format: 'wav' })
     expect(slow.length).toBeGreaterThan(2 * fast.length)
   })
 
-  test('what is no number is refused', async () => {
+  test('a speed that is not a number is refused', async () => {
     expect(await refused({ speed: 'fast' })).toMatchObject({ status: 400, param: 'speed', code: 'invalid_type' })
   })
 })
@@ -269,13 +269,13 @@ describe('response 400: the upstream error passed through unchanged', () => {
   test.each([
     [basic, 'InvalidParameter', 'Required parameter(s) missing or invalid, please check the request parameters.'],
     [basic, 'DataInspectionFailed', 'Input or output data may contain inappropriate content.'],
-  ])('%s: %s', async (model, code, message) => {
+  ])('%s: %s reaches the client with the vendor’s message and costs nothing', async (model, code, message) => {
     const response = await say(gateway, { model, input: `Hello sandbox:fail=${code}` })
     expect(await errorOf(response)).toMatchObject({ status: 400, type: 'invalid_request_error', message })
     expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n, status: 400 })
   })
 
-  test('OpenAI’s refusal is its own body', async () => {
+  test('a refusal by OpenAI keeps its status and param and costs nothing', async () => {
     const response = await say(gateway, { model: 'tts-1', speed: 17 })
     expect(await errorOf(response)).toMatchObject({ status: 400, param: 'speed' })
     expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n })
@@ -283,7 +283,7 @@ describe('response 400: the upstream error passed through unchanged', () => {
 })
 
 describe('response 402', () => {
-  test.each([basic, 'gpt-4o-mini-tts'])('%s: a message and nothing else', async (model) => {
+  test.each([basic, 'gpt-4o-mini-tts'])('a 402 for %s has a message and no other error field', async (model) => {
     const { key } = await gateway.account({ dollars: '0' })
     const response = await refusedForFree(gateway, () => say(gateway, { model }, key))
     expect(response.status).toBe(402)
