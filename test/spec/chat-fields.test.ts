@@ -33,13 +33,13 @@ describe('model', () => {
   test.each([
     ['openai/gpt-4o-mini', '`gpt-4o-mini` or `openai-gpt-4o-mini`'],
     ['GPT-4o-mini', '`gpt-4o-mini`'],
-  ])('%s is not found, and what may have been meant is named', async (id, meant) => {
+  ])('the unknown model %s is a 404 that suggests what may be meant', async (id, meant) => {
     const { status, error } = await refusedForFree(gateway, () => chat(id, {}))
     expect([status, error?.code]).toEqual([404, 'model_not_found'])
     expect(error?.message).toEndWith(`Did you mean ${meant}?`)
   })
 
-  test('is named to no key that may not use it', async () => {
+  test('a model out of the key’s scope is not suggested', async () => {
     const { key } = await gateway.account({ models: ['claude-*'] })
     const send = (model: string) =>
       gateway.post('/v1/chat/completions', { model, messages }, { authorization: `Bearer ${key}` })
@@ -49,7 +49,7 @@ describe('model', () => {
     expect(known).not.toContain('mean')
   })
 
-  test('of another capability is sent to the path that has it', async () => {
+  test('a model of another capability is refused with the path that serves it', async () => {
     const form = new FormData()
     for (const [name, value] of Object.entries({ model: 'qwen-image-edit', prompt: 'Make it night.' })) {
       form.append(name, value)
@@ -66,7 +66,7 @@ describe('model', () => {
 })
 
 describe('stop', () => {
-  test.each([[[' ']], [['  \n']]])('%j is refused where the vendor takes no such sequence', async (stop) => {
+  test.each([[[' ']], [['  \n']]])('%j is refused only where the vendor takes no blank sequence', async (stop) => {
     const { status, error } = await refusedForFree(gateway, () => chat(claude, { stop }))
     expect([status, error?.param]).toEqual([400, 'stop'])
     expect((await chat(common, { stop })).status).toBe(200)
@@ -76,12 +76,12 @@ describe('stop', () => {
 describe('tool_choice', () => {
   const tools = ['weather', 'clock'].map((name) => ({ type: 'function', function: { name } }))
 
-  test.each([common, claude, gemini])('is the name of a tool: %s', async (model) => {
+  test.each([common, claude, gemini])('tool_choice may be the name of a tool: %s', async (model) => {
     const { status, choices } = await chat(model, { tools, tool_choice: 'clock' })
     expect([status, choices?.[0]?.message.tool_calls?.[0]?.function?.name]).toEqual([200, 'clock'])
   })
 
-  test('goes to a vendor of the protocol as the object that means the same', async () => {
+  test('a tool name is sent to a vendor of the protocol as the equivalent object', async () => {
     await chat(common, { tools, tool_choice: 'clock' })
     expect((await lastSent())['tool_choice']).toEqual({ type: 'function', function: { name: 'clock' } })
     const custom = [...tools, { type: 'custom', custom: { name: 'shell' } }]
@@ -89,12 +89,12 @@ describe('tool_choice', () => {
     expect((await lastSent())['tool_choice']).toEqual({ type: 'custom', custom: { name: 'shell' } })
   })
 
-  test('is a word of the protocol before it is a name', async () => {
+  test('a keyword of the protocol takes precedence over a tool of that name', async () => {
     await chat(common, { tools: [{ type: 'function', function: { name: 'none' } }], tool_choice: 'none' })
     expect((await lastSent())['tool_choice']).toBe('none')
   })
 
-  test.each([common, claude])('is refused in one sentence where no tool has that name: %s', async (model) => {
+  test.each([common, claude])('an unknown tool name is refused with the expected values: %s', async (model) => {
     const { status, error } = await refusedForFree(gateway, () => chat(model, { tools, tool_choice: 'cloc' }))
     expect([status, error?.param]).toEqual([400, 'tool_choice'])
     expect(error?.message).toBe(
@@ -108,20 +108,20 @@ describe('tool_choice', () => {
 describe('metadata', () => {
   const metadata = { tags: ['a'], trace: 1, deep: { at: null } }
 
-  test('goes as it came to a vendor of the protocol', async () => {
+  test('metadata is sent unchanged to a vendor of the protocol', async () => {
     expect((await chat(common, { metadata })).status).toBe(200)
     expect((await lastSent())['metadata']).toEqual(metadata)
   })
 
-  test('is dropped where the vendor has none', async () => {
+  test('metadata is dropped for a vendor that has no such field', async () => {
     expect((await chat(claude, { metadata })).status).toBe(200)
     expect(await lastSent()).not.toHaveProperty('metadata')
   })
 })
 
 describe('response_format', () => {
-  test.each([common, claude, gemini])('json_object is an object: %s', async (model) => {
-    // OpenAI wants the word in the prompt.
+  test.each([common, claude, gemini])('json_object yields a JSON object: %s', async (model) => {
+    // OpenAI requires the word JSON in the prompt.
     const asked = [{ role: 'user', content: 'Describe a fox as JSON.' }]
     const { status, choices } = await chat(model, { messages: asked, response_format: { type: 'json_object' } })
     expect(status).toBe(200)

@@ -124,7 +124,7 @@ describe('input.messages', () => {
     { name: 'content that is not an array', input: { messages: [{ role: 'user', content: 'a cat' }] } },
     { name: 'a message without content', input: { messages: [{ role: 'user' }] } },
     {
-      name: 'a block of text and image',
+      name: 'a block with both text and image',
       input: { messages: [{ ...message, content: [{ ...text, ...reference }] }] },
     },
     { name: 'a block with neither text nor image', input: { messages: [{ ...message, content: [text, {}] }] } },

@@ -41,18 +41,18 @@ test.each([
 
 test.each([
   ['POST', '/v1/audio/transcriptions'],
-  // Its name ends as one of ours does, and is another.
+  // It ends like one of our paths, but is another.
   ['POST', '/v1/superembeddings'],
   ['POST', '/v1/models/'],
   ['GET', '/v1/model'],
   ['GET', '/v1/chat'],
   ['GET', '/v1/models/openai/gpt-4o-mini'],
   ['GET', `/${'x'.repeat(100)}/v1/models`],
-])('%s %s is like none of ours', async (method, path) => {
+])('%s %s is a 404 without a suggestion', async (method, path) => {
   expect(await refused(method, path)).toBe(`Unknown path: ${method} ${path.slice(0, 100)}`)
 })
 
-test('the official SDK shows it, and the operator reads the same', async () => {
+test('the official SDK shows the suggestion, and the admin API makes one too', async () => {
   const client = new OpenAI({ baseURL: gateway.url, apiKey: gateway.key, maxRetries: 0 })
   const asked = client.chat.completions.create({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hi' }] })
   expect(await asked.catch(String)).toContain('Did you mean /v1/chat/completions?')

@@ -3,7 +3,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { connect, lastText, shown, type ToolClient } from '../support/mcp.ts'
 import { refusedForFree } from '../support/refused.ts'
 
-/** What one model of the sandbox made, another can go on with, as at real vendors; and nothing else on this machine. */
+/** One sandbox model can use what another made, as with real vendors, but nothing else on this machine. */
 let gateway: TestGateway
 let client: ToolClient
 let visits = 0
@@ -30,7 +30,7 @@ afterAll(async () => {
 
 type Refusal = { code?: string; error?: { code: string; param: string | null } }
 
-/** By model: those whose vendor gives links, and one whose pictures we keep. */
+/** Models whose vendor gives links, and one whose images the gateway keeps. */
 const makers = ['qwen-image-2.0', 'qwen-image-max', 'doubao-seedream-4-0', 'dall-e-2', 'gemini-2.5-flash-image']
 
 async function linkBy(model: string): Promise<string> {
@@ -51,18 +51,18 @@ const seen = (url: string) => ({
   messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
 })
 
-describe.each(makers)('a picture of %s', (maker) => {
-  test('is edited by the tool', async () => {
+describe.each(makers)('an image made by %s', (maker) => {
+  test('the edit_image tool accepts the link', async () => {
     const url = await linkBy(maker)
     const edited = await client.call('edit_image', { model: 'gpt-image-1', prompt: 'b', images: [url] })
     expect(edited.isError).not.toBe(true)
     expect(shown<{ images: object[] }>(edited).images).toHaveLength(1)
   })
 
-  test('is taken by every path that takes pictures by link', async () => {
+  test('every path that takes image links accepts the link', async () => {
     const url = await linkBy(maker)
     expect((await gateway.post('/v1/images/generations', native(url))).status).toBe(200)
-    // The one vendor is given the link, the other what it leads to.
+    // The first vendor is given the link, the second the image behind it.
     expect((await gateway.post('/v1/images/generations', common('qwen-image-edit', url))).status).toBe(200)
     expect((await gateway.post('/v1/images/generations', common('gemini-2.5-flash-image', url))).status).toBe(200)
     expect((await gateway.post('/v1/chat/completions', seen(url))).status).toBe(200)
@@ -73,7 +73,7 @@ describe.each(makers)('a picture of %s', (maker) => {
   })
 })
 
-/** Whatever looks like such a link: another port, another name of this machine, what else the simulators and we serve. */
+/** Lookalikes of such links: another port, another name of this machine, other paths of the simulators and ours. */
 const lookalikes = (): string[] => {
   const simulators = gateway.sandboxUrl ?? ''
   const { port } = new URL(simulators)
@@ -95,7 +95,7 @@ const lookalikes = (): string[] => {
   ]
 }
 
-test('nothing else on this machine is fetched or handed on', async () => {
+test('links to anything else on this machine are refused and never fetched', async () => {
   for (const url of lookalikes()) {
     await refusedForFree(gateway, async () => {
       const edited = await client.call('edit_image', { model: 'gpt-image-1', prompt: 'b', images: [url] })
@@ -115,7 +115,7 @@ test('nothing else on this machine is fetched or handed on', async () => {
   expect(visits).toBe(0)
 })
 
-test('a link of a film may be http, and the refusal says so', async () => {
+test('a video request accepts an http link, and its refusal of ftp says so', async () => {
   const refused = await gateway.post('/v1/videos/generations', film('wan2.6-i2v', 'ftp://example.com/a.png'))
   const { message } = ((await refused.json()) as { error: { message: string } }).error
   expect(message).toContain('expected a public http or https URL, or data:image/… in base64')
@@ -123,13 +123,13 @@ test('a link of a film may be http, and the refusal says so', async () => {
   expect(taken.status).toBe(200)
 })
 
-test('a picture whose link was changed is refused by whoever keeps it', async () => {
+test('an altered link to an image is refused as invalid_url', async () => {
   const url = (await linkBy('qwen-image-2.0')).replace(/results\/\d/, 'results/7')
   const edited = await client.call('edit_image', { model: 'gpt-image-1', prompt: 'b', images: [url] })
   expect((lastText(edited) as Refusal).error).toMatchObject({ code: 'invalid_url', param: 'images' })
 })
 
-test('where vendors are real, no simulator is known and its links are refused', async () => {
+test('with real vendors, links of the simulators are refused and not passed on', async () => {
   const url = await linkBy('qwen-image-2.0')
   const real = await startTestGateway({
     yaml: `channels:

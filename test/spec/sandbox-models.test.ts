@@ -3,7 +3,7 @@ import { buildCatalogue, loadFamilies } from '../../src/catalogue/load.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { operatorOf } from '../support/operator.ts'
 
-test('the sandbox serves every model of the catalogue, those too that their vendors have retired', async () => {
+test('the sandbox serves every model of the catalogue, including retired ones', async () => {
   const gateway = await startTestGateway()
   try {
     const shown = await operatorOf(gateway).all<{ id: string; sold: boolean }>('/admin/models')

@@ -9,7 +9,7 @@ import { refusedForFree } from '../support/refused.ts'
 import { basic, billedFor, expectMp3, hear, instruct, say, speakers, speechPath } from '../support/speech.ts'
 import { errorOf, payloads } from '../support/streams.ts'
 
-// `POST /v1/audio/speech`: how sound is sent, what is charged for it, and what happens when it breaks off.
+// `POST /v1/audio/speech`: how audio is sent, what is charged for it, and what happens when it breaks off.
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -18,19 +18,25 @@ beforeAll(async () => {
 afterEach(() => gateway.assertBooks())
 afterAll(() => gateway.close())
 
-describe('models billed by tokens report what they used', () => {
-  test.each([['gpt-4o-mini-tts'], ['gemini-2.5-flash-preview-tts']])('%s', async (model) => {
-    for (const response_format of ['mp3', 'wav']) {
-      const { response } = await hear(gateway, { model, input: 'Hello there, how are you?', response_format })
-      const { usage, basis, cost } = await recordOf(gateway, response)
-      const [line] = await billedFor(gateway, response)
-      expect(basis).toBe('vendor')
-      expect(usage).toMatchObject({ input: line?.units['input'] ?? -1, audioOutput: line?.units['audioOutput'] ?? -1 })
-      expect(formatDollars(cost)).toBe(line?.cost ?? '')
-    }
-  })
+describe('usage of speech models', () => {
+  test.each([['gpt-4o-mini-tts'], ['gemini-2.5-flash-preview-tts']])(
+    '%s is charged by the vendor’s bill',
+    async (model) => {
+      for (const response_format of ['mp3', 'wav']) {
+        const { response } = await hear(gateway, { model, input: 'Hello there, how are you?', response_format })
+        const { usage, basis, cost } = await recordOf(gateway, response)
+        const [line] = await billedFor(gateway, response)
+        expect(basis).toBe('vendor')
+        expect(usage).toMatchObject({
+          input: line?.units['input'] ?? -1,
+          audioOutput: line?.units['audioOutput'] ?? -1,
+        })
+        expect(formatDollars(cost)).toBe(line?.cost ?? '')
+      }
+    },
+  )
 
-  test.each(speakers)('%s: with `stream_format` sse the sound comes as events, and its usage', async (model) => {
+  test.each(speakers)('%s with stream_format sse sends audio as events and ends with usage', async (model) => {
     const { response, sound, type } = await hear(gateway, { model, stream_format: 'sse' })
     expect(type).toBe('text/event-stream; charset=utf-8')
     const events = payloads(sound.toString()).map((text) => JSON.parse(text) as { type: string; audio?: string })
@@ -45,7 +51,7 @@ describe('models billed by tokens report what they used', () => {
   })
 })
 
-/** What comes of a sound, by the socket: client libraries may lose what came right before a connection was cut. */
+/** The audio as read from the socket: client libraries may lose what came right before a connection was cut. */
 async function heardOf(body: { model?: string; input: string }) {
   const request = jsonPost(gateway, { model: basic, ...body }, speechPath)
   const { status, text, closed } = await sendRaw(gateway.url, request, { quietMs: 60_000 })
@@ -60,9 +66,9 @@ async function heardOf(body: { model?: string; input: string }) {
   }
 }
 
-describe('sound is sent as it is made', () => {
+describe('audio that is sent while it is made', () => {
   test.each([basic, 'tts-1', 'gemini-2.5-flash-preview-tts'])(
-    '%s: the first of it comes long before the last',
+    '%s sends the first audio before the request is settled',
     async (model) => {
       const response = await say(gateway, { model, input: `${'A longer sentence. '.repeat(4)} sandbox:pace=50` })
       const reader = response.body?.getReader()
@@ -75,7 +81,7 @@ describe('sound is sent as it is made', () => {
     },
   )
 
-  test('a stream that breaks off is cut off, not closed, and the characters are paid', async () => {
+  test('a stream that breaks off is cut off, not closed, and its characters are charged', async () => {
     const response = await say(gateway, { input: `${'A longer sentence. '.repeat(20)} sandbox:pace=20 sandbox:cut=3` })
     expect(response.status).toBe(200)
     const failure: unknown = await response.arrayBuffer().catch((error: unknown) => error)
@@ -85,12 +91,12 @@ describe('sound is sent as it is made', () => {
     expect(record.cost).toBeGreaterThan(0n)
   })
 
-  // A quarter of a second each; none may be lost in the encoder, or with the connection.
+  // Each piece is a quarter of a second; none may be lost in the encoder or with the connection.
   test.each([
     ['cut=1', 0.25],
     ['eof=1', 0.25],
     ['cut=2', 0.5],
-  ])('sandbox:%s right after the first sound: what came is heard, and only then paid', async (word, seconds) => {
+  ])('sandbox:%s after the first audio delivers what was made and charges an estimate', async (word, seconds) => {
     const { bytes, isCut, requestId } = await heardOf({ input: `Hello there. sandbox:${word}` })
     expect(isCut).toBe(true)
     // 96 kbit/s.
@@ -102,7 +108,7 @@ describe('sound is sent as it is made', () => {
     })
   })
 
-  test.each(speakers)('%s: nobody pays who heard nothing', async (model) => {
+  test.each(speakers)('%s is charged only if the client received audio', async (model) => {
     for (const word of [
       'cut=1',
       'eof=1',
@@ -117,7 +123,7 @@ describe('sound is sent as it is made', () => {
     }
   })
 
-  test('as events it ends with an error', async () => {
+  test('an event stream that breaks off ends with an error event', async () => {
     const response = await say(gateway, {
       input: `${'A longer sentence. '.repeat(20)} sandbox:pace=20 sandbox:cut=3`,
       stream_format: 'sse',
@@ -127,7 +133,7 @@ describe('sound is sent as it is made', () => {
     expect(events.join('')).not.toContain('speech.audio.done')
   })
 
-  test('a wav that breaks off is an error, and free', async () => {
+  test('a wav that breaks off is a 502 and costs nothing', async () => {
     const response = await say(gateway, { input: 'A longer sentence. sandbox:cut=3', response_format: 'wav' })
     expect(await errorOf(response)).toMatchObject({ status: 502 })
     expect(response.headers.get('x-should-retry')).toBe('false')
@@ -135,7 +141,7 @@ describe('sound is sent as it is made', () => {
   })
 
   test.each(['sandbox:status=500', 'sandbox:html', 'sandbox:error200', 'sandbox:cut=0'])(
-    '%s before any of it is an ordinary error, and free',
+    '%s before any audio is a 502 and costs nothing',
     async (word) => {
       for (const model of [basic, 'tts-1', 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts']) {
         const response = await say(gateway, { model, input: `Hello ${word}` })
@@ -145,7 +151,7 @@ describe('sound is sent as it is made', () => {
     },
   )
 
-  test('a later part that fails is said again, and what was heard before is paid where it stays failed', async () => {
+  test('a later part that keeps failing is retried, and the part before it is charged', async () => {
     const sentence = 'Every sentence is said once. '
     const response = await say(gateway, { input: `${sentence.repeat(25)}sandbox:status=500 ${sentence}` })
     expect(response.status).toBe(200)
@@ -155,7 +161,7 @@ describe('sound is sent as it is made', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ status: 502, usage: { character: 580 } })
   })
 
-  test('a client that leaves pays for the part it heard, and no further one is begun', async () => {
+  test('a client that leaves pays for the part it heard, and no further part is begun', async () => {
     const account = await gateway.account()
     const abort = new AbortController()
     const response = await fetch(gateway.url + speechPath, {
@@ -172,7 +178,7 @@ describe('sound is sent as it is made', () => {
     expect(record?.cost).toBe(nano(5_890_000n))
   })
 
-  // The vendor has made it, and charges, although the head of the file was waiting for its length.
+  // The vendor has made the part and charges for it, although nothing was sent: the header waits for the length.
   test.each([
     ['after a part was said pays for it', 'A longer sentence. '.repeat(31), { basis: 'vendor', cost: 6_773_500n }],
     ['before anything was said pays nothing', '', { cost: 0n }],
@@ -192,14 +198,14 @@ describe('sound is sent as it is made', () => {
     expect(await lastRequestOf(gateway, account.id)).toMatchObject({ status: 499, ...record })
   })
 
-  test('usage that is not told is estimated, and marked', async () => {
+  test('usage that the vendor does not report is estimated and marked as such', async () => {
     for (const model of [basic, 'tts-1', 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts']) {
       const { response } = await hear(gateway, { model, input: 'Hello there. sandbox:nousage' })
       expect(await recordOf(gateway, response)).toMatchObject({ basis: 'estimated', status: 200 })
     }
   })
 
-  test('a vendor that says nothing and bills otherwise is explained, and does not break the books', async () => {
+  test('reconciliation explains a bill that differs where the vendor reported no usage', async () => {
     const refs: string[] = []
     for (const word of ['usage=7', 'zero']) {
       const { response } = await hear(gateway, { model: 'tts-1', input: `Hello there. sandbox:${word}` })
@@ -219,7 +225,7 @@ describe('sound is sent as it is made', () => {
   })
 })
 
-test.each(['mp3', 'wav'])('the same Idempotency-Key is not said twice, nor kept: %s', async (format) => {
+test.each(['mp3', 'wav'])('a repeated Idempotency-Key is a 409 and costs nothing: %s', async (format) => {
   const headers = { 'idempotency-key': `say-once-${format}` }
   const say = () => gateway.post(speechPath, { model: basic, input: 'Once.', response_format: format }, headers)
   await (await say()).arrayBuffer()

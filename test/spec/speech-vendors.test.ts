@@ -17,7 +17,7 @@ afterAll(() => gateway.close())
 
 const refused = (body: Record<string, unknown>) =>
   refusedForFree(gateway, async () => errorOf(await say(gateway, body)))
-/** By the vendor itself, and once. */
+/** Refused by the vendor itself, after one call, at no charge. */
 async function refusedThere(body: Record<string, unknown>) {
   const before = await gateway.callCount()
   const response = await say(gateway, body)
@@ -27,7 +27,7 @@ async function refusedThere(body: Record<string, unknown>) {
 }
 const lastCall = async () => (await gateway.calls()).at(-1)
 
-/** How each of them was asked: by whose voice, and how fast. */
+/** How each vendor is asked for a voice and a speed, and what it refuses. */
 const vendors = {
   minimax: {
     model: 'speech-2.6-hd',
@@ -56,33 +56,33 @@ const vendors = {
 describe.each(Object.entries(vendors))('%s', (vendor, it) => {
   const { model } = it
 
-  test('without a voice, or with a common one, its default voice speaks', async () => {
+  test('a missing, empty or common voice means the default voice', async () => {
     for (const voice of [undefined, null, '', 'alloy', 'cedar']) {
       await hear(gateway, { model, voice })
       expect(it.askedOf((await lastCall()) ?? never())).toEqual(it.asked(it.voiceDefault))
     }
   })
 
-  test('a voice of the account speaks, as fast as was asked', async () => {
+  test('the account’s own voice is used, at the requested speed', async () => {
     const { sound: plain } = await hear(gateway, { model, response_format: 'wav' })
     const { sound } = await hear(gateway, { model, voice: it.voiceOwn, speed: 1.2, response_format: 'wav' })
     expect(it.askedOf((await lastCall()) ?? never())).toEqual(it.asked(it.voiceOwn, 1.2))
     expect(sound.length).toBeLessThan(plain.length)
   })
 
-  test('a voice that is not there is the client’s affair, and tried once', async () => {
+  test('a voice that the vendor does not know is a 400 and is not retried', async () => {
     const error = await refusedThere({ model, voice: it.voiceNone })
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' })
     expect(error.message).toContain(it.said)
   })
 
-  test('instructions, other formats and other speeds are refused', async () => {
+  test('instructions, aac and a speed out of range are refused', async () => {
     expect(await refused({ model, instructions: 'slowly' })).toMatchObject({ status: 400, param: 'instructions' })
     expect(await refused({ model, response_format: 'aac' })).toMatchObject({ status: 400, param: 'response_format' })
     expect(await refusedThere({ model, speed: 4 })).toMatchObject({ status: 400 })
   })
 
-  test('mp3 is its own, and wav is made of its samples', async () => {
+  test('mp3, wav and pcm are returned, the last two with the same samples', async () => {
     expectMp3((await hear(gateway, { model })).sound)
     const { sound } = await hear(gateway, { model, response_format: 'wav' })
     expect(wavOf(sound)).toMatchObject({ rate: 24_000, channels: 1 })
@@ -91,7 +91,7 @@ describe.each(Object.entries(vendors))('%s', (vendor, it) => {
     expect(bare.equals(sound.subarray(44))).toBe(true)
   })
 
-  test.each(['mp3', 'wav'])('the charge of %s is the bill', async (response_format) => {
+  test.each(['mp3', 'wav'])('the charge for %s equals the vendor’s bill', async (response_format) => {
     const { response } = await hear(gateway, { model, input: 'Grüße, Welt! 👋🏽', response_format })
     const { usage, cost, basis } = await recordOf(gateway, response)
     const [line] = await billedFor(gateway, response)
@@ -99,7 +99,7 @@ describe.each(Object.entries(vendors))('%s', (vendor, it) => {
     expect(line?.cost).toBe(formatDollars(cost))
   })
 
-  test('a text that has no sentences is split where it must be, and joined', async () => {
+  test('a text without sentences is split at the vendor’s character limit', async () => {
     const input = 'a'.repeat(it.charactersMax + 1)
     const { response } = await hear(gateway, { model, input })
     const bill = await billedFor(gateway, response)
@@ -107,7 +107,7 @@ describe.each(Object.entries(vendors))('%s', (vendor, it) => {
     expect(await recordOf(gateway, response)).toMatchObject({ usage: { character: input.length }, basis: 'vendor' })
   })
 
-  test('what may not be said is refused in its own words', async () => {
+  test('text that moderation refuses is a 400 and costs nothing', async () => {
     const error = await refusedThere({ model, input: `Hello sandbox:fail=${it.moderated}` })
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' })
   })
@@ -117,13 +117,13 @@ describe.each(Object.entries(vendors))('%s', (vendor, it) => {
     [402, 502],
     [429, 429],
     [500, 502],
-  ])('%d of the vendor is %d, and free', async (status, shown) => {
+  ])('a %d from the vendor is a %d for the client and costs nothing', async (status, shown) => {
     const response = await say(gateway, { model, input: `Hello sandbox:status=${status}` })
     expect((await errorOf(response)).status).toBe(shown)
     expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n })
   })
 
-  test('a key in its refusal is not shown', async () => {
+  test('a credential in the vendor’s error reaches neither the client nor the log', async () => {
     const response = await say(gateway, { model, input: 'Hello sandbox:leak' })
     const text = await response.text()
     const { headers = {} } = (await lastCall()) ?? {}
@@ -131,7 +131,7 @@ describe.each(Object.entries(vendors))('%s', (vendor, it) => {
     expect([response.status, text.includes(key), gateway.logged.join('').includes(key)]).toEqual([502, false, false])
   })
 
-  test('the sound is sent as it is made', async () => {
+  test('audio is streamed while it is being made', async () => {
     const response = await say(gateway, { model, input: `${'A longer sentence. '.repeat(4)} sandbox:pace=50` })
     const reader = response.body?.getReader()
     expect((await reader?.read())?.value?.length).toBeGreaterThan(0)
@@ -142,14 +142,14 @@ describe.each(Object.entries(vendors))('%s', (vendor, it) => {
   })
 })
 
-test('what is no id of a voice leads ElevenLabs nowhere else', async () => {
+test('an ElevenLabs voice that would change the path of the call is refused', async () => {
   for (const voice of ['..', '.', 'a/../../user', 'a?b=c', 'a#b', '%2e%2e', 'a b']) {
     const error = await refused({ model: 'eleven-multilingual-v2', voice })
     expect(error).toMatchObject({ status: 400, param: 'voice', code: 'unsupported_value' })
   }
 })
 
-test('MiniMax counts a Han character twice: that is its cost, and not the charge', async () => {
+test('a Han character counts twice in MiniMax’s cost and once in the charge', async () => {
   const { response } = await hear(gateway, { model: 'speech-2.6-turbo', input: '你好, Bob' })
   const { usage, cost } = await recordOf(gateway, response)
   expect([usage?.character, formatDollars(cost)]).toEqual([7, '0.00042'])
@@ -157,7 +157,7 @@ test('MiniMax counts a Han character twice: that is its cost, and not the charge
   expect(formatDollars(attempt?.vendor_cost ?? cost)).toBe('0.00054')
 })
 
-test('MiniMax gives flac too, but not of a long text', async () => {
+test('MiniMax gives flac of a short text, and flac of a long text is refused', async () => {
   const { sound } = await hear(gateway, { model: 'speech-2.6-hd', response_format: 'flac' })
   expect(sound.toString('latin1', 0, 4)).toBe('fLaC')
   const input = 'One sentence. '.repeat(800)

@@ -4,7 +4,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 
-// Alibaba sells the output of an answer that was thought over at a price of its own.
+// Alibaba has a separate output price for answers with reasoning.
 
 let gateway: TestGateway
 
@@ -35,12 +35,12 @@ test.each([
   expect(bill).toMatchObject({ data: [{ cost: `0.${String(cost).padStart(9, '0').replace(/0+$/, '')}` }] })
 })
 
-// By `max_tokens` alone it would bound its words, and think for as long as it likes beyond what was set aside for it.
+// At the vendor, `max_tokens` alone does not cap the reasoning, which could then cost more than the hold.
 test.each([
   ['/v1/chat/completions', { max_tokens: 10, enable_thinking: true }],
   ['/v1/chat/completions', { max_completion_tokens: 10, reasoning_effort: 'high' }],
   ['/v1/messages', { max_tokens: 10, output_config: { effort: 'high' } }],
-])('%s: qwen-plus thinks and speaks within %j, and all of it is paid for', async (path, more) => {
+])('%s: qwen-plus counts reasoning within the cap of %j, and all of it is charged', async (path, more) => {
   const response = await gateway.post(path, says('Hello!', { model: 'qwen-plus', ...more }))
   expect(response.status).toBe(200)
   await response.text()
