@@ -3,7 +3,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { errorOf } from '../support/streams.ts'
 
-// What a 400 about a film says: the field at fault in the client's own words, and what would be taken in its place.
+// What a 400 about a video says: the field at fault as the client wrote it, and what would be accepted in its place.
 
 let gateway: TestGateway
 
@@ -22,11 +22,11 @@ async function complaint(body: object): Promise<[string | null, string]> {
 
 const seedance = 'doubao-seedance-2-0-260128'
 
-describe('what its vendor has no field for is refused, and not left out in silence', () => {
+describe('a field that the vendor lacks', () => {
   test.each([
     [seedance, 'input', { input: { prompt: 'A fox.', negative_prompt: 'dark' } }],
     [seedance, 'parameters', { parameters: { negative_prompt: 'dark' } }],
-  ])('%s: what is not wanted, in %s', async (model, place, body) => {
+  ])('%s: negative_prompt in %s is refused', async (model, place, body) => {
     const at = `${place}.negative_prompt`
     const message = `Unsupported value: '${at}' is not supported by this model: describe it in the prompt.`
     expect(await complaint({ model, ...body })).toEqual([at, message])
@@ -43,17 +43,17 @@ describe('what its vendor has no field for is refused, and not left out in silen
     ['gen4.5', { camera_fixed: true }],
     ['viduq3-pro', { shot_type: 'single' }],
     ['pixverse-v6', { lip_sync_tts_switch: true }],
-  ])('%s: %j', async (model, parameters) => {
+  ])('%s: %j is refused, since it would have no effect', async (model, parameters) => {
     const at = `parameters.${Object.keys(parameters)[0]}`
     const message = `Unsupported value: '${at}' is not supported by this model: it would have no effect.`
     expect(await complaint({ model, parameters })).toEqual([at, message])
   })
 })
 
-describe('what else stands in input is read as in parameters', () => {
+describe('other fields in input', () => {
   const flat = ['kling-v2-6', 'minimax-hailuo-02', 'gen4.5', 'viduq3-pro', 'pixverse-v6', seedance]
 
-  test.each([...flat, 'wan3.0-video'])('%s: what nobody here knows goes on to the vendor', async (model) => {
+  test.each([...flat, 'wan3.0-video'])('%s: an unknown field is passed on to the vendor', async (model) => {
     const input = { prompt: 'A fox.', a_word_of_its_own: 'slow' }
     expect((await gateway.post('/v1/videos/generations', { model, input, wait: true })).status).toBe(200)
     const created = (await gateway.calls()).findLast(({ text }) => text.includes('A fox.'))
@@ -76,7 +76,7 @@ describe('what else stands in input is read as in parameters', () => {
   })
 })
 
-describe('what a film shows is read in input, under its names there: what nobody reads would be left out and paid for', () => {
+describe('a field that describes the video in the wrong place or under the wrong name', () => {
   const image = 'https://example.com/a.png'
   const content = [{ type: 'text', text: 'A bear.' }]
 
@@ -90,7 +90,7 @@ describe('what a film shows is read in input, under its names there: what nobody
     ['viduq3-turbo', { parameters: { images: [image] } }, 'parameters.images'],
     ['veo-3.1-generate-preview', { prompt: 'A bear.' }, 'prompt'],
     [seedance, { parameters: { content } }, 'parameters.content'],
-  ])('%s: %j, elsewhere', async (model, fields, at) => {
+  ])('%s: %j outside input is refused', async (model, fields, at) => {
     const message = `Unsupported value: '${at}' is not read: describe the video in 'input'.`
     expect(await complaint({ model, ...fields })).toEqual([at, message])
   })
@@ -101,25 +101,25 @@ describe('what a film shows is read in input, under its names there: what nobody
     ['sora-2', { input_reference: { image_url: image } }],
     ['viduq3-turbo', { images: [image] }],
     ['wan3.0-video', { reference_urls: [image] }],
-  ])('%s: %j, by another name', async (model, words) => {
+  ])('%s: the name %j in input is refused', async (model, words) => {
     const at = `input.${Object.keys(words)[0]}`
     const message = `Unsupported value: '${at}' is not supported by this model, which takes 'input.prompt' and 'input.media'.`
     expect(await complaint({ model, input: { prompt: 'A fox.', ...words } })).toEqual([at, message])
   })
 
-  test('older versions of Wan too, which are sent all of their input', async () => {
+  test('wan2.6-t2v, which is sent its whole input, refuses another vendor’s field too', async () => {
     const [param] = await complaint({ model: 'wan2.6-t2v', input: { prompt: 'A fox.', first_frame_image: image } })
     expect(param).toBe('input.first_frame_image')
   })
 
-  test('said twice alike it is said once, and what is empty shows nothing', async () => {
+  test('the same value given twice is accepted, and empty values are ignored', async () => {
     const body = { model: 'kling-v2-6', prompt: 'A fox.', image, images: [], img_url: '', wait: true }
     const response = await gateway.post('/v1/videos/generations', { ...body, input: { prompt: 'A fox.', image } })
     expect(response.status).toBe(200)
   })
 })
 
-describe('a flag in a prompt is named as it was written', () => {
+describe('a refused flag in a prompt', () => {
   test.each([
     ['--fps 24', "Unsupported value: 'input.prompt --fps' is not supported."],
     ['--framespersecond 24', "Unsupported value: 'input.prompt --framespersecond' is not supported."],
@@ -127,27 +127,27 @@ describe('a flag in a prompt is named as it was written', () => {
     ['--dur 5s', "Invalid 'input.prompt --dur': expected whole seconds."],
     ['--seed -7', "Invalid 'input.prompt --seed': expected -1 to 2147483647."],
     ['--rt 7:5', "Unsupported value: 'input.prompt --rt' does not support '7:5' with this model."],
-  ])('%s', async (flag, said) => {
+  ])('the message names %s as it was written', async (flag, said) => {
     const [param, message] = await complaint({ model: seedance, input: { prompt: `A fox ${flag}` } })
     expect(param).toBe('input.prompt')
     expect(message).toStartWith(said)
   })
 
-  test('also where it contradicts a field', async () => {
+  test('a flag that contradicts a field is named together with the field', async () => {
     const asked = { model: seedance, resolution: '720p', input: { prompt: 'A fox --rs 1080p' } }
     expect(await complaint(asked)).toEqual(['input.prompt', "'input.prompt --rs' is 1080p, but 'resolution' is 720p."])
   })
 })
 
-describe('what stands for a size is named as it was written', () => {
-  test('Kling’s mode', async () => {
+describe('a refused parameter that stands for a resolution', () => {
+  test('the message names Kling’s mode and its supported values', async () => {
     expect(await complaint({ model: 'kling-v2-6', parameters: { mode: 'std' } })).toEqual([
       'parameters.mode',
       "Unsupported value: 'parameters.mode' does not support 'std' with this model. Supported values are: pro.",
     ])
   })
 
-  test('Wan’s size', async () => {
+  test('the message names Wan’s size and its supported values', async () => {
     const [param, message] = await complaint({ model: 'wan2.6-t2v', parameters: { size: '832*480' } })
     expect(param).toBe('parameters.size')
     expect(message).toStartWith("Unsupported value: 'parameters.size' does not support '832*480' with this model.")

@@ -9,7 +9,7 @@ import { attemptsOf, booked, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { image, prompt } from '../support/video-asks.ts'
 
-// Sold for twice what the vendor takes, so that no price is taken for a cost; and a model of the operator's for subjects.
+// Sold at twice the vendor's price, so that price and cost differ; and an operator's own model for subjects.
 const yaml = `
 models:
   - { id: minimax-hailuo-02, prices: { markup: "2" } }
@@ -58,7 +58,7 @@ const callsTo = async (end: string) => (await gateway.calls()).filter((call) => 
 const orders = async () => (await callsTo('video_generation')).length
 const dollars = (text: string) => parseDollars(text) ?? nano(0n)
 
-describe('a film', () => {
+describe('a video', () => {
   test.each<[object, string, string]>([
     [{ input: prompt }, '0.28', '0.56'],
     [{ input: prompt, duration: 10, resolution: '768P' }, '0.56', '1.12'],
@@ -69,7 +69,7 @@ describe('a film', () => {
       '0.28',
       '0.56',
     ],
-  ])('is made and charged as a whole: %j', async (body, cost, price) => {
+  ])('the video is charged at our price, and its cost equals the vendor’s bill: %j', async (body, cost, price) => {
     const before = await gateway.balance()
     const { response, shown } = await made(body)
     expect(response.headers.get('x-turnpike-cost')).toBe(price)
@@ -90,7 +90,7 @@ describe('a film', () => {
     expect(shown).toMatchObject({ status: 'succeeded', file_id: expect.stringMatching(/^\d+$/) })
   })
 
-  test('is at the address that was asked for by its file', async () => {
+  test('the link is looked up by the file id and leads to a video of the right length', async () => {
     const { shown } = await made({ input: prompt, duration: 10 })
     const film = await fetch(shown.content?.video_url ?? '')
     expect(readMp4(new Uint8Array(await film.arrayBuffer())).ms).toBe(10_000)
@@ -104,13 +104,13 @@ describe('a film', () => {
     'sandbox:file-status=503',
     'sandbox:poll-status=401',
     'sandbox:poll-status=429',
-  ])('waits for a vendor that does not say how far or where it is: %s', async (words) => {
+  ])('a failing status or file lookup is repeated until there is a link: %s', async (words) => {
     const { shown } = await made(said(words))
     expect(shown.content?.video_url).toStartWith('http')
   })
 })
 
-describe('what costs nothing', () => {
+describe('requests that cost the customer nothing', () => {
   test.each<[object, string]>([
     [{ input: prompt, duration: 10, resolution: '1080p' }, 'duration'],
     [{ input: prompt, duration: 5 }, 'duration'],
@@ -125,7 +125,7 @@ describe('what costs nothing', () => {
       'input.subject_reference[0].image[0]',
     ],
     [{ model: 'hailuo-subject', input: prompt }, 'input.media'],
-  ])('what it cannot do is refused by name, and nobody is asked: %j', async (body, param) => {
+  ])('an unsupported field is refused by name before the vendor is called: %j', async (body, param) => {
     const refused = await refusedForFree(gateway, () => order(body))
     expect([refused.status, ((await refused.json()) as Shown).error?.param]).toEqual([400, param])
   })
@@ -135,7 +135,7 @@ describe('what costs nothing', () => {
     ['sandbox:status=429', 429],
     ['sandbox:status=402', 502],
     ['sandbox:leak', 502],
-  ])('an order that the vendor refuses under a good status: %s', async (words, status) => {
+  ])('an order that the vendor refuses under a 200 is free: %s', async (words, status) => {
     const before = await gateway.balance()
     const refused = await order(said(words))
     const text = await refused.text()
@@ -149,7 +149,7 @@ describe('what costs nothing', () => {
     ['sandbox:fail=1027', 'content_filtered'],
     ['sandbox:fail=1000', 'upstream_failed'],
     ['sandbox:vanish', 'upstream_task_lost'],
-  ])('a film that comes to nothing: %s', async (words, code) => {
+  ])('a video that fails or is lost at the vendor is free: %s', async (words, code) => {
     const before = await gateway.balance()
     const response = await hurried(gateway, clock, order(said(words), '?wait=true'))
     expect(await response.json()).toMatchObject({ status: 'failed', error: { code } })
@@ -159,7 +159,7 @@ describe('what costs nothing', () => {
     expect((await gateway.bill()).find(({ ref }) => ref === attempt?.id)?.cost).toBe('0')
   })
 
-  test('a success without a file: what the vendor takes for it is our loss', async () => {
+  test('a success without a file fails the task, and the vendor’s charge is our loss', async () => {
     const [before, lost] = [await gateway.balance(), await booked(gateway, 'platform:loss')]
     const response = await order(said('sandbox:no-video'), '?wait=true')
     expect(await response.json()).toMatchObject({ status: 'failed', error: { code: 'upstream_no_output' } })
@@ -167,7 +167,7 @@ describe('what costs nothing', () => {
     expect(lost - (await booked(gateway, 'platform:loss'))).toBe(dollars('0.28'))
   })
 
-  test('a film that is being made cannot be stopped', async () => {
+  test('a video that is being made cannot be cancelled', async () => {
     const { id } = (await (await order(said('sandbox:slow=3000'))).json()) as Shown
     const headers = { authorization: `Bearer ${gateway.key}` }
     const refused = await fetch(`${gateway.url}${path}/${id}`, { method: 'DELETE', headers })

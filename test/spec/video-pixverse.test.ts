@@ -14,7 +14,7 @@ test.each([
   // 0.36 and 0.27 yuan a second.
   [true, '0.252'],
   [false, '0.189'],
-])('from the order to the charge, with sound %p: its seconds, which are on the vendor’s bill', async (audio, cost) => {
+])('an order with audio %p is delivered and charged what the vendor bills', async (audio, cost) => {
   const done = await order({ ...film('A fox.'), parameters: { seed: 9, audio } }, '?wait=true')
   expect((await fetch(done.content?.video_url ?? 'none')).headers.get('content-type')).toBe('video/mp4')
   expect(done).toMatchObject({
@@ -41,7 +41,7 @@ test.each([
       ['last_frame', 'https://example.com/b.png'],
     ],
   ],
-] as const)('from %s it costs the same, and what is brought before the order is free', async (_, frames) => {
+] as const)('a video from %s costs the same, and uploading its images is free', async (_, frames) => {
   const done = await order({ ...v6, input: media(...frames) }, '?wait=true')
   expect(done).toMatchObject({ status: 'succeeded', usage: { duration: 5, resolution: '720p' } })
   const { task, hold, request, attempts, entries, bill } = await writtenOf(done.id)
@@ -62,19 +62,16 @@ test.each([
   ['status=429', 429, { message: expect.stringContaining('too many requests') }],
   ['status=500', 502, { message: expect.stringContaining('vendor') }],
   ['html', 502, { message: expect.stringContaining('vendor') }],
-])(
-  'a picture that the vendor will not take, %s, is a %i, and nothing is ordered or left',
-  async (word, status, error) => {
-    const before = await gateway().balance()
-    const response = await post(framed(word))
-    expect([response.status, await response.json()]).toMatchObject([status, { error }])
-    expect(await gateway().balance()).toEqual(before)
-    const tasks = gateway().store.db.selectFrom('task').select(['state', 'in_doubt']).orderBy('created_at', 'desc')
-    expect(await tasks.executeTakeFirst()).toMatchObject({ state: 'refused' })
-  },
-)
+])('an image upload that fails with %s is a %i, and nothing is ordered or held', async (word, status, error) => {
+  const before = await gateway().balance()
+  const response = await post(framed(word))
+  expect([response.status, await response.json()]).toMatchObject([status, { error }])
+  expect(await gateway().balance()).toEqual(before)
+  const tasks = gateway().store.db.selectFrom('task').select(['state', 'in_doubt']).orderBy('created_at', 'desc')
+  expect(await tasks.executeTakeFirst()).toMatchObject({ state: 'refused' })
+})
 
-test('a client that hangs up while its picture is brought has its film all the same, and pays for one', async () => {
+test('a client that leaves during the image upload has its video made and charged once', async () => {
   const { store, url, key } = gateway()
   const leaving = new AbortController()
   const asked = fetch(`${url}/v1/videos/generations`, {
@@ -98,7 +95,7 @@ test('a client that hangs up while its picture is brought has its film all the s
 test.each([
   ['500063', 'content_filtered'],
   ['99999', 'upstream_failed'],
-])('what fails with %s is free', async (code, shown) => {
+])('a task that fails with %s is free', async (code, shown) => {
   const { id } = await order(film(`A fox. sandbox:fail=${code}`))
   expect(await ended(id)).toMatchObject({ status: 'failed', error: { code: shown, message: expect.any(String) } })
   const { hold, request, attempts, bill } = await writtenOf(id)
@@ -107,7 +104,7 @@ test.each([
   expect(bill).toEqual(['0'])
 })
 
-test('its record does not show what was asked', async () => {
+test('the record does not show the prompts', async () => {
   const { id } = await order(
     { ...v6, input: { prompt: 'A secret fox.', negative_prompt: 'a secret hare' } },
     '?wait=true',
@@ -122,7 +119,7 @@ test.each<[object, string]>([
   [{ ...v6, input: { image } }, 'input.prompt'],
   [{ ...film('A fox.'), parameters: { img_id: 7 } }, 'parameters.img_id'],
   [{ ...film('A fox.'), parameters: { quality: '1080p' } }, 'parameters.quality'],
-])('what it cannot do is refused by its field: %j', async (body, param) => {
+])('a request that the model does not support is refused with its field named: %j', async (body, param) => {
   const response = await refusedForFree(gateway(), () => post(body))
   expect([response.status, await response.json()]).toMatchObject([400, { error: { param } }])
 })
@@ -131,17 +128,14 @@ test.each([
   ['status=400', 400, { message: 'A parameter is not valid.' }],
   ['status=429', 429, { message: expect.stringContaining('too many requests') }],
   ['status=402', 502, { message: expect.stringContaining('vendor') }],
-])(
-  'what the vendor refuses at once under a good status is answered, and nothing is left: %s',
-  async (word, status, error) => {
-    const before = await gateway().balance()
-    const response = await post(film(`A fox. sandbox:${word}`))
-    expect([response.status, await response.json()]).toMatchObject([status, { error }])
-    expect(await gateway().balance()).toEqual(before)
-  },
-)
+])('an order that the vendor refuses under a 200 is an error and costs nothing: %s', async (word, status, error) => {
+  const before = await gateway().balance()
+  const response = await post(film(`A fox. sandbox:${word}`))
+  expect([response.status, await response.json()]).toMatchObject([status, { error }])
+  expect(await gateway().balance()).toEqual(before)
+})
 
-test('nobody can stop it', async () => {
+test('a PixVerse task cannot be cancelled', async () => {
   const { id } = await order(film('A fox. sandbox:queued=3000'))
   const refused = await cancel(id)
   expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: 'not_cancellable' } }])

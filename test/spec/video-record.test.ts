@@ -44,7 +44,7 @@ async function call(method: string, id: string): Promise<Shown> {
 const made = (body: object) => order(body, '?wait=true')
 
 describe('the record of a task that is over', () => {
-  test('has the seed that was asked for, where its vendor returns none', async () => {
+  test('the seed that was sent is shown where the vendor returns none', async () => {
     const input = { prompt: 'A fox.' }
     const films = await Promise.all([
       made({ ...wan, input, parameters: { seed: 7 } }),
@@ -52,7 +52,7 @@ describe('the record of a task that is over', () => {
       made({ model: 'kling-v2-6', input, parameters: { seed: 9 } }),
     ])
     expect(films.map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded'])
-    // Kling is not told of it, so it is not what its film was made with.
+    // The seed is not sent to Kling, so its video was not made with it.
     expect(films.map(({ seed }) => seed)).toEqual([7, 8, null])
   })
 
@@ -69,7 +69,7 @@ describe('the record of a task that is over', () => {
     'sora-2',
   ]
 
-  test.each(ofEachVendor)('has content, usage and seed, whatever its end: %s', async (model) => {
+  test.each(ofEachVendor)('content, usage and seed are shown after success and after failure: %s', async (model) => {
     const [succeeded, failed] = await Promise.all([
       made({ model, input: { prompt: 'A fox.' } }),
       made({ model, input: { prompt: 'A fox. sandbox:fail=InternalError' } }),
@@ -81,7 +81,7 @@ describe('the record of a task that is over', () => {
     expect((await call('GET', failed.id)).content).toBeNull()
   })
 
-  test('has the given seed also where nothing was made', async () => {
+  test('the requested seed is shown for a failed and for a cancelled task', async () => {
     const parameters = { seed: 7 }
     const ended = { content: null, usage: null, seed: 7 }
     const failed = await made({ ...wan, input: { prompt: 'A fox. sandbox:fail=InternalError' }, parameters })
@@ -91,7 +91,7 @@ describe('the record of a task that is over', () => {
     expect(await call('DELETE', id)).toMatchObject({ status: 'cancelled', ...ended })
   })
 
-  test('says what its vendor says of a task that was cancelled', async () => {
+  test('a cancelled task has the vendor’s record of the cancellation', async () => {
     const { id } = await order({ ...wan, input: { prompt: 'A fox. sandbox:queued=60000' } })
     await until(async () => (await call('GET', id)).output?.task_status === 'PENDING')
     const native = { status: 'cancelled', output: { task_status: 'CANCELED' } }
@@ -104,11 +104,11 @@ describe('the record of a task that is over', () => {
     expect((await row.executeTakeFirstOrThrow()).record).toMatchObject({ status: 'cancelled' })
   })
 
-  test.each(ofEachVendor)('names its vendor’s id, by which it is found too: %s', async (model) => {
+  test.each(ofEachVendor)('upstream_id is shown, and the task can be read by it: %s', async (model) => {
     const done = await made({ model, input: { prompt: 'A fox.' } })
     const row = gateway.store.db.selectFrom('task').select('upstream_id').where('id', '=', done.id)
     expect(done.upstream_id).toBe((await row.executeTakeFirstOrThrow()).upstream_id ?? 'none')
-    // Veo's has slashes in it.
+    // Veo's id contains slashes.
     expect(done.upstream_id?.includes('/operations/')).toBe(model.startsWith('veo'))
     expect(await call('GET', done.upstream_id ?? '')).toMatchObject({ id: done.id, upstream_id: done.upstream_id })
   })
@@ -127,7 +127,7 @@ describe('the record of a task that is over', () => {
     ['veo-3.1-generate-preview', {}, '9:16', '9:16'],
     ['sora-2', { image }, '9:16', '9:16'],
     ['doubao-seedance-1-5-pro-251215', {}, '3:4', '3:4'],
-  ])('of %s from %j, asked for as %p, says the film’s own shape or none', async (model, more, asked, shape) => {
+  ])('a video of %s from %j, asked for as %p, shows its real ratio or none', async (model, more, asked, shape) => {
     const ratio = asked === undefined ? {} : { aspect_ratio: asked }
     const { usage } = await made({ model, ...ratio, input: { prompt: 'A fox.', ...more } })
     expect([usage?.duration, usage?.aspect_ratio]).toEqual([expect.any(Number), shape])
@@ -136,15 +136,15 @@ describe('the record of a task that is over', () => {
 
 const final = (id: string) => ({ ...onePointFive, content: [{ type: 'draft_task', draft_task: { id } }] })
 
-describe('the final of a draft', () => {
+describe('the final video of a draft', () => {
   const noDraft = { code: 400, error: { param: 'content[0].draft_task.id', message: 'There is no such draft.' } }
 
-  test('is made of one’s own draft', async () => {
+  test('the account’s own draft becomes a final video', async () => {
     const draft = await made({ ...onePointFive, input: { prompt: 'A fox.' }, parameters: { draft: true } })
     expect(await made(final(draft.id))).toMatchObject({ code: 200, status: 'succeeded' })
   })
 
-  test('and of nothing else: not of what never was, nor of another vendor’s task', async () => {
+  test('an unknown task and another vendor’s task are refused as drafts', async () => {
     const other = await made({ ...wan, input: { prompt: 'A fox.' } })
     expect(await order(final(other.id))).toMatchObject(noDraft)
     expect(await order(final('vid_0'))).toMatchObject(noDraft)

@@ -6,7 +6,7 @@ const sized = ({ seconds, resolution, ratio }: ReturnType<typeof askFor>): unkno
 const manyImages = (count: number) => media(...Array.from({ length: count }, () => ['reference_image'] as const))
 
 describe('duration, resolution and aspect_ratio', () => {
-  test('have the specification’s defaults', () => {
+  test('the defaults are those of the specification', () => {
     expect(sized(askFor(t2v, { input: prompt }))).toEqual([5, '720p', '16:9'])
   })
 
@@ -23,7 +23,7 @@ describe('duration, resolution and aspect_ratio', () => {
       [8, '720p', '16:9'],
     ],
     ['null is absent', { duration: null, resolution: null, parameters: { size: null } }, [5, '720p', '16:9']],
-  ])('are read from %s', (_where, body, expected) => {
+  ])('the values are read in each form: %s', (_where, body, expected) => {
     expect(sized(askFor(t2v, { input: prompt, ...body }))).toEqual(expected)
   })
 
@@ -35,7 +35,7 @@ describe('duration, resolution and aspect_ratio', () => {
     ['ratios', { aspect_ratio: '16:9', parameters: { ratio: '1:1' } }, 'parameters.ratio invalid_value'],
     ['two names of one thing', { aspect_ratio: '16:9', ratio: '1:1' }, 'ratio invalid_value'],
     ['a size at the top', { size: '1280*720', parameters: { size: '1920*1080' } }, 'parameters.size invalid_value'],
-  ])('that disagree are refused: %s', (_what, body, refusal) => {
+  ])('contradictory values are refused: %s', (_what, body, refusal) => {
     expect(refusalOf(t2v, { input: prompt, ...body })).toBe(refusal)
   })
 
@@ -74,7 +74,7 @@ describe('duration, resolution and aspect_ratio', () => {
     ['sora-2', { parameters: { size: '1024x1792' } }, 'parameters.size unsupported_value'],
     [t2v, { parameters: { seconds: '5' } }, 'parameters.seconds invalid_type'],
     ['veo-3.1-generate-preview', { parameters: { size: '1280*720' } }, 'parameters.size unsupported_value'],
-  ])('of %s: %j is refused', (model, body, refusal) => {
+  ])('%s refuses %j', (model, body, refusal) => {
     expect(refusalOf(model, { input: prompt, ...body })).toBe(refusal)
   })
 
@@ -89,22 +89,22 @@ describe('duration, resolution and aspect_ratio', () => {
     ['gen4.5', { parameters: { ratio: '720:1280', duration: 2 } }, [2, '720p', '9:16']],
     ['sora-2', { parameters: { seconds: '8', size: '720x1280' } }, [8, '720p', '9:16']],
     ['sora-2-pro', { seconds: 12, parameters: { size: '1024x1792' } }, [12, '1792x1024', '9:16']],
-  ])('of %s: %j is taken', (model, body, expected) => {
+  ])('%s accepts %j', (model, body, expected) => {
     expect(sized(askFor(model, { input: prompt, ...body }))).toEqual(expected)
   })
 
-  test('480p is for the 2.5 previews alone, of all of Wan', () => {
+  test('Wan accepts 480p on its 2.5 previews and refuses it on 2.6 and 2.7', () => {
     for (const version of ['2.6', '2.7'])
       expect(refusalOf(`wan${version}-t2v`, { input: prompt, resolution: '480p' })).not.toBe('accepted')
     expect(askFor('wan2.5-i2v-preview', { input: { img_url: image }, resolution: '480p' }).resolution).toBe('480p')
   })
 
-  test('-1 lets the model choose, and its longest is what is held', () => {
+  test('a duration of -1 lets the model choose, and its longest duration is held', () => {
     const ask = askFor('doubao-seedance-2-0-260128', { input: prompt, duration: -1 })
     expect(ask).toMatchObject({ seconds: 15, isFreeLength: true, bound: { video: { seconds: 15 } } })
   })
 
-  test('a picture decides its own shape: what is said of it has no effect', () => {
+  test('with a first frame any valid ratio is accepted, and Seedance defaults to adaptive', () => {
     const input = { ...prompt, img_url: image }
     expect(askFor('wan2.6-i2v', { input, aspect_ratio: '21:9' }).ratio).toBe('21:9')
     expect(askFor('wan2.6-i2v', { input, parameters: { size: '1920*1080' } }).resolution).toBe('1080p')
@@ -115,7 +115,7 @@ describe('duration, resolution and aspect_ratio', () => {
 
 const subject = { type: 'character', image: [image] }
 
-test('where the vendor counts credits, the most that the seconds can take is held', () => {
+test('for a vendor that counts credits, the most that the seconds can take is held', () => {
   const { bound } = askFor('viduq3-turbo', { input: prompt, duration: 4, resolution: '1080p' })
   expect(bound).toMatchObject({ videoToken: 52, video: { seconds: 4, inCredits: true } })
 })
@@ -128,7 +128,7 @@ describe('input, by the model’s version and kind', () => {
     ['wan2.6-i2v', { ...prompt, img_url: image }, 'i2v', ['first-frame']],
     ['wan2.6-i2v-flash', { ...prompt, img_url: image, audio_url: tune }, 'i2v', ['first-frame', 'driving-audio']],
     ['wan2.5-i2v-preview', { img_url: 'data:image/png;base64,AAAA' }, 'i2v', ['first-frame']],
-    // A link may lead to a film, whatever its ending.
+    // A link may lead to a video, whatever its extension.
     ['wan2.6-r2v', { ...prompt, reference_urls: [image, clip] }, 'r2v', ['reference-video', 'reference-video']],
     ['wan2.6-r2v-flash', { ...prompt, reference_video_urls: [clip] }, 'r2v', ['reference-video']],
     ['wan2.7-i2v', media(['first_frame']), 'i2v', ['first-frame']],
@@ -241,14 +241,14 @@ describe('input, by the model’s version and kind', () => {
     expect(refusalOf(model, { input })).toBe(refusal)
   })
 
-  test('2.7 makes at most ten seconds with a reference video', () => {
+  test('Wan 2.7 makes at most ten seconds with a reference video', () => {
     const withVideo = media(['reference_video', clip])
     expect(refusalOf('wan2.7-r2v', { input: withVideo, duration: 11 })).toBe('duration unsupported_value')
     expect(askFor('wan2.7-r2v', { input: withVideo, duration: 10 }).seconds).toBe(10)
     expect(askFor('wan2.7-r2v', { input: media(['reference_image']), duration: 15 }).seconds).toBe(15)
   })
 
-  test('Veo makes eight seconds where it is not a plain 720p', () => {
+  test('Veo makes only eight seconds above 720p or with reference images', () => {
     const veo = 'veo-3.1-generate-preview'
     expect(refusalOf(veo, { input: prompt, duration: 4, resolution: '1080p' })).toBe('duration unsupported_value')
     expect(refusalOf(veo, { input: media(['reference_image']), duration: 6 })).toBe('duration unsupported_value')
@@ -258,14 +258,14 @@ describe('input, by the model’s version and kind', () => {
 })
 
 describe('parameters', () => {
-  test('2.6 takes what the specification lists, on each of its models', () => {
+  test('Wan 2.6 accepts the specification’s parameters, and audio: false leaves its audio on', () => {
     const parameters = { size: '1280*720', duration: 5, audio: true, shot_type: 'multi', prompt_extend: true }
     for (const audio of [true, false]) {
       expect(askFor(t2v, { input: prompt, parameters: { ...parameters, audio } })).toMatchObject({ sound: true })
     }
   })
 
-  test('2.7 takes what the specification lists', () => {
+  test('Wan 2.7 accepts the specification’s parameters', () => {
     const parameters = { resolution: '720P', duration: 5, prompt_extend: true, watermark: false }
     expect(askFor('wan2.7-t2v', { input: prompt, parameters }).parameters).toEqual({
       prompt_extend: true,
@@ -292,11 +292,11 @@ describe('parameters', () => {
     ['gen4.5', { audio: true }, 'parameters.audio unsupported_value'],
     ['viduq3-pro', { off_peak: true }, 'parameters.off_peak unsupported_value'],
     ['viduq3-pro', { is_rec: true }, 'parameters.is_rec unsupported_value'],
-  ])('of %s: %j is refused', (model, parameters, refusal) => {
+  ])('%s refuses the parameters %j', (model, parameters, refusal) => {
     expect(refusalOf(model, { input: prompt, parameters })).toBe(refusal)
   })
 
-  test('sound is what the model makes, or what was asked for where it has a choice', () => {
+  test('audio follows the request where the model has a choice, else the model’s default', () => {
     for (const [model, parameters, sound] of [
       ['wan2.6-i2v-flash', {}, true],
       ['wan2.6-i2v-flash', { audio: true }, true],
@@ -313,7 +313,7 @@ describe('parameters', () => {
     }
   })
 
-  test('fields that families write beside the input mean the same there', () => {
+  test('fields beside input mean the same as in parameters, and a contradiction is refused', () => {
     const body = { input: prompt, seed: 11, generate_audio: false }
     expect(askFor('doubao-seedance-2-0-260128', body)).toMatchObject({ sound: false, parameters: { seed: 11 } })
     expect(refusalOf('doubao-seedance-2-0-260128', { ...body, parameters: { seed: 12 } })).toBe(
@@ -321,13 +321,13 @@ describe('parameters', () => {
     )
   })
 
-  test('a seed is remembered where one was named', () => {
+  test('a given seed is kept, and -1 counts as none', () => {
     expect(askFor(t2v, { input: prompt, parameters: { seed: 7 } }).seed).toBe(7)
     expect(askFor(t2v, { input: prompt }).seed).toBeUndefined()
     expect(askFor('doubao-seedance-2-0-260128', { input: prompt, seed: -1 }).seed).toBeUndefined()
   })
 
-  test('who is called back is ours to say, wherever it is asked for', () => {
+  test('callback_url is refused at the top level', () => {
     const url = 'https://example.com/'
     expect(refusalOf(t2v, { input: prompt, callback_url: url })).toBe('callback_url unsupported_value')
     expect(refusalOf('kling-v2-6', { input: prompt, callback_url: url })).toBe('callback_url unsupported_value')
@@ -340,7 +340,7 @@ const wishes = (body: Body, query?: Record<string, string>) => {
 }
 
 describe('wait, timeout and webhook_url', () => {
-  test('are read from the body and from the address', () => {
+  test('the body and the query are both read, and the query takes precedence', () => {
     expect(wishes({})).toEqual([false, 60])
     expect(wishes({ wait: true })).toEqual([true, 60])
     expect(wishes({ wait: true, timeout: 300 })).toEqual([true, 300])
@@ -365,7 +365,7 @@ describe('wait, timeout and webhook_url', () => {
     [{ webhook_url: 'example.com' }, {}, 'webhook_url invalid_url'],
     [{ webhook_url: 'https://user:pass@example.com/' }, {}, 'webhook_url invalid_url'],
     [{ webhook_url: 7 }, {}, 'webhook_url invalid_type'],
-  ])('%j %j is refused', (body, query, refusal) => {
+  ])('the body %j with the query %j is refused', (body, query, refusal) => {
     expect(refusalOf(t2v, { input: prompt, ...body }, query)).toBe(refusal)
   })
 })

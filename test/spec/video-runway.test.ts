@@ -12,7 +12,7 @@ const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
 const turbo = { model: 'gen4-turbo', duration: 5 }
 const picture = (prompt: string) => ({ ...turbo, input: { prompt, image } })
 
-test('from the order to the charge, which is what the vendor bills', async () => {
+test('an order is delivered and charged what the vendor bills', async () => {
   const body = { ...turbo, aspect_ratio: '9:16', input: { prompt: 'A fox.', image }, parameters: { seed: 9 } }
   const done = await order(body, '?wait=true')
   expect((await fetch(done.content?.video_url ?? 'none')).headers.get('content-type')).toBe('video/mp4')
@@ -31,7 +31,7 @@ test('from the order to the charge, which is what the vendor bills', async () =>
   expect(bill).toEqual(['0.25'])
 })
 
-test('how long a changed film is nobody says, so it is charged as it was asked for, and marked', async () => {
+test('an edited video, whose length the vendor does not report, is charged as an estimate', async () => {
   const input = { prompt: 'In the snow.', media: [{ type: 'reference_video', url: clip }] }
   const done = await order({ model: 'gen4-aleph', input }, '?wait=true')
   expect(done.status).toBe('succeeded')
@@ -40,7 +40,7 @@ test('how long a changed film is nobody says, so it is charged as it was asked f
   expect(bill).toEqual(['0.75'])
 })
 
-test('what fails is free, and says why in the vendor’s words', async () => {
+test('a failed task is free and has the vendor’s code and message', async () => {
   const { id } = await order(picture('A fox. sandbox:fail=SAFETY.INPUT.TEXT'))
   expect(await ended(id)).toMatchObject({
     status: 'failed',
@@ -58,13 +58,13 @@ test.each<[object, string]>([
   [{ ...turbo, duration: 7, input: { image } }, 'duration'],
   [{ ...turbo, resolution: '1080p', input: { image } }, 'resolution'],
   [{ model: 'gen4.5', aspect_ratio: '1:1', input: { prompt: 'A fox.' } }, 'aspect_ratio'],
-])('what the model cannot do is refused by its field: %j', async (body, param) => {
+])('a request that the model does not support is refused with its field named: %j', async (body, param) => {
   const response = await refusedForFree(gateway(), () => post(body))
   expect(response.status).toBe(400)
   expect(await response.json()).toMatchObject({ error: { param } })
 })
 
-test('what the vendor refuses at once is repeated, and nothing is left', async () => {
+test('an order that the vendor refuses gets the vendor’s message and leaves no hold', async () => {
   const before = await gateway().balance()
   const response = await post(picture('A fox. sandbox:status=400'))
   expect([response.status, await response.json()]).toMatchObject([
@@ -74,7 +74,7 @@ test('what the vendor refuses at once is repeated, and nothing is left', async (
   expect(await gateway().balance()).toEqual(before)
 })
 
-/** As the vendor answers whoever asks for it. */
+/** The HTTP status of the task at the vendor. */
 const statusAtVendor = async (id: string) => {
   const headers = { authorization: 'Bearer key', 'x-runway-version': '2024-11-06' }
   const { task } = await writtenOf(id)
@@ -82,7 +82,7 @@ const statusAtVendor = async (id: string) => {
 }
 
 describe('cancelling', () => {
-  test('stops what waits, although its vendor then knows nothing of it', async () => {
+  test('a queued task is cancelled for free, although the vendor then no longer knows it', async () => {
     const before = await gateway().balance()
     const { id } = await order(picture('A fox. sandbox:queued=60000'))
     expect(formatDollars((await gateway().balance()).held)).toBe('0.25')
@@ -96,7 +96,7 @@ describe('cancelling', () => {
     expect(await statusAtVendor(id)).toBe(404)
   })
 
-  test('is too late for what runs, and does not delete what is over', async () => {
+  test('a running task and a finished one cannot be cancelled, and the vendor keeps them', async () => {
     const { id } = await order(picture('A fox. sandbox:queued=0 sandbox:slow=4000'))
     await until(async () => (await read(id)).status === 'running')
     expect((await cancel(id)).status).toBe(409)
@@ -113,7 +113,7 @@ describe('a creation in doubt', () => {
   const moving = films.gateway
 
   test.each(['sandbox:lost', 'sandbox:charge-then-fail=500'])(
-    'is not sent again, keeps its hold, and fails at its deadline: %s',
+    'the task is not sent again, keeps its hold, and fails at its deadline: %s',
     async (word) => {
       const before = await moving().balance()
       const { id, status } = await films.order(picture(`A fox. ${word}`))
@@ -125,7 +125,7 @@ describe('a creation in doubt', () => {
       expect(doubtful.hold.state).toBe('open')
       expect(await films.read(id)).not.toHaveProperty('upstream_id')
       expect(formatDollars((await moving().balance()).held)).toBe('0.25')
-      // Its vendor made it, once.
+      // The vendor made it once.
       await until(async () => (await films.writtenOf(id)).bill.length > 0)
       expect((await films.writtenOf(id)).bill).toEqual(['0.25'])
       clock.advance(25 * 60 * 60_000)

@@ -15,7 +15,7 @@ const sound = { type: 'audio_url', audio_url: { url: tune }, role: 'reference_au
 const content = (...items: readonly object[]) => ({ input: { content: items } })
 const pictures = (count: number) => Array.from({ length: count }, () => picture('reference_image'))
 
-describe('the contents of Seedance', () => {
+describe('the content items of Seedance', () => {
   test.each<[object, string, string[]]>([
     [content(text()), 't2v', []],
     [{ content: [text()] }, 't2v', []],
@@ -30,12 +30,12 @@ describe('the contents of Seedance', () => {
     [content(text(), picture('reference_image', 'data:image/png;base64,AAAA')), 'r2v', ['reference-image']],
     [{ input: media(['first_frame'], ['last_frame']) }, 'i2v', ['first-frame', 'last-frame']],
     [{ input: { ...prompt, img_url: image } }, 'i2v', ['first-frame']],
-  ])('%j', (body, kind, roles) => {
+  ])('%j is read as the right kind, with the roles of its media', (body, kind, roles) => {
     const ask = askFor(two, body)
     expect([ask.kind, ask.media.map(({ role }) => role)] as unknown[]).toEqual([kind, roles])
   })
 
-  test('at most nine reference images', () => {
+  test('at most nine reference images are accepted', () => {
     expect(askFor(two, content(text(), ...pictures(9))).media).toHaveLength(9)
     expect(refusalOf(two, content(text(), ...pictures(10)))).toBe('input.content[10].role unsupported_value')
     expect(refusalOf(two, { input: media(...pictures(10).map(() => ['reference_image'] as const)) })).toBe(
@@ -82,11 +82,11 @@ describe('the contents of Seedance', () => {
   })
 })
 
-describe('its vendor’s own body', () => {
+describe('a body in the vendor’s own form', () => {
   const own = { ratio: '9:16', duration: 8, resolution: '480p', seed: 3, generate_audio: false }
   const asked = { ratio: '9:16', seconds: 8, resolution: '480p', seed: 3, sound: false, parameters: { seed: 3 } }
 
-  test('is understood at the top, and as the input', () => {
+  test('the vendor’s fields are read at the top level and inside input', () => {
     expect(askFor(onePointFive, { content: [text()], ...own })).toMatchObject(asked)
     expect(askFor(onePointFive, { input: { content: [text()], ...own } })).toMatchObject(asked)
     expect(askFor(onePointFive, { input: { ...prompt, ...own } })).toMatchObject(asked)
@@ -101,13 +101,13 @@ describe('its vendor’s own body', () => {
     [{ input: media(['first_frame']), content: [text()] }, 'input.prompt invalid_value'],
     [{ input: { img_url: image }, content: [text()] }, 'input.img_url invalid_value'],
     [{ input: { content: [text()] }, content: [text()] }, 'content invalid_value'],
-  ])('%j is refused, and nothing of it dropped', (body, refusal) => {
+  ])('%j is refused', (body, refusal) => {
     expect(refusalOf(two, body)).toBe(refusal)
   })
 })
 
-describe('the flags in its prompt', () => {
-  test('become fields, and leave the text', () => {
+describe('flags in the prompt', () => {
+  test('flags become fields and are removed from the prompt', () => {
     const ask = askFor(two, content(text('a fox --rs 1080p --rt 9:16 runs --dur 7 --seed 11 --wm true')))
     expect(ask).toMatchObject({
       prompt: 'a fox runs',
@@ -123,7 +123,7 @@ describe('the flags in its prompt', () => {
   })
 
   test.each(['a -- fox --quick runs', 'a fox --constructor on a crane'])(
-    'text that only looks like one stays: %s',
+    'text that only looks like a flag stays in the prompt: %s',
     (words) => {
       expect(askFor(two, content(text(words))).prompt).toBe(words)
     },
@@ -140,13 +140,13 @@ describe('the flags in its prompt', () => {
     ['a fox --frames 289', {}, `${at} unsupported_value`],
     ['a fox --fps 60', {}, `${at} unsupported_value`],
     ['--rs 720p', {}, `${at} missing_required_parameter`],
-  ])('%s %j is refused', (words, more, refusal) => {
+  ])('the prompt %s with %j is refused', (words, more, refusal) => {
     expect(refusalOf(two, { ...content(text(words)), ...more })).toBe(refusal)
   })
 })
 
-describe('its drafts', () => {
-  test('are 480p, on models that make them', () => {
+describe('drafts', () => {
+  test('a draft is 480p, and is refused on a model without drafts', () => {
     const draft = (body: object) => refusalOf(onePointFive, { input: prompt, ...body })
     expect(askFor(onePointFive, { input: prompt, parameters: { draft: true } }).resolution).toBe('480p')
     expect(draft({ resolution: '720p', parameters: { draft: true } })).toBe('resolution unsupported_value')
@@ -156,7 +156,7 @@ describe('its drafts', () => {
     expect(refusalOf(two, { input: prompt, parameters: { draft: true } })).toBe('parameters.draft unsupported_value')
   })
 
-  test('a final of one is held for the longest, the widest and sound', () => {
+  test('the final video of a draft is held for the longest duration, the widest ratio and audio', () => {
     const final = content({ type: 'draft_task', draft_task: { id: 'cgt-1' } })
     expect(askFor(onePointFive, { ...final, resolution: '1080p' })).toMatchObject({
       draftOf: 'cgt-1',
@@ -170,7 +170,7 @@ describe('its drafts', () => {
   })
 })
 
-describe('what has no price, or calls somebody', () => {
+describe('options without a price, and callbacks', () => {
   test.each<[Body, string]>([
     [{ service_tier: 'flex' }, 'parameters.service_tier unsupported_value'],
     [{ tools: [{ type: 'web_search' }] }, 'parameters.tools unsupported_value'],
@@ -178,7 +178,7 @@ describe('what has no price, or calls somebody', () => {
     [{ callback_url: 'https://example.com/' }, 'parameters.callback_url unsupported_value'],
     [{ execution_expires_after: 259_200 }, 'parameters.execution_expires_after invalid_value'],
     [{ priority: 10 }, 'parameters.priority invalid_value'],
-  ])('%j is refused', (parameters, refusal) => {
+  ])('%j is refused in parameters, at the top level and in input', (parameters, refusal) => {
     expect(refusalOf(two, { input: prompt, parameters })).toBe(refusal)
     const [[name, value] = ['', undefined]] = Object.entries(parameters)
     expect(refusalOf(two, { input: prompt, [name]: value })).toBe(refusal.replace('parameters.', ''))
@@ -189,23 +189,23 @@ describe('what has no price, or calls somebody', () => {
     ['flex', "does not support 'flex' with"],
     [7, "does not support '7' with"],
     [['flex'], `does not support '["flex"]' with`],
-  ])('the tier %j is quoted once', (service_tier, words) => {
+  ])('the refusal quotes the service tier %j once', (service_tier, words) => {
     expect(() => askFor(two, { input: prompt, service_tier })).toThrow(words)
   })
 
-  test('the plain tier is', () => {
+  test('the default service tier is accepted', () => {
     expect(refusalOf(two, { input: prompt, parameters: { service_tier: 'default', tools: [] } })).toBe('accepted')
   })
 })
 
 describe('the bound', () => {
-  test('is the vendor’s own count where all is known', () => {
+  test('the bound is the vendor’s own count where everything is known', () => {
     // 1280 x 720 and 864 x 496 at 24 frames a second and one more, by the vendor's table.
     expect(askFor(two, { input: prompt, duration: 5 }).bound.videoToken).toBe(108_900)
     expect(askFor(two, { input: prompt, duration: 5, resolution: '480p' }).bound.videoToken).toBe(50_639)
   })
 
-  test('counts the films that are brought, where they are charged', () => {
+  test('the bound includes reference videos where they are charged', () => {
     const ask = askFor(two, { ...content(text(), film), duration: 5 })
     expect(ask.bound).toEqual({
       video: { seconds: 20, resolution: '720p', sound: true, hasInputVideo: true },
@@ -213,7 +213,7 @@ describe('the bound', () => {
     })
     const wan = askFor('wan2.6-r2v', { input: { ...prompt, reference_urls: ['https://example.com/what'] } })
     expect(wan.bound).toEqual({ video: { seconds: 10, resolution: '720p', sound: true, hasInputVideo: true } })
-    // The ending of an address says nothing of what it leads to.
+    // The extension in a URL says nothing about what it leads to.
     for (const url of [image, 'https://example.com/a.mp4?x=.png']) {
       const linked = askFor('wan2.6-r2v', { input: { ...prompt, reference_urls: [url] } })
       expect(linked.bound).toEqual(wan.bound)
@@ -225,7 +225,7 @@ describe('the bound', () => {
 })
 
 test.each(['fox --frames--wm false 289', 'fox --frames--seed 1 289', 'fox --dur', '--rs--rs 480p 1080p fox'])(
-  'a flag that is left in the prompt, or made by taking another out, is refused: %s',
+  'a flag that stays in the prompt, or appears when another is removed, is refused: %s',
   (words) => {
     expect(() => askFor(two, content(text(words)))).toThrow(expect.objectContaining({ kind: 'bad-request' }))
   },

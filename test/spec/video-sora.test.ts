@@ -8,7 +8,7 @@ const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
 
 const film = (prompt: string, more: object = {}) => ({ model: 'sora-2', input: { prompt }, ...more })
 
-test('from the order to the charge: a film under a link of ours, and the seconds of the vendor’s record', async () => {
+test('an order is delivered under our link and charged by the seconds in the vendor’s record', async () => {
   const done = await order(film('A fox.', { duration: 8, aspect_ratio: '9:16' }), '?wait=true')
   expect(done).toMatchObject({
     status: 'succeeded',
@@ -18,7 +18,7 @@ test('from the order to the charge: a film under a link of ours, and the seconds
     seed: null,
   })
   const link = done.content?.video_url ?? ''
-  // Only our key opens the vendor's.
+  // The vendor's own link opens only with our credential.
   expect(link).toStartWith(gateway().url)
   const file = await fetch(link)
   expect([file.status, file.headers.get('content-type')]).toEqual([200, 'video/mp4'])
@@ -37,19 +37,19 @@ test.each<[object, string]>([
   [{ duration: 4 }, '1.2'],
   [{ duration: 12, resolution: '1792x1024', aspect_ratio: '9:16' }, '6'],
   [{ parameters: { size: '1024x1792', seconds: '8' } }, '4'],
-])('pro costs by what it makes: %j', async (more, dollars) => {
+])('sora-2-pro is charged by its seconds and its size: %j', async (more, dollars) => {
   const { id } = await order({ ...film('A fox.', more), model: 'sora-2-pro' }, '?wait=true')
   const { hold, request, bill } = await writtenOf(id)
   expect([formatDollars(hold.amount), formatDollars(request.cost), bill]).toEqual([dollars, dollars, [dollars]])
 })
 
-test('begins with a picture', async () => {
+test('a video can begin with an image', async () => {
   expect(await order({ model: 'sora-2', input: media(['first_frame']) }, '?wait=true')).toMatchObject({
     status: 'succeeded',
   })
 })
 
-test('a shorter film costs less than its hold, and one without its seconds what was asked for', async () => {
+test('a shorter video costs its own seconds, and one without a reported length an estimate', async () => {
   const short = await order(film('A fox. sandbox:seconds=3'), '?wait=true')
   const { hold, request, bill } = await writtenOf(short.id)
   expect([formatDollars(hold.amount), formatDollars(request.cost), bill]).toEqual(['0.4', '0.3', ['0.3']])
@@ -57,7 +57,7 @@ test('a shorter film costs less than its hold, and one without its seconds what 
   expect((await writtenOf(silent.id)).request).toMatchObject({ basis: 'estimated', cost: parseDollars('0.4') })
 })
 
-test('what moderation holds back has failed, is free, and has the vendor’s code', async () => {
+test('a video held back by moderation fails with the vendor’s code and is free', async () => {
   const { id } = await order(film('A fox. sandbox:fail=moderation_blocked'))
   expect(await ended(id)).toMatchObject({ status: 'failed', error: { code: 'moderation_blocked' }, content: null })
   const { hold, request, attempts, bill } = await writtenOf(id)
@@ -66,20 +66,20 @@ test('what moderation holds back has failed, is free, and has the vendor’s cod
   expect(bill).toEqual(['0'])
 })
 
-test('its record shows neither what was asked nor where the vendor has it', async () => {
+test('the record shows neither the prompt nor the vendor’s address of the video', async () => {
   const { id } = await order(film('A secret fox.'), '?wait=true')
   const shown = JSON.stringify(await read(id))
   for (const word of ['secret', '/content']) expect(shown).not.toContain(word)
 })
 
-test('nobody can stop it', async () => {
+test('a Sora task cannot be cancelled', async () => {
   const { id } = await order(film('A fox. sandbox:queued=3000'))
   const refused = await cancel(id)
   expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: 'not_cancellable' } }])
   expect((await ended(id)).status).toBe('succeeded')
 })
 
-describe('what the model lacks is refused by its field', () => {
+describe('a request that the model does not support', () => {
   test.each<[object, string]>([
     [{ duration: 5 }, 'duration'],
     [{ parameters: { seconds: '6' } }, 'parameters.seconds'],
@@ -96,7 +96,7 @@ describe('what the model lacks is refused by its field', () => {
     [{ input: media(['first_frame'], ['last_frame']) }, 'input.media[1].type'],
     [{ input: media(['reference_image']) }, 'input.media[0].type'],
     [{ input: { prompt: 'A fox.', input_reference: { image_url: image } } }, 'input.input_reference'],
-  ])('%j', async (more, param) => {
+  ])('%j is refused with its field named', async (more, param) => {
     const response = await refusedForFree(gateway(), () => post(film('A fox.', more)))
     expect([response.status, await response.json()]).toMatchObject([400, { error: { param } }])
   })

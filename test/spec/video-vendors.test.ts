@@ -8,7 +8,7 @@ import { clockSkewMs } from '../../src/vendors/video-news.ts'
 import { askFor, clip, image, media, prompt } from '../support/video-asks.ts'
 import { openShops, type Shop } from '../support/video-shops.ts'
 
-// What the codec lets through and an adapter writes, the simulated vendor takes; and what it bills is what we reckon.
+// The simulated vendor accepts what the codec lets through and an adapter writes, and bills what we compute.
 
 const { shopOf, send, create, look, make, isOver, billOf, stop: closeShops } = openShops()
 afterAll(() => closeShops())
@@ -18,7 +18,7 @@ const pixel =
 const contents = (...items: readonly object[]) => ({ input: { content: [{ type: 'text', text: 'a fox' }, ...items] } })
 const film = { type: 'video_url', video_url: { url: clip }, role: 'reference_video' }
 
-describe('a film is made and billed as it was asked for', () => {
+describe('a video that is made', () => {
   test.each<[string, object]>([
     ['wan2.5-t2v-preview', { input: prompt, resolution: '480p', duration: 10, aspect_ratio: '1:1' }],
     ['wan2.5-i2v-preview', { input: { img_url: image }, resolution: '480p' }],
@@ -70,7 +70,7 @@ describe('a film is made and billed as it was asked for', () => {
     ['viduq3-pro', { input: media(['first_frame', pixel], ['last_frame']), duration: 1, parameters: { seed: 3 } }],
     ['sora-2', { input: media(['first_frame', pixel]), duration: 12, aspect_ratio: '9:16' }],
     ['sora-2-pro', { input: media(['first_frame']), duration: 8, resolution: '1792x1024' }],
-  ])('%s %j', async (id, body) => {
+  ])('%s %j succeeds, and our cost equals the vendor’s bill', async (id, body) => {
     const { shop, ask, news } = await make(id, body)
     expect(news).toMatchObject({ state: 'succeeded', result: { videoUrl: expect.stringMatching(/^http|^\/videos\//) } })
     expect(news.error).toBeUndefined()
@@ -85,7 +85,7 @@ describe('a film is made and billed as it was asked for', () => {
     expect(cost).toBeLessThanOrEqual(holdFor(ask.bound, costs))
   })
 
-  test('shorter or longer than asked: what was made is what counts', async () => {
+  test('the seconds that were made are charged, not those asked for', async () => {
     for (const id of ['wan2.7-t2v', 'doubao-seedance-2-0-260128', 'kling-v2-6', 'sora-2']) {
       const { shop, news } = await make(id, { input: { prompt: 'a fox sandbox:seconds=4' } })
       expect(news.used?.video?.seconds).toBe(4)
@@ -93,7 +93,7 @@ describe('a film is made and billed as it was asked for', () => {
     }
   })
 
-  test('asked to cost nothing, it costs nothing', async () => {
+  test('a video that the vendor bills at zero costs nothing', async () => {
     for (const id of ['wan2.6-t2v', 'doubao-seedance-2-0-260128', 'kling-v2-6', 'viduq3-turbo', 'sora-2']) {
       const { shop, news } = await make(id, { input: { prompt: 'a fox sandbox:zero' } })
       expect(news.used).toBeDefined()
@@ -102,7 +102,7 @@ describe('a film is made and billed as it was asked for', () => {
     }
   })
 
-  test('the final of a draft', async () => {
+  test('the final video of a known draft is made and billed by the draft’s length', async () => {
     const model = 'doubao-seedance-1-5-pro-251215'
     const draft = await make(model, { input: prompt, duration: 6, parameters: { draft: true } })
     const shop = shopOf(model)
@@ -131,8 +131,8 @@ const all = [
   'sora-2',
 ]
 
-describe('what else becomes of a task', () => {
-  test.each(all)('%s: it fails, with the vendor’s code and words', async (id) => {
+describe('other outcomes of a task', () => {
+  test.each(all)('%s: a failed task has a code and a message and costs nothing', async (id) => {
     const code =
       { 'wan2.6-t2v': 'DataInspectionFailed', 'kling-v2-6': '1301', 'minimax-hailuo-02': '1027' }[id] ?? 'INTERNAL'
     const { shop, news } = await make(id, { input: { prompt: `a fox sandbox:fail=${code}` } })
@@ -141,27 +141,27 @@ describe('what else becomes of a task', () => {
     expect([news.used, news.result, await billOf(shop)]).toEqual([undefined, undefined, '0'])
   })
 
-  test.each(all)('%s: nobody knows it', async (id) => {
+  test.each(all)('%s: a task that the vendor does not know is lost', async (id) => {
     const { news } = await make(id, { input: { prompt: 'a fox sandbox:vanish' } })
     expect(news.state).toBe('lost')
   })
 
-  // Sora’s record never says where its film is: one without is found out when it is fetched.
-  test.each(all.filter((id) => id !== 'sora-2'))('%s: it succeeds without a film', async (id) => {
+  // Sora’s record never says where its video is: a missing one is noticed when it is fetched.
+  test.each(all.filter((id) => id !== 'sora-2'))('%s: a task that ends without a video has no result', async (id) => {
     const { news } = await make(id, { input: { prompt: 'a fox sandbox:no-video' } })
     expect(news.result).toBeUndefined()
     if (id.startsWith('veo')) expect(news).toMatchObject({ state: 'failed', error: { code: 'upstream_no_output' } })
     else expect(news.state).toBe('succeeded')
   })
 
-  test.each(all)('%s: a vendor that has no time for polls says nothing of the task', async (id) => {
+  test.each(all)('%s: a poll that fails throws and says nothing about the task', async (id) => {
     const shop = shopOf(id)
     const ask = askFor(id, { input: { prompt: 'a fox sandbox:poll-status=500' } })
     const task = await create(shop, ask)
     expect(look(shop, ask, task)).rejects.toThrow(GatewayError)
   })
 
-  test.each(all.filter((id) => !id.startsWith('veo')))('%s: a word that nobody knows', async (id) => {
+  test.each(all.filter((id) => !id.startsWith('veo')))('%s: an unknown state is reported as is', async (id) => {
     const shop = shopOf(id)
     const ask = askFor(id, { input: { prompt: 'a fox sandbox:odd-state=DREAMING sandbox:slow=2000' } })
     const task = await create(shop, ask)
@@ -172,19 +172,19 @@ describe('what else becomes of a task', () => {
     expect(odd.word).toBe('DREAMING')
   })
 
-  test('Seedance expires', async () => {
+  test('an expired Seedance task is reported as expired', async () => {
     const { news } = await make('doubao-seedance-2-0-260128', {
       input: { prompt: 'a fox sandbox:stuck sandbox:expire' },
     })
     expect(news.state).toBe('expired')
   })
 
-  test('Veo’s filters hold it back', async () => {
+  test('a video blocked by Veo’s filters fails with content_filtered', async () => {
     const { news } = await make('veo-3.1-generate-preview', { input: { prompt: 'a fox sandbox:blocked' } })
     expect(news).toMatchObject({ state: 'failed', error: { code: 'content_filtered' } })
   })
 
-  test.each(all)('%s: an error under a good status is no task', async (id) => {
+  test.each(all)('%s: an error body under a 200 is read as a 500', async (id) => {
     const { adapter, context } = shopOf(id)
     const response = await send(adapter.create(askFor(id, { input: { prompt: 'a fox sandbox:error200' } }), context))
     expect(response.status).toBe(200)
@@ -206,7 +206,7 @@ const explained = (id: string, body: object) => {
   return [created.errorStatus >= 500, error.kind, retryable, restCredentialSeconds !== undefined]
 }
 
-describe('an error under a good status has the status that it has elsewhere', () => {
+describe('the body of a creation under a 200', () => {
   const [refused, tooMany, noMoney, failed] = [
     [false, 'upstream-rejected', false, false],
     [false, 'too-many', true, true],
@@ -255,17 +255,17 @@ describe('an error under a good status has the status that it has elsewhere', ()
     ['pixverse-v6', { ErrCode: 99999, ErrMsg: 'sorry', Resp: null }, failed],
     ['pixverse-v6', { ErrCode: 0, ErrMsg: 'success', Resp: { video_id: 343252978602905 } }, '343252978602905'],
     ['gen4.5', { id: '17f20503-6c24-4c16-946b-35dbbce2af2f' }, '17f20503-6c24-4c16-946b-35dbbce2af2f'],
-  ])('%s %j', (id, body, expected) => {
+  ])('%s %j is read as the task id or the error in it', (id, body, expected) => {
     expect(explained(id, body)).toEqual(expected as string)
   })
 
-  test.each(all)('%s: what is neither an error nor a task says nothing', (id) => {
+  test.each(all)('%s: a body that is neither an error nor a task throws', (id) => {
     expect(() => explained(id, {})).toThrow(GatewayError)
   })
 })
 
-describe('a task is stopped while it waits, and not later', () => {
-  test.each(['wan2.6-t2v', 'doubao-seedance-2-0-260128'])('%s', async (id) => {
+describe('cancelling at the vendor', () => {
+  test.each(['wan2.6-t2v', 'doubao-seedance-2-0-260128'])('%s: only a queued task is cancelled', async (id) => {
     const shop = shopOf(id)
     const { adapter, context } = shop
     const stop = async (task: string) => {
@@ -282,7 +282,7 @@ describe('a task is stopped while it waits, and not later', () => {
   })
 })
 
-test('what Runway has stopped, or deleted, it does not know any more', async () => {
+test('Runway no longer knows a task that it cancelled', async () => {
   const shop = shopOf('gen4.5')
   const { adapter, context } = shop
   const stop = async (task: string) => {
@@ -303,7 +303,7 @@ async function find({ adapter, context }: Shop, sought: SoughtTask) {
 }
 
 describe('a task whose creation is in doubt', () => {
-  test('Kling knows it by our name for it', async () => {
+  test('Kling finds a task by our reference', async () => {
     const shop = shopOf('kling-v2-6')
     const sought = { ref: shop.context.ref, upstreamModel: 'kling-v2-6', kind: 'i2v', sentAt: Date.now() } as const
     expect(await find(shop, sought)).toBe('absent')
@@ -312,14 +312,14 @@ describe('a task whose creation is in doubt', () => {
   })
 
   const listed = ['wan2.6-t2v', 'doubao-seedance-2-0-260128', 'sora-2']
-  test.each(listed)('%s: a list shows only that it is not there', async (id) => {
+  test.each(listed)('%s: the vendor’s list can show that a task is absent, but not which one is ours', async (id) => {
     const shop = shopOf(id)
-    // Later than clocks differ.
+    // Later than clocks can differ.
     const later = Date.now() + 2 * clockSkewMs
     const sought = { ref: 'att_x', upstreamModel: id, kind: 't2v', sentAt: later } as const
     expect(await find(shop, sought)).toBe('absent')
     const task = await create(shop, askFor(id, { input: prompt }))
-    // Whose the stranger is, the list does not say.
+    // The list does not say whose the other task is.
     expect(await find(shop, { ...sought, sentAt: Date.now() })).toBe('unsure')
     expect(task).not.toBe('')
   })
@@ -331,7 +331,7 @@ describe('a task whose creation is in doubt', () => {
     return shopOf(id).adapter.find?.read({ status: 200, header: () => null, body }, sought)
   }
 
-  test('a clock that is minutes wrong does not make it absent', () => {
+  test('a clock that is nine minutes off does not make a task absent', () => {
     const minutes = (count: number) => ({ data: [{ task_id: 't', gmt_create: sentAt - count * 60_000 }], total: 1 })
     expect(read('wan2.6-t2v', minutes(9))).toBe('unsure')
     expect(read('wan2.6-t2v', minutes(11))).toBe('absent')
@@ -342,7 +342,7 @@ describe('a task whose creation is in doubt', () => {
     expect(new URL(url).searchParams.get('start_time')).toBe(from)
   })
 
-  test('a page of Seedance’s list counts where it shows that the newest come first, and reaches back far enough', () => {
+  test('a Seedance page proves absence only if it is newest-first and reaches back far enough', () => {
     const seconds = sentAt / 1000
     const page = (times: readonly number[], total: number) => ({
       items: times.map((time, at) => ({ id: `cgt-${at}`, created_at: seconds + time })),
@@ -364,7 +364,7 @@ describe('a task whose creation is in doubt', () => {
     data: times.map((time, at) => ({ id: `video_${at}`, created_at: sentAt / 1000 + time })),
     has_more: more,
   })
-  test('so does one of Sora’s, which says only whether there is more', () => {
+  test('a Sora page proves absence by the same rules, with has_more instead of a total', () => {
     const known = ['video_0', 'video_1', 'video_2']
     expect(read('sora-2', soraPage([5, -30, -700], true), known)).toBe('absent')
     expect(read('sora-2', soraPage([5, -30, -700], true), ['video_1', 'video_2'])).toBe('unsure')

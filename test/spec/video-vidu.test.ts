@@ -13,7 +13,7 @@ const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
 const turbo = { model: 'viduq3-turbo', duration: 5, resolution: '720p' }
 const film = (prompt: string) => ({ ...turbo, input: { prompt } })
 
-test('from the order to the charge: the credits of the vendor’s record, which are on its bill', async () => {
+test('an order is charged by the credits in the vendor’s record, which are on its bill', async () => {
   const done = await order({ ...film('A fox.'), parameters: { seed: 9, audio: false } }, '?wait=true')
   expect((await fetch(done.content?.video_url ?? 'none')).headers.get('content-type')).toBe('video/mp4')
   expect(done).toMatchObject({
@@ -33,14 +33,14 @@ test('from the order to the charge: the credits of the vendor’s record, which 
   expect(bill).toEqual(['0.275'])
 })
 
-test('what a way to make it takes less than its hold goes back', async () => {
+test('a video that takes fewer credits than were held is charged only those', async () => {
   const input = { prompt: 'The same fox.', media: [{ type: 'reference_image', url: image }] }
   const { id } = await order({ ...turbo, input }, '?wait=true')
   const { hold, request, bill } = await writtenOf(id)
   expect([formatDollars(hold.amount), formatDollars(request.cost), bill]).toEqual(['0.275', '0.25', ['0.25']])
 })
 
-test('credits beyond the hold are our loss, and are seen', async () => {
+test('credits beyond the hold are our loss and are logged', async () => {
   const before = await booked(gateway(), 'platform:loss')
   const { id } = await order(film('A fox. sandbox:usage=70'), '?wait=true')
   const { request, attempts, bill } = await writtenOf(id)
@@ -50,12 +50,12 @@ test('credits beyond the hold are our loss, and are seen', async () => {
   expect(gateway().logged.join('')).toContain('usage exceeds the hold')
 })
 
-test('a record without credits is charged by its hold, and marked', async () => {
+test('a record without credits is charged the amount of the hold, as an estimate', async () => {
   const { id } = await order(film('A fox. sandbox:nousage'), '?wait=true')
   expect((await writtenOf(id)).request).toMatchObject({ basis: 'estimated', cost: parseDollars('0.275') })
 })
 
-test('what fails is free, and says why in the vendor’s word', async () => {
+test('a failed task is free and has the vendor’s error code', async () => {
   const { id } = await order(film('A fox. sandbox:fail=CreationPolicyViolation'))
   expect(await ended(id)).toMatchObject({ status: 'failed', error: { code: 'CreationPolicyViolation' } })
   const { hold, request, attempts, bill } = await writtenOf(id)
@@ -64,7 +64,7 @@ test('what fails is free, and says why in the vendor’s word', async () => {
   expect(bill).toEqual(['0'])
 })
 
-test('its record shows neither what was asked nor links that outlive the film’s', async () => {
+test('the record shows neither the prompt nor the vendor’s other links', async () => {
   const { id } = await order(film('A secret fox.'), '?wait=true')
   const shown = JSON.stringify(await read(id))
   for (const word of ['secret', 'cover_url', 'payload']) expect(shown).not.toContain(word)
@@ -75,20 +75,20 @@ test.each<[object, string]>([
   [{ ...turbo, resolution: '4k', input: { prompt: 'A fox.' } }, 'resolution'],
   [{ ...turbo, input: { prompt: 'A fox.', negative_prompt: 'dark' } }, 'input.negative_prompt'],
   [{ ...turbo, input: { prompt: 'A fox.' }, parameters: { off_peak: true } }, 'parameters.off_peak'],
-])('what the model cannot do is refused by its field: %j', async (body, param) => {
+])('a request that the model does not support is refused with its field named: %j', async (body, param) => {
   const response = await refusedForFree(gateway(), () => post(body))
   expect(response.status).toBe(400)
   expect(await response.json()).toMatchObject({ error: { param } })
 })
 
-test('what the vendor refuses at once is repeated, and nothing is left', async () => {
+test('an order that the vendor refuses gets the vendor’s message and leaves no hold', async () => {
   const before = await gateway().balance()
   const response = await post(film('A fox. sandbox:status=400'))
   expect([response.status, await response.json()]).toMatchObject([400, { error: { message: 'A field is not valid.' } }])
   expect(await gateway().balance()).toEqual(before)
 })
 
-test('nobody can stop it', async () => {
+test('a Vidu task cannot be cancelled', async () => {
   const { id } = await order(film('A fox. sandbox:queued=3000'))
   const refused = await cancel(id)
   expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: 'not_cancellable' } }])
@@ -100,7 +100,7 @@ describe('a creation in doubt', () => {
   const films = filmGateway({ clock, yaml: 'tasks: { pollSeconds: 0.1, doubtSeconds: 0.1 }' })
   const moving = films.gateway
 
-  test('is not sent again, keeps its hold, and fails at its deadline', async () => {
+  test('the task is not sent again, keeps its hold, and fails at its deadline', async () => {
     const before = await moving().balance()
     const { id } = await films.order(film('A fox. sandbox:lost'))
     const polled = until(async () => (await films.writtenOf(id)).task.polls > 1)
