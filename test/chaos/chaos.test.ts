@@ -13,9 +13,9 @@ async function survive(campaign: Omit<Campaign, 'clients' | 'seed'>): Promise<vo
 
 // The short form of `npm run chaos`: some of the crash points, on both engines, without losing a nano.
 describe('gateways that are killed under load', () => {
-  test('SQLite, one node', () => survive({ engine: 'sqlite', nodes: 1, kills: 4 }), 600_000)
+  test('the books stay exact on SQLite with one node', () => survive({ engine: 'sqlite', nodes: 1, kills: 4 }), 600_000)
 
-  test('PostgreSQL, three nodes', async () => {
+  test('the books stay exact on PostgreSQL with three nodes', async () => {
     const databaseUrl = await (await sharedPostgres()).freshDatabase()
     await survive({ engine: 'postgres', nodes: 3, databaseUrl, kills: 6 })
   }, 600_000)

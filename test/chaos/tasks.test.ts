@@ -7,21 +7,21 @@ import { makeWorld, pause } from './world.ts'
 // The short form of `npm run chaos -- --tasks`: every point once, no video bought twice, lost or charged wrongly
 // (T-04).
 describe('gateways that are killed while videos are made', () => {
-  test('SQLite, one node', async () => {
+  test('no video is bought twice or orphaned on SQLite with one node', async () => {
     const outcome = await runTasks({ engine: 'sqlite', nodes: 1, rounds: 1, seed: 3 })
     expect(outcome.wrong).toEqual([])
     expect(outcome).toMatchObject({ kills: 5, duplicates: 0, orphans: 0 })
     expect(outcome.vendorTasks).toBeGreaterThan(5)
   }, 600_000)
 
-  test('PostgreSQL, two nodes', async () => {
+  test('no video is bought twice or orphaned on PostgreSQL with two nodes', async () => {
     const databaseUrl = await (await sharedPostgres()).freshDatabase()
     const outcome = await runTasks({ engine: 'postgres', nodes: 2, databaseUrl, rounds: 1, seed: 4 })
     expect(outcome.wrong).toEqual([])
     expect(outcome).toMatchObject({ kills: 5, duplicates: 0, orphans: 0 })
   }, 600_000)
 
-  test('where the vendor cannot tell, a task is kept in doubt and listed, and not bought again', async () => {
+  test('a task that the vendor cannot find stays in doubt and listed, and is not bought again', async () => {
     const world = await makeWorld({ engine: 'sqlite', nodes: 1, settings: filmSettings })
     try {
       const [node] = world.nodes

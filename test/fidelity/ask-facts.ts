@@ -13,8 +13,8 @@ import {
 import { readResponses } from './responses-facts.ts'
 
 /**
- * What a request says, read out of each protocol by the words of the wire documents and by none of the gateway's code:
- * the same reader reads what a client sent and what a vendor received.
+ * What a request says, read from each protocol as its documentation defines it, without the gateway's code. The same
+ * reader reads what a client sent and what a vendor received.
  */
 export type AskFacts = {
   readonly instructions: string[]
@@ -23,9 +23,9 @@ export type AskFacts = {
   readonly results: { call: number; text: string; isError: boolean }[]
   readonly images: string[]
   readonly documents: string[]
-  /** Names and notes of documents and tools that only have to be there somewhere. */
+  /** Names and notes of documents and tools, which only have to appear somewhere. */
   readonly labels: string[]
-  /** Signed by Anthropic. */
+  /** Reasoning signed by Anthropic or sealed by OpenAI. */
   readonly thoughts: { text: string; signature: string }[]
   readonly hidden: string[]
   tools: Tool[]
@@ -33,7 +33,7 @@ export type AskFacts = {
   isAlone: boolean
   stop: string[]
   cap: number | undefined
-  /** Where in the schema of the answer something can stand. */
+  /** The paths of all properties in the schema of the answer. */
   schema: string[]
 }
 
@@ -48,7 +48,7 @@ type Tool = {
   readonly name: string
   readonly description: string
   readonly takes: readonly string[]
-  /** To be searched for before it may be called, and not found yet. */
+  /** A deferred tool that no search has found yet. */
   readonly isWaiting: boolean
 }
 
@@ -82,18 +82,18 @@ function textsOf(content: Value | undefined): string[] {
   return texts.filter((text) => text.trim() !== '')
 }
 
-/** A JSON object however it is spelled, or words however they are broken into lines. */
+/** One spelling for equal JSON objects, and for texts that differ only in white space. */
 export function normal(text: string): string {
   try {
     const parsed = parse(text)
     if (isFields(parsed)) return canonical(parsed)
   } catch {
-    // words
+    // Not JSON: plain text.
   }
   return text.replaceAll(/\s+/g, ' ').trim()
 }
 
-/** The bytes of a picture, or what a text file says. */
+/** The bytes of an image, or the text of a text file. */
 function media(type: string, base64: string): string {
   return type.startsWith('text/') ? Buffer.from(base64, 'base64').toString() : `${type} ${base64}`
 }
@@ -195,7 +195,7 @@ function toolOf({ name, description }: Fields, schema: Value | undefined): Tool 
   return { name: textIn(name), description: textIn(description), takes: placesIn(schema), isWaiting: false }
 }
 
-/** Every place at which a schema lets something stand, references followed: `twins[].name`. */
+/** The paths of all properties in a schema, with references followed: `twins[].name`. */
 export function placesIn(schema: Value | undefined): string[] {
   const root = fieldsIn(schema)
   const walk = (value: Value | undefined, path: string, depth: number): string[] => {
@@ -264,7 +264,7 @@ function readBlocks(facts: AskFacts, by: 'user' | 'assistant', blocks: readonly 
   }
 }
 
-/** A call of Google's stands behind an empty thought that carries its signature. */
+/** The signature of a call by Google is in an empty thinking block before the call. */
 export function messagesCall({ id, name, input }: Fields, before: Fields | undefined): Call {
   const signature = textIn(before?.['signature'])
   return {

@@ -14,7 +14,7 @@ import {
 } from './exact-json.ts'
 import { joinResponse } from './responses-client.ts'
 
-/** What a client got: the answer as it would keep it, and the events where it came in pieces. */
+/** What a client got: the answer as it would keep it, and the events if it was streamed. */
 export type Answer = { readonly status: number; readonly body: Fields; readonly events: readonly Fields[] }
 
 const paths = {
@@ -73,7 +73,7 @@ function joinChunks(text: string, status: number): Answer {
   return { status, body: { ...body, ...(usage !== undefined && { usage }) }, events }
 }
 
-/** All chunks share their head; all but the last, which has nothing else, say that they have no usage. */
+/** All chunks share id, model and time; usage is null in all but the last, which has no choices. */
 function checkChunks(events: readonly Fields[]): void {
   const heads = new Set(events.map(({ id, object, created, model }) => canonical({ id, object, created, model })))
   if (heads.size !== 1) throw new Error(`chunks of several answers: ${[...heads].join(' ')}`)

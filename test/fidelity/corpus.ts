@@ -14,7 +14,7 @@ import {
 
 const protocols = ['chat', 'messages', 'responses'] as const
 export type Protocol = (typeof protocols)[number]
-/** What vendors speak, and clients. */
+/** The protocols of vendors and clients. */
 export type Speech = 'common' | 'anthropic' | 'google' | 'responses'
 
 /** One conversation of the corpus; see README.md for how its file is written. */
@@ -24,7 +24,7 @@ export type Example = {
   readonly shows: string
   /** Asked in turn, each for the whole conversation. */
   readonly models: readonly string[]
-  /** Every answer is gone on with at the next of the models. */
+  /** Each turn continues with the next of the models. */
   readonly moves: boolean
   readonly headers: Readonly<Record<string, string>>
   /** The request, without `model` and `stream`. */

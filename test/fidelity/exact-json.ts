@@ -1,4 +1,4 @@
-/** JSON whose numbers keep their own text where a double cannot hold them. Shares nothing with the gateway's own. */
+/** JSON whose numbers keep their text if a double cannot hold them. Shares no code with the gateway's parser. */
 export type Value = string | number | boolean | null | readonly Value[] | Fields
 export type Fields = { readonly [name: string]: Value | undefined }
 
@@ -17,7 +17,7 @@ export function parse(text: string): Value {
   }) as Value
 }
 
-/** `1.0` and `1e2` are other spellings of the same; many digits are another number. */
+/** `1.0` and `1e2` are only other spellings of a double; with 16 digits or more a double may differ. */
 function isSame(value: number, source: string): boolean {
   return source.replaceAll(/\D/g, '').length < 16 && Number.isFinite(value)
 }
@@ -42,7 +42,7 @@ export function textIn(value: Value | undefined): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Every value inside, itself included, replaced from the leaves up. */
+/** Replaces every value inside and then the value itself, from the leaves up. */
 export function replace(value: Value, by: (value: Value, name: string) => Value, name = ''): Value {
   if (Array.isArray(value)) {
     return by(
@@ -65,7 +65,7 @@ export function canonical(value: Value | undefined): string {
 
 const lineMax = 118
 
-/** For people: what fits stands in one line. */
+/** Formatted for people: whatever fits is on one line. */
 export function pretty(value: Value | undefined, indent = ''): string {
   if (!isFields(value) && !Array.isArray(value)) return JSON.stringify(value ?? null)
   const inner = `${indent}  `

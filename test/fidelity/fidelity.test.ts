@@ -28,7 +28,7 @@ type Exchange = {
   readonly model: string
   readonly asked: Fields
   readonly answer: Answer
-  /** What the vendor received; none where the gateway refused. */
+  /** What the vendor received; undefined if the gateway refused the request. */
   readonly call: Call | undefined
 }
 
@@ -51,7 +51,7 @@ async function converse(example: Example, model: string, streaming: Fields): Pro
     if (answer.status !== 200 || next === undefined) break
     history = goOn(protocol, history, answer, next)
   }
-  // Every answer is of one call; what was refused, which ends a conversation, may not have become one.
+  // Every answer takes one call; a refusal, which ends the conversation, takes one or none.
   const calls = await gateway.calls()
   expect(calls.length).toBeGreaterThanOrEqual(exchanges.filter(({ answer }) => answer.status === 200).length)
   expect(calls.length).toBeLessThanOrEqual(exchanges.length)
@@ -61,7 +61,7 @@ async function converse(example: Example, model: string, streaming: Fields): Pro
   })
 }
 
-/** What the vendor answers when it is asked the same without a gateway, under a key whose cache is its own. */
+/** The vendor's answer to the same request without a gateway, under another key and so with another prompt cache. */
 async function vendorSays({ seen }: Call): Promise<Fields> {
   const kept = Object.entries(seen.headers).filter(([name]) => name === 'content-type' || name.startsWith('anthropic-'))
   const key = { authorization: 'Bearer other', 'x-goog-api-key': 'other' }
@@ -71,7 +71,7 @@ async function vendorSays({ seen }: Call): Promise<Fields> {
   return fieldsIn(parse(await response.text()))
 }
 
-/** OpenAI has two protocols, and which it was asked in its path says. */
+/** OpenAI has two protocols; the path of the call tells which was used. */
 function speechOfCall(model: string, { seen }: Call): Speech {
   return seen.path.endsWith('/responses') ? 'responses' : speechOf(model)
 }
@@ -112,17 +112,17 @@ function withoutStream(body: Fields): Fields {
   return Object.fromEntries(Object.entries(body).filter(([name]) => !streamFields.has(name)))
 }
 
-/** Asked and answered in pieces, it is the same conversation. */
+/** Streamed and plain, the conversation is the same. */
 function checkSame({ protocol }: Example, plain: Exchange, streamed: Exchange, turn: number): void {
   expect(streamed.answer.status).toBe(plain.answer.status)
   const sent = [streamed, plain].map(({ call }) => withoutStream(call?.body ?? {}))
   const speech = plain.call === undefined ? speechOf(plain.model) : speechOfCall(plain.model, plain.call)
-  // What vendors leave out of one of the two (`annotations: []`), a client that passes through repeats.
+  // Vendors leave some fields out of one of the two (`annotations: []`), and the client repeats them as they came.
   const [pieces, whole] = sent.map((body) => (turn === 0 ? canonical(body) : readFacts(speech, body)))
   expect(pieces).toEqual(whole)
   if (plain.answer.status !== 200) return
   const [got, said] = [streamed, plain].map(({ answer }) => readReply(speeches[protocol], answer.body))
-  // Google has said something before it thinks better of it; in a whole answer that is kept back.
+  // Google streams some text before it refuses; a plain answer holds that text back.
   if (said?.finish === 'refusal') expect(got?.finish).toBe('refusal')
   else expect(got).toEqual(said)
 }
@@ -155,23 +155,26 @@ const pairs = (['chat', 'messages', 'responses'] as const).flatMap((protocol) =>
   (['common', 'anthropic', 'google'] as const).map((speech) => ({ protocol, speech })),
 )
 
-describe.each(pairs)('$protocol → $speech', ({ protocol, speech }) => {
+describe.each(pairs)('$protocol clients and $speech vendors', ({ protocol, speech }) => {
   for (const example of corpus.filter((one) => one.protocol === protocol)) {
-    test.each(example.models.filter((model) => speechOf(model) === speech))(`${example.name}: %s`, async (model) => {
-      const plain = await converse(example, model, {})
-      const pieces = await converse(example, model, streamed[protocol])
-      for (const exchange of plain) await checkSurvival(example, exchange)
-      for (const exchange of [...plain, ...pieces]) await checkUsage(example, exchange)
-      expect(pieces.length).toBe(plain.length)
-      for (const [turn, exchange] of plain.entries()) checkSame(example, exchange, pieces[turn] ?? exchange, turn)
-      checkGolden(example.name, model, show(plain, pieces))
-    })
+    test.each(example.models.filter((model) => speechOf(model) === speech))(
+      `${example.name} through %s keeps its meaning, plain and streamed`,
+      async (model) => {
+        const plain = await converse(example, model, {})
+        const pieces = await converse(example, model, streamed[protocol])
+        for (const exchange of plain) await checkSurvival(example, exchange)
+        for (const exchange of [...plain, ...pieces]) await checkUsage(example, exchange)
+        expect(pieces.length).toBe(plain.length)
+        for (const [turn, exchange] of plain.entries()) checkSame(example, exchange, pieces[turn] ?? exchange, turn)
+        checkGolden(example.name, model, show(plain, pieces))
+      },
+    )
   }
 
-  test('was billed as the vendor billed it', () => gateway.assertBooks())
+  test('the books agree with the vendors’ bills', () => gateway.assertBooks())
 })
 
-test('every conversation says what it shows, and no golden is left of one that is gone', () => {
+test('every conversation has a description, and every golden belongs to a conversation', () => {
   expect(corpus.filter(({ shows }) => shows === '').map(({ name }) => name)).toEqual([])
   checkNoneLeft(new Map(corpus.map(({ name, models }) => [name, models])))
 })

@@ -17,8 +17,8 @@ import {
 } from './exact-json.ts'
 
 /**
- * What was sent and what was got, kept in `golden/`, one file a conversation and one entry a model. With UPDATE_GOLDEN=1 a
- * difference is written down in place of being reported; what must survive is asserted beside it, and cannot be so blessed.
+ * What was sent and received, kept in `golden/`: a file per conversation, with an entry per model. With UPDATE_GOLDEN=1 a
+ * difference is written to the file instead of reported. What must survive is asserted separately, updates or not.
  */
 const folder = join(import.meta.dir, 'golden')
 const isUpdating = process.env['UPDATE_GOLDEN'] === '1'
@@ -32,7 +32,7 @@ export function checkGolden(name: string, model: string, turns: Value): void {
     writeFileSync(file, `${pretty({ ...known, [model]: shown })}\n`)
 }
 
-/** The entries that no example has any more; with UPDATE_GOLDEN they go. */
+/** Checks that no entry is left of a removed example; with UPDATE_GOLDEN=1, removes such entries. */
 export function checkNoneLeft(expected: ReadonlyMap<string, readonly string[]>): void {
   const left: string[] = []
   for (const file of readdirSync(folder)) {
@@ -51,14 +51,14 @@ export function checkNoneLeft(expected: ReadonlyMap<string, readonly string[]>):
 const charactersMax = 200
 const charactersShown = 40
 
-/** Long texts by their beginning, their length and a fingerprint. */
+/** Shows a long text by its beginning, its length and a hash. */
 function shorten(value: Value): Value {
   if (typeof value !== 'string' || value.length <= charactersMax) return value
   const hash = createHash('sha256').update(value).digest('hex').slice(0, 8)
   return `${value.slice(0, charactersShown)}… ${value.length} characters, ${hash}`
 }
 
-/** Words of an answer are compared with the vendor's own elsewhere; here their beginning is enough to tell them. */
+/** The text of an answer is compared with the vendor's elsewhere; here its beginning is enough to recognise it. */
 function shortenWords(value: Value, name: string): Value {
   const isWords = ['text', 'content', 'thinking', 'reasoning_content'].includes(name)
   if (typeof value !== 'string' || !isWords || value.length <= charactersShown) return shorten(value)
@@ -67,7 +67,7 @@ function shortenWords(value: Value, name: string): Value {
 
 const labels: ReadonlySet<string> = new Set(['user', 'user_id', 'safety_identifier', 'prompt_cache_key'])
 
-/** A vendor's body. Labels of users are made the account's own, by a secret: they differ from start to start. */
+/** A body sent to a vendor. User labels are derived with a secret, so they differ from start to start. */
 export function showSent(body: Fields, before: Fields | undefined): Fields {
   const shown = fieldsIn(
     replace(body, (value, name) => (labels.has(name) && typeof value === 'string' ? '<opaque>' : shorten(value))),
@@ -75,7 +75,7 @@ export function showSent(body: Fields, before: Fields | undefined): Fields {
   return before === undefined ? shown : asChanges(shown, fieldsIn(showSent(before, undefined)))
 }
 
-/** A later turn by what is new in it. */
+/** Shows a later turn by what is new in it. */
 function asChanges(shown: Fields, before: Fields): Fields {
   const same = Object.keys(shown).filter((name) => canonical(shown[name]) === canonical(before[name]))
   const changed = Object.entries(shown).flatMap(([name, value]) => {
@@ -95,7 +95,7 @@ const ours: ReadonlySet<string> = new Set([
   'request_id',
   'system_fingerprint',
 ])
-// The items of a response are called after its request.
+// Item ids of a response are derived from its request id.
 const itemId = /^([a-z]+_)[0-9a-f]{32}(\d\d)$/
 
 export function showGot(body: Fields): Fields {
@@ -118,7 +118,7 @@ const pieces: ReadonlySet<string> = new Set([
   'partial_json',
 ])
 
-/** The events of a stream, those that only go on with a text put together, and of chunks only what is in them. */
+/** The events of a stream: consecutive pieces of one text are joined, and chunks are reduced to their content. */
 export function showEvents(events: readonly Fields[]): Value[] {
   const shown: Value[] = []
   for (const event of events) {
@@ -144,7 +144,7 @@ function showEvent(event: Fields): Fields {
   return finish === null ? { delta } : { delta, finish_reason: finish }
 }
 
-/** Of a response that begins or ends, which repeats the request, only where it stands; it is shown whole elsewhere. */
+/** Events with a whole response, which repeats the request, show only its status; it is shown in full elsewhere. */
 function showNumbered({ response, ...event }: Fields): Fields {
   const { sequence_number: _, ...shown } = fieldsIn(withoutItemIds(event))
   return isFields(response) ? { ...shown, response: { status: response['status'] } } : shown

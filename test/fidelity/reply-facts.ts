@@ -3,11 +3,11 @@ import type { Speech } from './corpus.ts'
 import { fieldsIn, objectsIn, textIn, type Fields, type Value } from './exact-json.ts'
 import { readResponse, readResponseUsage } from './responses-facts.ts'
 
-/** What an answer says, read out of each protocol by none of the gateway's code. */
+/** What an answer says, read from each protocol without the gateway's code. */
 export type ReplyFacts = {
-  /** All thoughts as one text, where they are shown. */
+  /** All visible reasoning as one text. */
   readonly thinking: string
-  /** Anthropic's, to be sent back. */
+  /** Signed reasoning, to be sent back. */
   readonly signed: readonly { readonly text: string; readonly signature: string }[]
   readonly hidden: readonly string[]
   readonly text: string
@@ -103,7 +103,7 @@ function readCandidate(body: Fields): ReplyFacts {
   }
 }
 
-/** What a client is told it used, in one way of counting: no token stands in two of these, but `reasoning` in `output`. */
+/** The usage that a client is told. No token is counted twice, except that `output` includes `reasoning`. */
 export type UsageFacts = {
   readonly input: number
   readonly cached: number

@@ -2,9 +2,9 @@ import { normal, placesIn, type AskFacts, type Call } from './ask-facts.ts'
 import { fieldsIn, itemsIn, objectsIn, parse, textIn, type Fields, type Value } from './exact-json.ts'
 import type { ReplyFacts, UsageFacts } from './reply-facts.ts'
 
-/** The responses protocol: what its clients say and get, and its own vendor. */
+/** Facts of requests and answers in the responses protocol, as clients and OpenAI speak it. */
 
-/** What the gateway put away in `encrypted_content`, which clients send back unread, or what OpenAI itself did. */
+/** What the gateway or OpenAI stored in `encrypted_content`, which clients send back unread. */
 function unsealed({ encrypted_content: content, summary }: Fields): Fields {
   const sealed = textIn(content)
   if (sealed.startsWith('tpk_')) return fieldsIn(parse(Buffer.from(sealed.slice(4), 'base64url').toString()))
@@ -17,7 +17,7 @@ function unsealed({ encrypted_content: content, summary }: Fields): Fields {
 
 const googleMark = 'google:'
 
-/** A call, with Google's signature from where it stands: on the call, or in the item before it. */
+/** A call, with Google's signature from the call itself or from the item before it. */
 function callOf(item: Fields, before: Fields | undefined): Call {
   const { type, call_id: id, name, namespace, arguments: text, input, extra_content: extra } = item
   const carried = before?.['type'] === 'reasoning' ? unsealed(before) : {}
@@ -25,7 +25,7 @@ function callOf(item: Fields, before: Fields | undefined): Call {
   const shown = fieldsIn(fieldsIn(extra)['google'])['thought_signature']
   return {
     id: textIn(id),
-    // Where there are no namespaces, a tool's name begins with its own.
+    // In protocols without namespaces, the name of a tool begins with its namespace.
     name: namespace === undefined ? textIn(name) : `${textIn(namespace)}__${textIn(name)}`,
     input: normal(type === 'custom_tool_call' ? JSON.stringify({ input: textIn(input) }) : textIn(text) || '{}'),
     signature: signature ?? (typeof shown === 'string' ? shown : undefined),
@@ -36,7 +36,7 @@ function isCall({ type }: Fields): boolean {
   return type === 'function_call' || type === 'custom_tool_call'
 }
 
-/** The facts of a request, put into those that are empty. */
+/** Reads the facts of a request into the empty facts that are given. */
 export function readResponses(facts: AskFacts, body: Fields): AskFacts {
   const { instructions, input, tools, tool_choice: choice } = body
   if (textIn(instructions) !== '') facts.instructions.push(textIn(instructions))
@@ -144,7 +144,7 @@ export function readResponseUsage(body: Fields): UsageFacts {
   }
 }
 
-/** Whether a client wants to read thoughts, and whether to send them back. */
+/** Whether the client wants to see reasoning, and whether it wants sealed reasoning to send back. */
 export function wishesOf(request: Fields): { readonly isShown: boolean; readonly isSealed: boolean } {
   return {
     isShown: fieldsIn(request['reasoning'])['summary'] !== undefined,

@@ -5,7 +5,7 @@ import { fieldsIn, type Fields } from './exact-json.ts'
 import type { ReplyFacts, UsageFacts } from './reply-facts.ts'
 import { wishesOf } from './responses-facts.ts'
 
-/** What has to arrive, whatever the goldens say. Where a vendor cannot take a thing, the reason stands beside it. */
+/** What has to arrive, whatever the goldens say, with the reason wherever a vendor cannot take something. */
 
 export type Asked = {
   readonly asked: AskFacts
@@ -13,14 +13,14 @@ export type Asked = {
   /** The vendor's. */
   readonly speech: Speech
   readonly model: string
-  /** Both speak the same protocol: what the client wrote is the vendor's to judge. */
+  /** Client and vendor speak the same protocol, so the vendor judges what the client wrote. */
   readonly isPassed: boolean
   readonly sentText: string
 }
 
 type Row<T> = { readonly what: string; check(seen: T): void }
 
-/** Finds each of the texts behind the one before it. */
+/** The texts that are missing when each is searched for behind the one before it. */
 function inOrder(texts: readonly string[], within: string): string[] {
   let at = 0
   return texts.filter((text) => {
@@ -38,7 +38,7 @@ function sorted({ results }: AskFacts) {
   return results.toSorted((a, b) => a.call - b.call)
 }
 
-/** Not the word that the vendor takes in place of one that was lost. */
+/** Whether it is a real signature, not the placeholder that the vendor accepts for a lost one. */
 function isMade(signature: string | undefined): boolean {
   return signature !== undefined && !signature.startsWith('skip_')
 }
@@ -51,7 +51,7 @@ export const asks: readonly Row<Asked>[] = [
   {
     what: 'instructions, in their order',
     check({ asked, sent }) {
-      // Models that take none in the middle get those as words of the user, marked as what they are.
+      // Models that take no instructions in the middle get them in a user message, marked as instructions.
       const marked = sent.said.filter(({ text }) => text.startsWith('<system>')).map(({ text }) => text)
       expect(inOrder(asked.instructions, [...sent.instructions, ...marked].join('\n\n'))).toEqual([])
     },
@@ -61,7 +61,7 @@ export const asks: readonly Row<Asked>[] = [
     check({ asked, sent }) {
       const written = sent.said.map(({ by, text }) => `${by}: ${text}`).join('\n')
       const wanted = asked.said.flatMap(({ by, text }, at) => {
-        // Neighbours of one speaker may have become one text.
+        // Consecutive texts of one speaker may have been joined.
         return asked.said[at - 1]?.by === by ? [text] : [by, text]
       })
       expect(inOrder(wanted, written)).toEqual([])
@@ -81,7 +81,7 @@ export const asks: readonly Row<Asked>[] = [
       const ids = sent.calls.map(({ id }) => id)
       expect(ids.filter((id) => !takes.test(id) && id !== '')).toEqual([])
       for (const [at, { id }] of asked.calls.entries()) {
-        // What another vendor's id stands for is spelled out wherever that can be.
+        // An id that stands for another vendor's is spelled out where possible.
         const isTaken = id !== '' && takes.test(id) && !id.startsWith('tpk_')
         const isFirst = asked.calls.findIndex((call) => call.id === id) === at
         if (isTaken && isFirst) expect(ids[at]).toBe(id)
@@ -96,7 +96,7 @@ export const asks: readonly Row<Asked>[] = [
         const found = sorted(sent)[at]
         expect(found?.call).toBeGreaterThanOrEqual(0)
         expect(found?.text).toContain(wanted.text)
-        // Neither of OpenAI's protocols has a mark for a failure: it is said.
+        // Neither of OpenAI's protocols can mark a failure, so the text says it.
         if (isOpenai(speech) && wanted.isError) expect(found?.text ?? '').toStartWith('Error')
         else expect(found?.isError).toBe(wanted.isError)
       }
@@ -137,10 +137,10 @@ export const asks: readonly Row<Asked>[] = [
   {
     what: 'tools, what they are for and what they take',
     check({ asked, sent, speech }) {
-      // Those that wait to be found are nobody's but Anthropic's, until they are.
+      // Only Anthropic is given tools that have yet to be found by a search.
       const offered = asked.tools.filter(({ isWaiting }) => speech === 'anthropic' || !isWaiting)
       const shown = offered.map((tool) => ({ ...tool, isWaiting: tool.isWaiting && speech === 'anthropic' }))
-      // A conversation with calls in it must offer the tools, also where the client no longer does.
+      // A conversation with calls in it must offer tools, even if the client no longer does.
       if (asked.tools.length > 0) expect(sent.tools).toEqual(shown)
     },
   },
@@ -178,7 +178,7 @@ export const asks: readonly Row<Asked>[] = [
 
 export type Replied = {
   readonly protocol: Protocol
-  /** The request, in the client's words. */
+  /** The request as the client wrote it. */
   readonly request: Fields
   /** The vendor's. */
   readonly speech: Speech
@@ -193,14 +193,14 @@ export const replies: readonly Row<Replied>[] = [
   {
     what: 'calls with their names and arguments',
     check({ said, got, isAlone }) {
-      // Google cannot be told: whoever wants one call at a time gets the first.
+      // Google cannot be told: a client that wants one call at a time gets the first.
       expect(callsIn(got)).toEqual(isAlone ? callsIn(said).slice(0, 1) : callsIn(said))
     },
   },
   {
     what: 'ids of calls; Google gives none, so they are made',
     check({ said, got, request }) {
-      // The retired functions have none.
+      // The retired functions have no ids.
       if (request['functions'] !== undefined) return
       const ids = got.calls.map(({ id }) => id)
       expect(new Set(ids).size).toBe(ids.length)
@@ -213,7 +213,7 @@ export const replies: readonly Row<Replied>[] = [
   {
     what: 'signatures of Google’s calls, for the way back',
     check({ said, got, request }) {
-      if (request['functions'] !== undefined) return // nor a place for these
+      if (request['functions'] !== undefined) return // nor signatures
       const made = said.calls.map(({ signature }) => signature)
       expect(got.calls.map(({ signature }) => signature)).toEqual(made.slice(0, got.calls.length))
     },
@@ -240,7 +240,7 @@ export const replies: readonly Row<Replied>[] = [
   },
 ]
 
-/** The vendor's own bill, by the simulator's arithmetic. */
+/** Compares with the vendor's own bill, which the simulator computes. */
 export function expectUsage(got: UsageFacts, units: Readonly<Record<string, number>>): void {
   const { input = 0, cachedInput = 0, cacheWrite5m = 0, cacheWrite1h = 0, output = 0, reasoning = 0 } = units
   expect(got).toEqual({ input, cached: cachedInput, written: cacheWrite5m + cacheWrite1h, output, reasoning })

@@ -7,7 +7,7 @@ const transpiler = new Bun.Transpiler({ loader: 'ts' })
 const root = join(import.meta.dir, '../..')
 
 // Running the mutants takes minutes, but a mutant that no longer matches the code is found at once.
-test.each(mutants)('still stands where it stood: $name', (mutant) => {
+test.each(mutants)('the mutant matches exactly one place in the code: $name', (mutant) => {
   const original = readFileSync(join(root, mutant.file), 'utf8')
   expect(placesOf(mutant, original)).toBe(1)
   // A mutant that does not compile turns every test red and proves nothing.
