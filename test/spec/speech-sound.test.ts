@@ -20,7 +20,7 @@ afterAll(() => gateway.close())
 
 describe('usage of speech models', () => {
   test.each([['gpt-4o-mini-tts'], ['gemini-2.5-flash-preview-tts']])(
-    '%s is charged by the vendor’s bill',
+    '%s is charged for the tokens on the vendor’s bill',
     async (model) => {
       for (const response_format of ['mp3', 'wav']) {
         const { response } = await hear(gateway, { model, input: 'Hello there, how are you?', response_format })

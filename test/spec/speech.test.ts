@@ -131,7 +131,7 @@ describe('voice', () => {
   })
 
   test.each('alloy ash ballad coral echo fable nova onyx sage shimmer verse marin cedar'.split(' '))(
-    'the common protocol’s %s falls back to the default voice',
+    'the common protocol’s voice %s falls back to the default voice',
     async (voice) => {
       await hear(gateway, { voice })
       expect(await lastInput()).toMatchObject({ voice: 'Cherry' })
@@ -247,7 +247,7 @@ describe('instructions', () => {
 })
 
 describe('speed', () => {
-  test.each([0.25, 1, 4, 17])('a speed of %d has no effect where the vendor has none', async (speed) => {
+  test.each([0.25, 1, 4, 17])('a speed of %d has no effect where the vendor lacks it', async (speed) => {
     const plain = await hear(gateway, { response_format: 'wav' })
     const { sound } = await hear(gateway, { speed, response_format: 'wav' })
     expect(sound.equals(plain.sound)).toBe(true)

@@ -22,7 +22,7 @@ test.each([
   [{ enable_thinking: true }, 500],
   [{ reasoning_effort: 'low' }, 500],
   [{ enable_thinking: true, stream: true }, 500],
-])('qwen-turbo asked with %j costs %d nano-dollars a token of output', async (more, outputPrice) => {
+])('qwen-turbo asked with %j costs %d nano-dollars per output token', async (more, outputPrice) => {
   const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'qwen-turbo', ...more }))
   expect(response.status).toBe(200)
   await response.text()
