@@ -19,20 +19,20 @@ function readJson(name: string): unknown {
   return JSON.parse(readFileSync(join(root, name), 'utf8'))
 }
 
-describe('the house', () => {
-  test('every import goes down, and nothing else breaks a rule', () => {
+describe('the sources of the project', () => {
+  test('every import goes down a level, and no other rule of the architecture is broken', () => {
     const sources = readSources('src')
     expect(sources.length).toBeGreaterThan(10)
     expect(findBreaches(sources)).toEqual([])
   })
 
-  test('tests and tools are no longer than what they are for', () => {
+  test('files of tests, benches and scripts have at most 400 lines', () => {
     const sources = ['test', 'bench', 'scripts'].flatMap(readSources)
     expect(sources.length).toBeGreaterThan(10)
     expect(sources.flatMap(tooLong)).toEqual([])
   })
 
-  test('every room is there, and on the map', () => {
+  test('every room exists and is listed with its level in ARCHITECTURE.md', () => {
     const map = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
     for (const [room, level] of Object.entries(levels)) {
       expect(existsSync(join(root, 'src', room)) ? room : `no ${room}`).toBe(room)
@@ -40,13 +40,13 @@ describe('the house', () => {
     }
   })
 
-  test('every package is allowed and pinned, and only two may run scripts', () => {
+  test('every package is allowed and pinned, and only two may run install scripts', () => {
     expect(findStrangers(readJson('package.json') as Manifest)).toEqual([])
     expect(findInstallScripts(readJson('package-lock.json') as Lock)).toEqual([])
   })
 })
 
-// A check that cannot fail is worth nothing: each is shown a small house that breaks its rule.
+// A check that cannot fail is worth nothing: each is given a small source that breaks its rule.
 describe('the checks themselves', () => {
   test.each([
     { from: 'src/store/open.ts', to: '../billing/price.ts', says: 'store [3] may not use billing [4]' },
@@ -103,7 +103,7 @@ describe('the checks themselves', () => {
     expect(findBreaches([{ path: 'src/base/a.ts', text }])).toHaveLength(1)
   })
 
-  test('what only looks like an import is not one', () => {
+  test('text that only looks like an import is not reported', () => {
     const text = [
       `// import { a } from '../http/a.ts'`,
       `/**\n * import { a } from '../http/a.ts'\n */`,
@@ -120,7 +120,7 @@ describe('the checks themselves', () => {
     `import type { Server } from 'bun'`,
     `const hash = new Bun.CryptoHasher('sha256')`,
     `Bun.serve({})`,
-  ])('Bun stays in its seams: %s', (text) => {
+  ])('Bun is reported outside of its named seams: %s', (text) => {
     const found = (path: string) => findBreaches([{ path, text }])
     expect(found('src/keys/hash.ts')).toEqual([expect.stringContaining('src/keys/hash.ts:1 ')])
     for (const path of [
@@ -134,13 +134,13 @@ describe('the checks themselves', () => {
   })
 
   test.each([`export default 1`, `export default function run() {}`, `const a = 1\nexport { a as default }`])(
-    'no default export: %s',
+    'a default export is reported: %s',
     (text) => {
       expect(findBreaches([{ path: 'src/base/a.ts', text }])).toEqual([expect.stringContaining('default export')])
     },
   )
 
-  test('no file over 400 lines', () => {
+  test('a file of 401 lines is reported, and one of 400 is not', () => {
     const path = 'src/base/a.ts'
     expect(findBreaches([{ path, text: 'x\n'.repeat(400) }])).toEqual([])
     expect(findBreaches([{ path, text: 'x\n'.repeat(401) }])).toEqual([
@@ -148,7 +148,7 @@ describe('the checks themselves', () => {
     ])
   })
 
-  test('packages', () => {
+  test('a package is reported that is not allowed or pinned, or that runs an install script', () => {
     expect(findStrangers({ dependencies: { hono: '4.13.17' }, devDependencies: { ai: '7.0.1-beta.2' } })).toEqual([])
     expect(
       findStrangers({

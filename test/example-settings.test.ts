@@ -18,7 +18,7 @@ function settingsOf(schema: z.core.JSONSchema._JSONSchema, prefix = ''): string[
   ])
 }
 
-/** The examples come to life, those of several lines too; and the empty default above one goes. */
+/** The file with its commented examples in force, each in place of the empty default above it. */
 function uncommented(): string {
   return text.replaceAll(/^\w+: (?:\[\]|\{\})\n(?=#\w)/gm, '').replaceAll(/^( *)#(?=\S|  )/gm, '$1')
 }
@@ -26,11 +26,11 @@ function uncommented(): string {
 describe('turnpike.example.yaml', () => {
   const schema = z.toJSONSchema(fileSchema, { io: 'input' })
 
-  test('with comments stripped it is the defaults, and nothing else', () => {
+  test('its settings are the defaults', () => {
     expect(readConfigFile('example', text, {}).settings).toEqual(readConfigFile('empty', '', {}).settings)
   })
 
-  test('every setting of the schema stands in it, and no other', () => {
+  test('every setting of the schema is in the file, as a value or as a commented example', () => {
     const shown = parseDocument(text).toJS()
     const examples = parseDocument(uncommented()).toJS()
     const has = (value: unknown, path: readonly string[]): boolean =>
@@ -51,7 +51,7 @@ describe('turnpike.example.yaml', () => {
     expect(settings.filter((path) => !has(examples, path.split('.')))).toEqual([])
   })
 
-  test('a setting stands below a comment that says why one would change it', () => {
+  test('every setting has a comment above it', () => {
     const lines = text.split('\n')
     const uncommentedSettings = lines.filter((line, index) => {
       const isSetting = /^\s+\w+: /.test(line) || /^\w+: \S/.test(line)
@@ -61,7 +61,7 @@ describe('turnpike.example.yaml', () => {
     expect(uncommentedSettings).toEqual([])
   })
 
-  test('its examples are settings that a start takes', () => {
+  test('its commented examples are valid settings for a start', () => {
     const keys = { OPENAI_API_KEY: 'a', OPENAI_SECOND_KEY: 'b', OPENROUTER_API_KEY: 'c' }
     const variables = { ...keys, S3_ACCESS_KEY_ID: 'd', S3_SECRET_ACCESS_KEY: 'e' }
     const file = readConfigFile('example', uncommented(), variables)
