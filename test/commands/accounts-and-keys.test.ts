@@ -29,7 +29,7 @@ function operatorIn(gateway: Served): readonly [url: string | undefined, key: st
   return [url, key]
 }
 
-describe('beside a running gateway', () => {
+describe('commands beside a running gateway', () => {
   let cli: Cli
   let gateway: Served
 
@@ -41,7 +41,7 @@ describe('beside a running gateway', () => {
     await cli.close()
   })
 
-  test('an account is made, credited, corrected, and never taken below zero', async () => {
+  test('an account is created, credited and corrected, and its balance never goes below zero', async () => {
     const made = await cli.json<ShownAccount>(['accounts', 'create', '--name', 'acme', '--credit', '10'])
     expect(made).toMatchObject({ name: 'acme', mode: 'sandbox', balance: '10', unlimited: false })
     expect(await cli.json(['accounts', 'credit', 'acme', '2.5', '--note', 'paid'])).toMatchObject({ balance: '12.5' })
@@ -67,7 +67,7 @@ describe('beside a running gateway', () => {
     for (const row of rows) expect(row.indexOf('acc_')).toBe(head?.indexOf('ID') ?? -1)
   })
 
-  test('what was paid in is listed, newest first', async () => {
+  test('the credits of an account are listed, newest first', async () => {
     await cli.json(['accounts', 'create', '--name', 'payer', '--credit', '1'])
     await cli.json(['accounts', 'credit', 'payer', '2', '--note', 'invoice 17'])
     const { out } = await cli.run(['accounts', 'credits', 'payer'])
@@ -81,7 +81,7 @@ describe('beside a running gateway', () => {
     expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining('there is no account "nobody"') })
   })
 
-  test('a change that cannot be made says why', async () => {
+  test('a change of an account that is refused says why', async () => {
     await cli.json(['accounts', 'create', '--name', 'one'])
     const taken = await cli.run(['accounts', 'change', 'one', '--name', 'demo'])
     expect(taken).toMatchObject({
@@ -98,14 +98,14 @@ describe('beside a running gateway', () => {
     expect(err).toMatch(/^turnpike: "owing" has a balance of \$-0\.\d+: credit it before making it limited\n$/)
   })
 
-  test('what is no amount is refused in one line', async () => {
+  test('an invalid amount is refused in one line', async () => {
     for (const amount of ['ten', '1e3', '0.0000000001', '2000000', '0', '']) {
       const { code, err } = await cli.run(['accounts', 'credit', 'demo', amount])
       expect({ amount, code, lines: err.trim().split('\n').length }).toEqual({ amount, code: 1, lines: 1 })
     }
   })
 
-  test('a key works at once, for its models only, spends from its account, and is dead in moments after its end', async () => {
+  test('a key works at once for its models only, spends from its account and stops working once revoked', async () => {
     await cli.json(['accounts', 'create', '--name', 'spender', '--credit', '1'])
     const args = [
       'keys',
@@ -171,20 +171,20 @@ describe('beside a running gateway', () => {
     }
   })
 
-  test('a key that is changed is shown as it is then', async () => {
+  test('changing a key shows the key with its new settings', async () => {
     const { id } = await cli.json<ShownKey>(['keys', 'create', '--account', 'demo'])
     const changed = await cli.json(['keys', 'change', id, '--name', 'ci', '--models', 'o3', '--cap', '5/day'])
     const account = { account: expect.stringMatching(/^acc_/), account_name: 'demo' }
     expect(changed).toMatchObject({ id, ...account, name: 'ci', models: ['o3'], cap: { amount: '5', period: 'day' } })
   })
 
-  test('a new key is shown with all that it may do', async () => {
+  test('a new key is shown with its limits and its cap', async () => {
     const { out } = await cli.run(['keys', 'create', '--account', 'demo', '--cap', '5', '--requests-per-minute', '60'])
     expect(out).toMatch(/^limits +60 requests\/min$/m)
     expect(out).toMatch(/^cap +\$5\/total$/m)
   })
 
-  test('a pattern that no model matches is a warning', async () => {
+  test('a model pattern that matches no model causes a warning', async () => {
     const { code, out, err } = await cli.run(['keys', 'create', '--account', 'demo', '--models', 'gpt-*,gtp-*'])
     expect(code).toBe(0)
     expect(out).toMatch(/^ {2}sk-[\w-]{40,}$/m)
@@ -221,15 +221,15 @@ describe('beside a running gateway', () => {
     expect(err).toContain(says)
   })
 
-  test('what the commands booked balances', async () => {
+  test('the ledger balances after all of these commands', async () => {
     const store = await openStore({ file: join(cli.folder, 'data/turnpike.sqlite') })
     expect(await checkLedger(store)).toEqual([])
     await store.close()
   })
 })
 
-describe('before the first start', () => {
-  test('every command on the database says so, and makes nothing', async () => {
+describe('commands before the first start', () => {
+  test('every command on the database says that there is none yet, and creates nothing', async () => {
     const cli = makeCli()
     const commands = [
       'accounts list',
@@ -247,7 +247,7 @@ describe('before the first start', () => {
     await cli.close()
   })
 
-  test('a database that cannot be opened is named', async () => {
+  test('a database that cannot be opened is named in the error', async () => {
     const cli = makeCli()
     const server = await sharedPostgres()
     mkdirSync(join(cli.folder, 'data'))
@@ -267,12 +267,13 @@ describe('before the first start', () => {
     await cli.close()
   })
 
-  test('a PostgreSQL that takes its time is waited for', async () => {
+  test('a command waits for a PostgreSQL that is slow to answer', async () => {
     const cli = makeCli()
     const server = await sharedPostgres()
     const url = new URL(await server.freshDatabase())
     let connections = 0
-    // To look whether there is a database, and to see that it is migrated: each longer than a request would wait.
+    // The connections that look whether there is a database and whether it is migrated: each is delayed for longer than a
+    // request would wait.
     const slow = createServer((near) => {
       const far = connect(Number(url.port), url.hostname)
       const pipe = () =>
@@ -292,7 +293,7 @@ describe('before the first start', () => {
     await cli.close()
   })
 
-  test('an empty PostgreSQL database stays empty', async () => {
+  test('a command refuses an empty PostgreSQL database, on which a gateway can still start', async () => {
     const server = await sharedPostgres()
     const url = await server.emptyDatabase()
     const cli = makeCli()
@@ -307,7 +308,7 @@ describe('before the first start', () => {
   }, 120_000)
 })
 
-test('no key is made under another secret than the one the gateway has', async () => {
+test("no key or webhook secret is made under a secret other than the gateway's", async () => {
   const cli = makeCli()
   await cli.serve()
   renameSync(join(cli.folder, 'data/secret'), join(cli.folder, 'data/secret.away'))

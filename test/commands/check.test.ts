@@ -19,14 +19,14 @@ const modelAt = (channel: string) =>
   `{ id: my-llama, capability: chat, channels: [{ channel: ${channel}, upstreamModel: x }], prices: { inputPerMillion: "0", outputPerMillion: "0" } }`
 
 describe('turnpike check', () => {
-  test('without any settings: sandbox mode, and nothing is made', async () => {
+  test('the mode without any settings is sandbox, and nothing is created', async () => {
     const { code, out, err } = await cli.run(['check'])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toContain('sandbox: simulators answer')
     expect(existsSync(join(cli.folder, 'data'))).toBe(false)
   })
 
-  test('a database of an older version is looked into, and not brought up to date', async () => {
+  test('a database of an older version is read and not migrated', async () => {
     const gateway = await cli.serve()
     gateway.signal('SIGTERM')
     await gateway.exited
@@ -43,7 +43,7 @@ describe('turnpike check', () => {
     database.close()
   })
 
-  test('a folder that a start could not use, and a secret in it that is none', async () => {
+  test('an unusable data folder and a secret that is too short are refused', async () => {
     const unusable = await cli.run(['check'], { TURNPIKE_DATA: '/dev/null/data' })
     expect([unusable.code, unusable.err]).toEqual([
       1,
@@ -57,7 +57,7 @@ describe('turnpike check', () => {
     expect(existsSync(join(cli.folder, 'not'))).toBe(false)
   })
 
-  test('a SQLite database in the folder of a node on PostgreSQL is remarked on: nothing of it is there', async () => {
+  test('a node on PostgreSQL is warned of an unused SQLite database in its folder', async () => {
     const file = join(cli.folder, 'turnpike.sqlite')
     const onPostgres = {
       TURNPIKE_DATA: cli.folder,
@@ -74,7 +74,7 @@ describe('turnpike check', () => {
     })
   })
 
-  test('a secret that everybody may read is used, and remarked on at every start', async () => {
+  test('a secret that other users can read is accepted, with a warning in check and at every start', async () => {
     cli.write('secret', 's'.repeat(64))
     const [file, variables] = [join(cli.folder, 'secret'), { TURNPIKE_DATA: cli.folder }]
     const says = `${file} can be read or changed by other users of this machine: run chmod 600 on it`
@@ -86,20 +86,23 @@ describe('turnpike check', () => {
     expect((await cli.run(['check'], variables)).out).not.toContain(says)
   })
 
-  test.each(['nobody', 'somebody else', 'the simulators'] as const)('SANDBOX_URL, where %s answers', async (who) => {
-    const stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
-    const simulators = startSandbox({ port: 0, models: () => [] })
-    const url = who === 'the simulators' ? simulators.url : stranger.url.origin
-    if (who === 'nobody') await stranger.stop(true)
-    const { code, out } = await cli.run(['check'], { SANDBOX_URL: url })
-    const says = `no simulators answer at SANDBOX_URL (${url}): start them with npx turnpike sandbox`
-    const isThere = who === 'the simulators'
-    expect([code, out.includes(says)]).toEqual([0, !isThere])
-    expect(await cli.json(['check'], { SANDBOX_URL: url })).toMatchObject({ valid: true, simulators_answer: isThere })
-    await Promise.all([stranger.stop(true), simulators.stop()])
-  })
+  test.each(['nobody', 'somebody else', 'the simulators'] as const)(
+    'the result says whether simulators answer at SANDBOX_URL, when %s answers there',
+    async (who) => {
+      const stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
+      const simulators = startSandbox({ port: 0, models: () => [] })
+      const url = who === 'the simulators' ? simulators.url : stranger.url.origin
+      if (who === 'nobody') await stranger.stop(true)
+      const { code, out } = await cli.run(['check'], { SANDBOX_URL: url })
+      const says = `no simulators answer at SANDBOX_URL (${url}): start them with npx turnpike sandbox`
+      const isThere = who === 'the simulators'
+      expect([code, out.includes(says)]).toEqual([0, !isThere])
+      expect(await cli.json(['check'], { SANDBOX_URL: url })).toMatchObject({ valid: true, simulators_answer: isThere })
+      await Promise.all([stranger.stop(true), simulators.stop()])
+    },
+  )
 
-  test('a port that two would listen on', async () => {
+  test('a port that two listeners would share is refused', async () => {
     cli.write('turnpike.yaml', 'mcp: { port: 19090 }\n')
     const asked = (variables: Record<string, string>) => cli.run(['check'], variables)
     const says = 'turnpike.yaml:1:14 mcp.port: must differ from'
@@ -109,7 +112,7 @@ describe('turnpike check', () => {
     expect(await asked({ ADMIN_PORT: '19090', ADMIN_HOST: '127.0.0.2' })).toMatchObject({ code: 0 })
   })
 
-  test('what would be served, and no secret', async () => {
+  test('mode, channels and models are shown, and no secret is', async () => {
     cli.write('turnpike.yaml', 'channels:\n  - { id: mine, vendor: groq, keys: ["${GROQ_API_KEY}"], weight: 2 }\n')
     const variables = { GROQ_API_KEY: 'gsk_very-secret', DEEPSEEK_API_KEY: 'also-secret' }
     const { code, out } = await cli.run(['check'], variables)
@@ -129,7 +132,7 @@ describe('turnpike check', () => {
     expect(shown).not.toHaveProperty('simulators_answer')
   })
 
-  test('a variable of a vendor that is set and not used says why', async () => {
+  test("a vendor's variable that is set but not used is listed with the reason", async () => {
     cli.write(
       'turnpike.yaml',
       'channels: [{ id: mine, vendor: groq, keys: [another] }, { id: xai, vendor: openai, keys: ["${MY_KEY}"] }]',
@@ -151,7 +154,7 @@ describe('turnpike check', () => {
     })
   })
 
-  test('how many models are sold at prices that nobody has checked, where money is real', async () => {
+  test('the number of models with unverified prices is shown in real mode only', async () => {
     const sold = await cli.json<{ data: { confidence: string }[] }>(['models'], { PERPLEXITY_API_KEY: 'x' })
     const doubtful = sold.data.filter(({ confidence }) => confidence === 'unverified').length
     expect(doubtful).toBeGreaterThan(0)
@@ -160,7 +163,7 @@ describe('turnpike check', () => {
     expect((await cli.run(['check'])).out).not.toContain('unverified')
   })
 
-  test('a key of a form that cannot work is refused where it stands, and not shown', async () => {
+  test('a malformed vendor key is refused with its place and is not shown', async () => {
     const says = 'the access key and its secret with a colon between them, AK:SK'
     const given = { KLING_API_KEY: 'canary-without-secret' }
     const byVariable = await cli.run(['check'], given)
@@ -173,7 +176,7 @@ describe('turnpike check', () => {
     expect((await cli.run(['check'], { KLING_API_KEY: 'AK:SK' })).code).toBe(0)
   })
 
-  test('a channel that nobody has is told from one that is merely not configured', async () => {
+  test('an unknown channel is an error, and one that is merely not configured is not', async () => {
     const channels = 'channels: [{ id: local, vendor: compatible, baseUrl: "http://127.0.0.1:1/v1" }]\n'
     cli.write('turnpike.yaml', `${channels}models:\n  - ${modelAt('lcoal')}\n`)
     const mistaken = await cli.run(['check'])
@@ -196,19 +199,19 @@ describe('turnpike check', () => {
       'channels[0].baseUrl: must be the base address alone, without the path of a call such as /chat/completions',
     ],
     ['exchange: { CNY: 0.14 }', 'exchange.CNY: a rate is a decimal above 0, in quotes'],
-  ])('%s is nothing that could be meant', async (yaml, complaint) => {
+  ])('%s is refused with the setting and the reason', async (yaml, complaint) => {
     cli.write('turnpike.yaml', yaml)
     const { code, err } = await cli.run(['check'])
     expect(code).toBe(1)
     expect(err).toContain(complaint)
   })
 
-  test('a folder is no file', async () => {
+  test('a folder given as the settings file is refused', async () => {
     const { code, err } = await cli.run(['check', '--config', '.'])
     expect([code, err]).toEqual([1, '. is a folder, not a settings file\n'])
   })
 
-  test('every complaint has its line', async () => {
+  test('every complaint has its file, line and column', async () => {
     cli.write(
       'mine.yaml',
       [
@@ -261,7 +264,7 @@ describe('turnpike check', () => {
       text: 'channels:\n  - { id: a, vendor: openai, keys: ["${NOWHERE}"] }',
       says: 'turnpike.yaml:2:37: the variable NOWHERE is not set',
     },
-  ])('$text', async ({ text, says }) => {
+  ])('check and start refuse with the same message and place: $text', async ({ text, says }) => {
     cli.write('turnpike.yaml', text)
     const { code, err } = await cli.run(['check'])
     expect(code).toBe(1)
@@ -270,7 +273,7 @@ describe('turnpike check', () => {
     expect((await cli.run(['serve'])).err).toStartWith(`turnpike: ${says}`)
   })
 
-  test('a file that is not there', async () => {
+  test('a settings file that does not exist is refused', async () => {
     expect(await cli.run(['check', '--config', 'no.yaml'])).toMatchObject({
       code: 1,
       err: 'there is no file no.yaml\n',
@@ -281,7 +284,7 @@ describe('turnpike check', () => {
 describe('turnpike models', () => {
   type Shown = { data: { id: string; vendor: string; prices: Record<string, string>; why?: string }[] }
 
-  test('prices in the words of the file, with the markup', async () => {
+  test('prices are named as in the settings file and include the markup', async () => {
     cli.write('turnpike.yaml', 'models: [{ id: mine, from: gpt-4o-mini, prices: { markup: "2" } }]')
     const { data } = await cli.json<Shown>(['models'])
     expect(data.find(({ id }) => id === 'gpt-4o-mini')?.prices['inputPerMillion']).toBe('0.15')
@@ -292,7 +295,7 @@ describe('turnpike models', () => {
     expect(out).toContain('Dollars, markup included: per million tokens, and OTHER per what it says.')
   })
 
-  test('what is not sold by the token has its price too, a range where it depends', async () => {
+  test('a model that is not sold by the token has its price too, a range where it varies', async () => {
     cli.write('turnpike.yaml', 'models: [{ id: "*", prices: { markup: "2" } }]')
     const { out } = await cli.run(['models'])
     const lines = out.split('\n')
@@ -314,7 +317,7 @@ describe('turnpike models', () => {
     expect(data.map(({ id }) => id).filter((id) => !priced(id))).toEqual([])
   })
 
-  test('a context that nobody knows is not made up', async () => {
+  test('an unknown context size is left out', async () => {
     const { data } = await cli.json<{ data: Record<string, unknown>[] }>(['models'])
     const shown = (wanted: string) => data.find(({ id }) => id === wanted)
     for (const id of ['gen4-turbo', 'gpt-image-1', 'embed-v4.0', 'tts-1']) {
@@ -324,14 +327,14 @@ describe('turnpike models', () => {
     expect(shown('gpt-4o')).toMatchObject({ context_tokens: 128_000, output_tokens_max: 16_384 })
   })
 
-  test('those that are not served say why, under --all', async () => {
+  test('--all also lists the models that are not served, with the reason', async () => {
     const { data } = await cli.json<Shown>(['models', '--all'], { GROQ_API_KEY: 'x' })
     expect(data.find(({ vendor }) => vendor === 'groq')?.why).toBeUndefined()
     expect(data.find(({ id }) => id === 'gpt-4o')?.why).toBe('no channel: vendor openai is not configured')
   })
 })
 
-test('turnpike sandbox answers as the vendors do until it is stopped', async () => {
+test('turnpike sandbox answers at the addresses that it prints, and exits with 0 on SIGTERM', async () => {
   const child = Bun.spawn([join(import.meta.dir, '../../bin/turnpike'), 'sandbox', '--json', '--port', '0'], {
     cwd: cli.folder,
     env: { PATH: process.env['PATH'] ?? '' },

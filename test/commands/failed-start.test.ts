@@ -17,7 +17,7 @@ type Struck = {
   readonly askedAgain?: Asked
 }
 
-/** Somebody else's port, and how a start is asked to use it. */
+/** A port that another program listens on, and how a start is asked to use it. */
 function taken(setting: string, ask: (port: number) => Asked): () => Struck {
   return () => {
     const other = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('') })
@@ -27,7 +27,7 @@ function taken(setting: string, ask: (port: number) => Asked): () => Struck {
   }
 }
 
-/** A table that is not where it should be. */
+/** A table that the start does not find, since it was renamed. */
 async function without(site: Site, table: string): Promise<Struck> {
   await site.look(() => Promise.resolve())
   await site.tell(`alter table ${table} rename to ${table}_away`)
@@ -147,7 +147,7 @@ const withTheDatabase: Faults = {
   },
 }
 
-/** As the command gives it: whoever may never come to ask hears of it all the same. */
+/** As the command passes it: handled from the beginning, since a start that fails earlier never awaits it. */
 function refuted(): Promise<void> {
   const refuted = Promise.reject(new Error('the guard does not work here'))
   refuted.catch(() => {})
@@ -161,7 +161,7 @@ afterAll(() => void process.off('unhandledRejection', hear))
 
 const faults = { sqlite: { ...beforeTheDatabase, ...withTheDatabase }, postgres: withTheDatabase }
 
-describe.each(['sqlite', 'postgres'] as const)('a start on %s', (engine) => {
+describe.each(['sqlite', 'postgres'] as const)('a start on %s that fails', (engine) => {
   let site: Site
   let mend: Struck['mend']
   let timers: WatchedTimers | undefined
@@ -175,14 +175,14 @@ describe.each(['sqlite', 'postgres'] as const)('a start on %s', (engine) => {
     await site.remove()
   })
 
-  /** What is open is what was open then. */
+  /** Expects that nothing is open but what was open then. */
   async function nothingBut(then: ReturnType<typeof openNow>): Promise<void> {
     expect(openNow(site.folder)).toMatchObject({ files: [], ports: then.ports })
     // A thread that was told to end takes a moment, and so does a connection.
     await until(async () => openNow(site.folder).threads <= then.threads && (await site.connections()) === 0)
   }
 
-  test.each(Object.entries(faults[engine]))('%s: nothing is left behind, and the next one works', async (_, strike) => {
+  test.each(Object.entries(faults[engine]))('%s: nothing stays open, and the next start works', async (_, strike) => {
     const struck = await strike(site)
     mend = () => {
       mend = () => {}
@@ -217,7 +217,7 @@ describe.each(['sqlite', 'postgres'] as const)('a start on %s', (engine) => {
 
 const source = (path: string) => JSON.stringify(join(import.meta.dir, '../../src', path))
 
-test('a process whose start failed has nothing left to do, and ends by itself', async () => {
+test('a process whose start failed ends by itself', async () => {
   const site = await openSite('sqlite')
   const struck = await withTheDatabase['the first account cannot be made']?.(site)
   const program = `

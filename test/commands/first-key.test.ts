@@ -23,7 +23,7 @@ function startAlone(folder: string, yaml: string): string {
   return Bun.spawnSync([process.execPath, '-e', program], { stderr: 'inherit' }).stdout.toString()
 }
 
-test('a start that fails at its last port has not used up the keys that are shown once', async () => {
+test('a start that fails at its last port leaves the first keys to be shown by the next start', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-first-key-'))
   const taken = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('') })
   try {

@@ -40,8 +40,8 @@ function databaseOf({ folder }: Cli): Database {
   return database
 }
 
-describe('reconcile', () => {
-  test('says what differs and why, books it when told to, and has nothing to do the second time', async () => {
+describe('turnpike reconcile', () => {
+  test('differences are shown with their reason, booked when asked, and gone the second time', async () => {
     await say('Hello!')
     await say('Hello! sandbox:nousage sandbox:tokens=40')
     const [, guessed] = await booked(2)
@@ -60,7 +60,7 @@ describe('reconcile', () => {
     expect(again.out).toContain('booked 0 in all')
   })
 
-  test('says what it cannot book, and books the rest', async () => {
+  test('a difference that cannot be booked is reported, and the others are booked', async () => {
     await say('Hello! sandbox:nousage sandbox:tokens=40')
     await say('Hello! sandbox:nousage sandbox:tokens=50')
     const [stuck, other] = await booked(2)
@@ -82,7 +82,7 @@ describe('reconcile', () => {
     expect((await cli.run(['reconcile', '--bill', bill, '--repair', 'apply'])).code).toBe(0)
   })
 
-  test('says what is wrong with an address that is none, or at which nobody is', async () => {
+  test('an invalid or unreachable address of a bill is refused with the reason', async () => {
     const none = await cli.run(['reconcile', '--bill', 'notaurl'])
     expect([none.code, none.err]).toEqual([
       1,
@@ -92,7 +92,7 @@ describe('reconcile', () => {
     expect([away.code, away.err]).toEqual([1, expect.stringContaining('nothing answers at http://127.0.0.1:1/bill')])
   })
 
-  test('takes no empty bill for one that agrees', async () => {
+  test('an empty bill is not taken for one that agrees', async () => {
     await say('Hello!')
     await booked(1)
     cli.write('empty.csv', 'ref,cost\n')
@@ -106,7 +106,7 @@ describe('reconcile', () => {
     expect([absent.code, absent.err]).toEqual([1, 'turnpike: there is no file nowhere.csv\n'])
   })
 
-  test('reads a vendor’s export', async () => {
+  test("a vendor's export is read and compared with the ledger", async () => {
     await say('Hello!')
     const [line] = await booked(1)
     const file = join(cli.folder, 'export.csv')
@@ -126,7 +126,7 @@ describe('reconcile', () => {
   })
 })
 
-test('a node is reclaimed only when it is silent, and named', async () => {
+test('a node is reclaimed only when it is silent and --confirm is given', async () => {
   const absent = await cli.run(['ledger', 'reclaim', '--node', 'node_x', '--confirm'])
   expect(absent).toMatchObject({ code: 1, err: expect.stringContaining('there is no node "node_x"') })
   const asked = await cli.run(['ledger', 'reclaim', '--node', 'node_x'])

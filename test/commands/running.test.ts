@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 afterEach(() => cli.close())
 
-test('SIGTERM lets a running stream come to its end, bills it, and exits with 0', async () => {
+test('SIGTERM lets a running stream finish, bills it, and exits with 0', async () => {
   const gateway = await cli.serve()
   // Longer than the notice that load balancers get, so that the port is closed while it runs.
   const content = 'sandbox:pace=100 sandbox:tokens=40'
@@ -69,7 +69,7 @@ test('SIGHUP does not end a process that still waits for its database', async ()
   database.close()
 })
 
-test('a log that nobody takes any more ends nothing', async () => {
+test('a gateway whose log is no longer read goes on serving', async () => {
   const gateway = await cli.serve()
   await gateway.stopReading()
   gateway.signal('SIGHUP')
@@ -88,7 +88,7 @@ async function costOf(gateway: Served): Promise<number> {
 }
 
 describe('a changed turnpike.yaml', () => {
-  test('is taken into use by itself, and a bad one changes nothing', async () => {
+  test('a changed file is taken into use by itself, and an invalid one changes nothing', async () => {
     cli.write('turnpike.yaml', priced('1'))
     const gateway = await cli.serve()
     const single = await costOf(gateway)
@@ -108,7 +108,7 @@ describe('a changed turnpike.yaml', () => {
     await until(async () => (await costOf(gateway)) < 2.5 * single)
   })
 
-  test('that is a link is taken into use when what it leads to is another, as clusters mount their settings', async () => {
+  test('a linked file is taken into use when its folder is replaced, as clusters mount settings', async () => {
     const point = (version: string, markup: string) => {
       mkdirSync(join(cli.folder, version))
       cli.write(`${version}/turnpike.yaml`, priced(markup))
@@ -123,7 +123,7 @@ describe('a changed turnpike.yaml', () => {
     await until(async () => (await costOf(gateway)) > 2 * single)
   })
 
-  test('that is a link is taken into use when the file it leads to is written, also after it leads elsewhere', async () => {
+  test('a linked file is taken into use when its target is written, also after the link has moved', async () => {
     for (const folder of ['one', 'two', 'links']) mkdirSync(join(cli.folder, folder))
     const point = (to: string) => {
       symlinkSync(`../${to}/mine.yaml`, join(cli.folder, 'links/next'))
@@ -143,7 +143,7 @@ describe('a changed turnpike.yaml', () => {
     await until(async () => (await costOf(gateway)) > 6 * single)
   })
 
-  test('is taken into use by SIGHUP, also one that was not there at the start', async () => {
+  test('SIGHUP takes the file into use, also one that did not exist at the start', async () => {
     const gateway = await cli.serve()
     const single = await costOf(gateway)
     cli.write('turnpike.yaml', priced('5'))
@@ -163,7 +163,7 @@ describe('a changed turnpike.yaml', () => {
     expect(await costOf(gateway)).toBeCloseTo(5 * single, 8)
   })
 
-  test('that leaves nothing to sell is said as an error', async () => {
+  test('a reload that leaves no model to serve is logged as an error', async () => {
     const gateway = await cli.serve()
     cli.write('turnpike.yaml', 'models: [{ id: "*", hidden: true }]\n')
     gateway.signal('SIGHUP')
@@ -186,7 +186,7 @@ describe('a changed turnpike.yaml', () => {
     ['a price below zero', 'models: [{ id: gpt-4o-mini, prices: { inputPerMillion: "-1" } }]'],
     ['a model without a price or a channel', 'models: [{ id: a-model-of-nobody }]'],
     ['a hundred megabytes', `# ${'x'.repeat(100 * 1024 * 1024)}`],
-  ])('with %s is counted, and the old one stays', async (_name, text) => {
+  ])('a file with %s is counted as rejected, and the old one stays in use', async (_name, text) => {
     const gateway = await cli.serve()
     const before = await costOf(gateway)
     expect(await reloads(gateway)).toEqual({ accepted: 0, rejected: 0 })

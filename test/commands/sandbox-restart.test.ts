@@ -8,7 +8,7 @@ import type { BillLine } from '../support/gateway.ts'
 // Every start is a process of its own, and machines that test are busy.
 setDefaultTimeout(120_000)
 
-/** In a folder of its own: all that these wait for is films, and they do so side by side. */
+/** Each in a folder of its own, so that they run side by side: all that they wait for is videos. */
 async function alone(work: (cli: Cli) => Promise<void>): Promise<void> {
   const cli = makeCli()
   try {
@@ -18,7 +18,7 @@ async function alone(work: (cli: Cli) => Promise<void>): Promise<void> {
   }
 }
 
-/** One model of every vendor of films; those that go from pictures alone are given one. */
+/** One model of every vendor of videos; a model that needs an image is given one. */
 const image = { media: [{ type: 'first_frame', url: 'https://example.com/a.png' }] }
 const films: readonly (readonly [model: string, more: object])[] = [
   ['wan2.6-t2v', {}],
@@ -68,7 +68,7 @@ function using(served: Served, key = served.key) {
 const isFilm = async (link: string | null | undefined) =>
   (await fetch(link ?? 'http://127.0.0.1:1')).headers.get('content-type') === 'video/mp4'
 
-/** Of every vendor one film that is ready and one that runs, and a chat between them. */
+/** Of every vendor one video that is ready and one that is being made, and then a chat. */
 async function beginBusy(user: ReturnType<typeof using>, served: Served) {
   const make = (prompt: string, status: string) =>
     Promise.all(
@@ -82,7 +82,7 @@ async function beginBusy(user: ReturnType<typeof using>, served: Served) {
   return { ready, running }
 }
 
-/** The first start is told of a port that no connection may have by the second, which finds it again by itself. */
+/** The first start is given a port that no outgoing connection takes meanwhile; the second start finds it by itself. */
 async function serveFirst(cli: Cli): Promise<Served> {
   return cli.serve([], { SANDBOX_PORT: String(await freePort()) })
 }
@@ -100,7 +100,7 @@ async function goesOn(cli: Cli, end: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   for (const film of ready) expect(await after.read(film.id)).toEqual(film)
   const made = await Promise.all(running.map(({ id }) => after.comesTo(id, 'succeeded')))
   for (const { model, content } of [...ready, ...made]) {
-    // Veo's and Sora's are kept by the gateway, which has a fixed port outside of tests.
+    // Videos of Veo and Sora are kept by the gateway, whose port changes with each start in tests alone.
     const link = content?.video_url?.replace(first.url, second.url)
     expect([model, await isFilm(link)]).toEqual([model, true])
   }
@@ -110,7 +110,7 @@ async function goesOn(cli: Cli, end: 'SIGTERM' | 'SIGKILL'): Promise<void> {
 
   second.signal('SIGTERM')
   await second.exited
-  // Nobody holds anything now, so that the books can be told to be whole.
+  // With both gateways stopped nothing is held, so that all of the ledger can be compared.
   cli.write('bill.csv', ['ref,cost', ...bill.map(({ ref, cost }) => `${ref},${cost}`)].join('\n'))
   const { code, out } = await cli.run(['reconcile', '--vendor-export', 'bill.csv'])
   expect([code, out]).toEqual([0, expect.any(String) as never])
@@ -138,12 +138,12 @@ async function takesAnotherPort(cli: Cli): Promise<void> {
   }
 }
 
-describe('a start after an end', () => {
+describe('a restart of a gateway with its simulators', () => {
   test.concurrent.each(['SIGTERM', 'SIGKILL'] as const)(
-    'by %s goes on with every film, and each is charged once',
+    'after %s every video is still completed, and each is charged once',
     (end) => alone((cli) => goesOn(cli, end)),
   )
 
-  test.concurrent('where somebody else has the port by now takes another, and the films come with it', () =>
+  test.concurrent('simulators whose port is taken use another one, and a running video still completes', () =>
     alone(takesAnotherPort))
 })

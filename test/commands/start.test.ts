@@ -47,22 +47,25 @@ describe('the greeting', () => {
     expect((await second.chat({}, first.key)).status).toBe(200)
   })
 
-  test.skipIf(!hasCurl)('its curl works as pasted', async () => {
+  test.skipIf(!hasCurl)('its curl command works as pasted', async () => {
     const { output } = await cli.serve()
     expect(JSON.parse(await paste(curlIn(output())))).toMatchObject({ object: 'chat.completion' })
   })
 
-  test.skipIf(!hasCurl)('its curl uses a given key by its variable, and does not repeat it', async () => {
-    const variables = { TURNPIKE_BOOTSTRAP_KEY: bootstrapKey }
-    const { output } = await cli.serve([], variables)
-    expect(output()).not.toContain(bootstrapKey)
-    expect(curlIn(output())).toContain('$TURNPIKE_BOOTSTRAP_KEY')
-    // The examples in docs/ have a key by that name.
-    await until(() => output().includes(' TURNPIKE_KEY=$TURNPIKE_BOOTSTRAP_KEY\n'))
-    expect(JSON.parse(await paste(curlIn(output()), variables))).toMatchObject({ object: 'chat.completion' })
-  })
+  test.skipIf(!hasCurl)(
+    'its curl command refers to a given key by its variable, and the key is not printed',
+    async () => {
+      const variables = { TURNPIKE_BOOTSTRAP_KEY: bootstrapKey }
+      const { output } = await cli.serve([], variables)
+      expect(output()).not.toContain(bootstrapKey)
+      expect(curlIn(output())).toContain('$TURNPIKE_BOOTSTRAP_KEY')
+      // The examples in docs/ have a key by that name.
+      await until(() => output().includes(' TURNPIKE_KEY=$TURNPIKE_BOOTSTRAP_KEY\n'))
+      expect(JSON.parse(await paste(curlIn(output()), variables))).toMatchObject({ object: 'chat.completion' })
+    },
+  )
 
-  test('in real mode its model is one that is served', async () => {
+  test('its example in real mode names a model that is served', async () => {
     const { output, url, key } = await cli.serve([], { DEEPSEEK_API_KEY: 'not-used' })
     const model = /"model": "([^"]+)"/.exec(curlIn(output()))?.[1]
     const answer = await fetch(`${url}/v1/models/${model}`, { headers: { authorization: `Bearer ${key}` } })
@@ -71,7 +74,7 @@ describe('the greeting', () => {
   })
 })
 
-test('who listens everywhere is greeted with addresses that work, and told where links lead', async () => {
+test('a gateway that listens on all addresses prints ones that work, and a warning about links', async () => {
   const remark = 'Links to kept results work only on this machine, until publicUrl'
   const { output, url, key } = await cli.serve([], { HOST: '0.0.0.0' })
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
@@ -91,13 +94,13 @@ test('who listens everywhere is greeted with addresses that work, and told where
   expect((await cli.run(['check'], { HOST: '0.0.0.0' })).out).not.toContain(remark)
 })
 
-test('the greeting does not promise what others have to keep', async () => {
+test('the greeting says when no simulators answer at SANDBOX_URL', async () => {
   const { output } = await cli.serve([], { SANDBOX_URL: 'http://127.0.0.1:1' })
   expect(output()).toContain('simulators are asked (http://127.0.0.1:1)')
   await until(() => output().includes('no simulators answer at SANDBOX_URL (http://127.0.0.1:1)'))
 })
 
-test('the greeting says what it was given and does not use, and which prices are in doubt', async () => {
+test('the greeting names variables that are not used, and says how many prices are unverified', async () => {
   const sandbox = await cli.serve([], { AZURE_OPENAI_API_KEY: 'azure-canary' })
   expect(sandbox.output()).toMatch(/^AZURE_OPENAI_API_KEY is set and not used: vendor azure needs a channel/m)
   expect(sandbox.output()).not.toMatch(/unverified|azure-canary/)
@@ -108,7 +111,7 @@ test('the greeting says what it was given and does not use, and which prices are
   expect(real.output()).not.toContain('not used')
 })
 
-test('the greeting says that keys were made under another secret than the one given', async () => {
+test('the greeting warns when TURNPIKE_SECRET differs from the secret used before', async () => {
   const first = await cli.serve()
   first.signal('SIGTERM')
   await first.exited
@@ -123,7 +126,7 @@ test('the greeting says that keys were made under another secret than the one gi
   expect((await second.chat({}, first.key)).status).toBe(401)
 })
 
-test('billing that is strict from now on first posts what the journal still owes, and gives back what was leased', async () => {
+test('a start in strict billing first posts what the journal owes and gives back what was leased', async () => {
   const leased = await cli.serve()
   const answer = await leased.chat()
   expect(answer.status).toBe(200)
@@ -153,14 +156,18 @@ describe('a start that is refused', () => {
       variables: { TURNPIKE_BOOTSTRAP_KEY: 'sk-short' },
       says: 'TURNPIKE_BOOTSTRAP_KEY must be',
     },
-    { name: 'a key of another kind', variables: { TURNPIKE_BOOTSTRAP_KEY: 'b'.repeat(40) }, says: 'must be sk- and' },
+    {
+      name: 'a bootstrap key without sk-',
+      variables: { TURNPIKE_BOOTSTRAP_KEY: 'b'.repeat(40) },
+      says: 'must be sk- and',
+    },
     {
       name: "a malformed operator's key",
       variables: { TURNPIKE_ADMIN_KEY: bootstrapKey },
       says: 'TURNPIKE_ADMIN_KEY must be',
     },
     { name: 'PostgreSQL without a secret', variables: { DATABASE_URL: postgres }, says: 'TURNPIKE_SECRET is required' },
-  ])('$name: one clear line, at once, without the secret', async ({ variables, says }) => {
+  ])('$name is refused at once, in one line that does not repeat the value', async ({ variables, says }) => {
     const { code, out, err, ms } = await cli.run(['serve'], variables)
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err.trimEnd().split('\n')).toEqual([expect.stringContaining(says)])
@@ -178,7 +185,7 @@ describe('a start that is refused', () => {
       setting: 'SANDBOX_PORT',
     },
     { of: 'the simulators alone', args: ['sandbox', '--port', ':port'], variables: () => ({}), setting: '--port' },
-  ])('a port of $of that is taken: one line, which names $setting', async ({ args, variables, setting }) => {
+  ])('a taken port of $of is refused in one line that names $setting', async ({ args, variables, setting }) => {
     const taken = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('') })
     const port = String(taken.port)
     const ran = await cli.run(
@@ -190,7 +197,7 @@ describe('a start that is refused', () => {
     expect(ran).toMatchObject({ code: 1, out: '', err })
   })
 
-  test('an address that is not of this machine: one line, which names it', async () => {
+  test('an address that is not of this machine is refused by name', async () => {
     // Set aside for documents, and nobody's.
     const { code, err } = await cli.run(['serve'], { HOST: '203.0.113.9', PORT: '0' })
     expect(code).toBe(1)
@@ -201,14 +208,14 @@ describe('a start that is refused', () => {
     { HOST: '999.1.1.1', PORT: '0' },
     { HOST: '999.1.1.1', PORT: '47811' },
     { ADMIN_HOST: 'no-such-host.invalid', PORT: '0', ADMIN_PORT: '0' },
-  ])('an address that is none: one line, which names it: %p', async (variables) => {
+  ])('an invalid address is refused in one line that names it: %p', async (variables) => {
     const { code, err } = await cli.run(['serve'], variables)
     const [setting, host] = 'HOST' in variables ? ['PORT', '999.1.1.1'] : ['ADMIN_PORT', 'no-such-host.invalid']
     const said = `"${host}" is not an address that this machine can listen on (for ${setting})`
     expect([code, err]).toEqual([1, `turnpike: ${said}\n`])
   })
 
-  test('a name that leads nowhere, where there is a secret already: the same line', async () => {
+  test('a host name that does not resolve is refused in the same words on the second start', async () => {
     const variables = { HOST: 'no-such-host.invalid', PORT: '0', ADMIN_PORT: '0' }
     const { err } = await cli.run(['serve'], variables)
     expect(err).toContain('is not an address that this machine can listen on')
@@ -216,7 +223,7 @@ describe('a start that is refused', () => {
     expect((await cli.run(['serve'], variables)).err).toBe(err)
   })
 
-  test('a folder that cannot be used, or a port that is none: one line, which names the setting', async () => {
+  test('an unusable folder and an invalid port are refused in one line that names the setting', async () => {
     const folder = await cli.run(['serve'], { TURNPIKE_DATA: '/dev/null/data', PORT: '0', ADMIN_PORT: '0' })
     expect([folder.code, folder.err]).toEqual([
       1,
@@ -226,7 +233,7 @@ describe('a start that is refused', () => {
     expect([port.code, port.err]).toEqual([1, 'turnpike: PORT must be a port from 0 to 65535; 0 takes a free one\n'])
   })
 
-  test('a second gateway on the same folder', async () => {
+  test('a second gateway on the same folder is refused, and the first goes on serving', async () => {
     const first = await cli.serve()
     const { code, err } = await cli.run(['serve'])
     expect(code).toBe(1)

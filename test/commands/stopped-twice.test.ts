@@ -18,7 +18,7 @@ afterEach(() => site.remove())
 
 const drainMs = 600_000
 
-/** The second stop, behind which everything is closed. */
+/** The second stop, after which every file is closed. */
 async function stopAgain(): Promise<void> {
   await gateway.close()
   expect(openNow(site.folder).files).toEqual([])
@@ -31,7 +31,7 @@ async function nextWorks(): Promise<void> {
   await site.checkBooks()
 }
 
-/** A film that its vendor says for fifty seconds nothing about. */
+/** An order of a video that its vendor takes fifty seconds to answer. */
 function slowFilm(): Promise<Response | undefined> {
   const film = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=50000' } }
   return post(gateway, '/v1/videos/generations', film).catch(() => undefined)
@@ -39,7 +39,7 @@ function slowFilm(): Promise<Response | undefined> {
 
 const tasks = () => site.look((store) => store.db.selectFrom('task').select(['state', 'in_doubt']).execute())
 
-test('the second stop cuts the stream that the first lets go on, and both end together', async () => {
+test('a second stop cuts the stream that the first lets run, and both stops finish', async () => {
   const messages = [{ role: 'user', content: 'sandbox:endless sandbox:pace=20' }]
   const endless = await post(gateway, '/v1/chat/completions', { model: 'gpt-4o-mini', stream: true, messages })
   const first = gateway.close({ drainMs })
@@ -49,7 +49,7 @@ test('the second stop cuts the stream that the first lets go on, and both end to
   await nextWorks()
 })
 
-/** A film whose end is being told to somebody who does not answer. */
+/** A finished video whose webhook is being sent to a receiver that does not answer. */
 async function untold() {
   const receiver = await startReceiver('silence')
   const ordered = await post(gateway, '/v1/videos/generations', {
@@ -62,7 +62,7 @@ async function untold() {
   expect(ordered.status).toBe(202)
   await until(() => receiver.received.length === 1)
   return {
-    /** Had it been waited for, its silence would be on record. */
+    /** Had the stop waited for the receiver, a failed attempt would be on record. */
     async isGivenBack() {
       const attempts = await site.look((store) => store.db.selectFrom('webhook_attempt').select('event_id').execute())
       expect(attempts).toEqual([])
@@ -74,7 +74,7 @@ async function untold() {
   }
 }
 
-test('the second stop gives back the webhook that the first lets arrive', async () => {
+test('a second stop gives up a webhook delivery without recording an attempt', async () => {
   const webhook = await untold()
   const first = gateway.close({ drainMs })
   const isClosed = () =>
@@ -88,7 +88,7 @@ test('the second stop gives back the webhook that the first lets arrive', async 
   await webhook.isGivenBack()
 })
 
-test('and also where the first has only given notice, and a vendor is asked to make another film', async () => {
+test('a second stop during the notice gives up a delivery while another video is being ordered', async () => {
   const webhook = await untold()
   const asked = slowFilm()
   await until(async () => (await tasks()).length === 2)
@@ -99,7 +99,7 @@ test('and also where the first has only given notice, and a vendor is asked to m
   await webhook.isGivenBack()
 })
 
-test('the second stop does not wait for a vendor to say that it makes a film, and the film is not forgotten', async () => {
+test('a second stop does not wait for a vendor to accept a video, and the task is kept in doubt', async () => {
   const asked = slowFilm()
   await until(async () => (await tasks()).length === 1)
   const first = gateway.close({ drainMs })

@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => cli.close())
 
-test('usage by model and by day, for people and for machines', async () => {
+test('usage is summed by model and by day, as JSON and as a table', async () => {
   const { data } = await cli.json<Sums>(['usage', '--by', 'model'])
   expect(data.map(({ model, requests }) => [model, requests])).toEqual([
     ['gpt-4o', 1],
@@ -46,7 +46,7 @@ test('usage by model and by day, for people and for machines', async () => {
 
 const linesBy = async (group: string) => (await cli.run(['usage', '--by', group])).out.trimEnd().split('\n')
 
-test('usage by account and by key says who they are, and their ids last', async () => {
+test('usage by account and by key shows names first and ids last', async () => {
   const sums = 'REQUESTS +COST +VENDOR COST +INPUT +CACHED +OUTPUT +ID$'
   expect(await linesBy('account')).toEqual([
     expect.stringMatching(new RegExp(`^ACCOUNT +${sums}`)),

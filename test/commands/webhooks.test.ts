@@ -30,7 +30,7 @@ afterAll(async () => {
   receiver.close()
 })
 
-test('events beside a running gateway: listed, sent again, and signed with a new secret', async () => {
+test('events are listed and sent again, and secrets replaced, beside a running gateway', async () => {
   expect((await cli.run(['webhooks', 'list'])).out).toBe('No webhooks were found in sandbox mode.\n')
   const id = await putEvent(store, accountId, { url: receiver.url(undefined, '/hook?token=canary') })
   await until(() => receiver.received.length === 1)
@@ -66,6 +66,6 @@ test.each([
   },
   { args: ['list', '--state', 'lost'], says: '--state takes one of pending, delivered, gone, given_up' },
   { args: ['list', '--limit', '0'], says: '--limit takes a number from 1 to 100' },
-])('webhooks $args is one clear line', async ({ args, says }) => {
+])('webhooks $args is refused in one line', async ({ args, says }) => {
   expect(await cli.run(['webhooks', ...args])).toMatchObject({ code: 1, out: '', err: `turnpike: ${says}\n` })
 })
