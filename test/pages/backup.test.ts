@@ -34,7 +34,7 @@ async function charged(gateway: Served, key: string | undefined): Promise<number
   return balance()
 }
 
-test('what docs/operators.md copies from a running gateway is what a start needs', async () => {
+test('a gateway starts on the copy that docs/operators.md describes, with its balance and keys', async () => {
   const first = await cli.serve()
   const then = await charged(first, first.key)
   const endless = { stream: true, messages: [{ role: 'user', content: 'sandbox:endless sandbox:pace=100' }] }
@@ -60,6 +60,6 @@ test('what docs/operators.md copies from a running gateway is what a start needs
   await charged(second, first.key)
   second.signal('SIGTERM')
   expect(await second.exited).toBe(0)
-  // Nothing stays set aside for what ran while the copy was made.
+  // Nothing stays held for the request that ran while the copy was made.
   expect(await cli.json(['reconcile'])).toMatchObject({ verdict: 0, breaches: [], leases: [], holds: [] })
 })

@@ -31,12 +31,12 @@ function packagesThatRun(): string[] {
   return kept.map(([path]) => path).filter((path) => /^node_modules\/(@[^/]+\/)?[^/]+$/.test(path))
 }
 
-test('what is sent to build the image is what it copies', () => {
+test('the build context holds exactly what the Dockerfile copies', () => {
   const sent = linesOf('.dockerignore').flatMap((line) => (line.startsWith('!') ? [line.slice(1)] : []))
   expect(sent.toSorted()).toEqual([...new Set(copied)].toSorted())
 })
 
-test('a gateway starts on what the image has, and answers', async () => {
+test('a gateway starts with only the files of the image, and answers', async () => {
   for (const name of copied) {
     cpSync(join(checkout, name), join(image, name), { recursive: true, filter: (path) => !path.endsWith('.test.ts') })
   }

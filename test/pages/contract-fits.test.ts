@@ -55,13 +55,13 @@ describe('errors', () => {
     ['/v1/images/generations', 400, { model: 'gpt-image-1', prompt: 'sandbox:status=400' }],
     ['/v1/audio/speech', 400, { model: 'tts-1', input: 'sandbox:status=400' }],
     ['/v1/videos/generations', 422, { model: 'sora-2', input: { prompt: 'sandbox:status=422' } }],
-  ] as const)('a refusal of a vendor is one that %s is said to give: %d', async (path, status, body) => {
+  ] as const)("a vendor's refusal on %s has the shape that the contract gives for %d", async (path, status, body) => {
     const refused = await gateway.post(path, body)
     expect(refused.status).toBe(status)
     expectFit(path, status, await refused.json())
   })
 
-  test('an empty purse is shown as each path says it', async () => {
+  test('a 402 has the shape and the fields that the contract gives for each path', async () => {
     const { key } = await gateway.account({ dollars: '0' })
     const form = new FormData()
     form.set('model', 'gpt-image-1')
@@ -90,57 +90,68 @@ describe('videos', () => {
   const url = 'https://example.com/a.png'
 
   // Some vendors have an `error` in every record, which is null until there is one.
-  test.each(['wan2.6-t2v', 'doubao-seedance-1-5-pro-251215', 'sora-2'])('the record of %s', async (model) => {
-    for (const status of ['succeeded', 'failed']) {
-      const text = status === 'failed' ? `${prompt} sandbox:fail=InternalError` : prompt
-      const film = await gateway.post(`${path}?wait=true`, { model, input: { prompt: text } })
-      const record = (await film.json()) as { status: string }
-      expect(record.status).toBe(status)
-      expectFit(path, 200, record)
-    }
-  })
+  test.each(['wan2.6-t2v', 'doubao-seedance-1-5-pro-251215', 'sora-2'])(
+    'the records of succeeded and failed tasks of %s fit the contract',
+    async (model) => {
+      for (const status of ['succeeded', 'failed']) {
+        const text = status === 'failed' ? `${prompt} sandbox:fail=InternalError` : prompt
+        const film = await gateway.post(`${path}?wait=true`, { model, input: { prompt: text } })
+        const record = (await film.json()) as { status: string }
+        expect(record.status).toBe(status)
+        expectFit(path, 200, record)
+      }
+    },
+  )
 
   const multi = { size: '1280*720', duration: 5, audio: true, shot_type: 'multi', prompt_extend: true }
   const parameters = { resolution: '720P', duration: 5, prompt_extend: true, watermark: false }
   const media = [{ type: 'first_frame', url }]
 
   test.each([
-    { name: 'a text, 2.6', status: 202, body: { model: 'wan2.6-t2v', input: { prompt }, parameters: multi } },
-    { name: 'a text, 2.7', status: 202, body: { model: 'wan2.7-t2v', input: { prompt }, parameters } },
-    { name: 'a picture, 2.6', status: 202, body: { model: 'wan2.6-i2v', input: { prompt, img_url: url } } },
-    { name: 'a picture, 2.7', status: 202, body: { model: 'wan2.7-i2v', input: { prompt, media }, parameters } },
-    { name: 'references, 2.6', status: 202, body: { model: 'wan2.6-r2v', input: { prompt, reference_urls: [url] } } },
+    { name: 'text to video, wan2.6', status: 202, body: { model: 'wan2.6-t2v', input: { prompt }, parameters: multi } },
+    { name: 'text to video, wan2.7', status: 202, body: { model: 'wan2.7-t2v', input: { prompt }, parameters } },
+    { name: 'image to video, wan2.6', status: 202, body: { model: 'wan2.6-i2v', input: { prompt, img_url: url } } },
     {
-      name: 'a length as a text',
+      name: 'image to video, wan2.7',
+      status: 202,
+      body: { model: 'wan2.7-i2v', input: { prompt, media }, parameters },
+    },
+    {
+      name: 'references, wan2.6',
+      status: 202,
+      body: { model: 'wan2.6-r2v', input: { prompt, reference_urls: [url] } },
+    },
+    {
+      name: 'a duration as a string',
       status: 202,
       body: { model: 'kling-v2-6', input: { prompt }, parameters: { duration: '5' } },
     },
     {
-      name: 'nulls',
+      name: 'null fields',
       status: 202,
       body: { model: 'wan2.6-t2v', input: { prompt, media: null }, parameters: { audio: null }, content: null },
     },
-    { name: 'a prompt that is no text', status: 400, body: { model: 'wan2.6-t2v', input: { prompt: 1 } } },
+    { name: 'a prompt that is not a string', status: 400, body: { model: 'wan2.6-t2v', input: { prompt: 1 } } },
     {
-      name: 'one link for several',
+      name: 'a single link in place of a list',
       status: 400,
       body: { model: 'wan2.6-r2v', input: { prompt, reference_urls: url } },
     },
     { name: 'media without a type', status: 400, body: { model: 'wan2.7-i2v', input: { prompt, media: [{ url }] } } },
     {
-      name: 'a word for yes',
+      name: 'a string in place of a boolean',
       status: 400,
       body: { model: 'wan2.6-t2v', input: { prompt }, parameters: { audio: 'yes' } },
     },
-    { name: 'too long a wait', status: 400, body: { model: 'wan2.6-t2v', input: { prompt }, timeout: 301 } },
-  ])('an order is taken where it fits: $name', async ({ status, body }) => {
+    { name: 'a timeout that is too long', status: 400, body: { model: 'wan2.6-t2v', input: { prompt }, timeout: 301 } },
+  ])('the contract and the gateway agree on an order: $name', async ({ status, body }) => {
     const { schema = {} } = contract.paths[path]?.['post']?.requestBody?.content['application/json'] ?? {}
     const isFit = z.fromJSONSchema(schema as z.core.JSONSchema.JSONSchema).safeParse(body).success
     const ordered = await gateway.post(path, body)
     expect([ordered.status, isFit]).toEqual([status, status === 202])
   })
 
-  test('says what is taken where nothing is said', () => {
+  test('the contract names the default duration, resolution and aspect ratio', () => {
     const { schema } = contract.paths[path]?.['post']?.requestBody?.content['application/json'] ?? {}
     for (const [field, value] of Object.entries({ duration: '5', resolution: '`720p`', aspect_ratio: '`16:9`' })) {
       expect(schema?.properties?.[field]?.description).toContain(`Default ${value}`)
@@ -148,15 +159,18 @@ describe('videos', () => {
   })
 })
 
-test.each(['/v1/models', '/v1/models/gpt-4o-mini'])('%s in another form is told of', async (path) => {
-  const headers = { authorization: `Bearer ${gateway.key}`, 'anthropic-version': '2023-06-01' }
-  expect(await (await fetch(gateway.url + path, { headers })).json()).not.toHaveProperty('object')
-  const told = contract.paths[path.replace('gpt-4o-mini', '{id}')]?.['get']?.description
-  expect(told).toContain('`anthropic-version`')
-})
+test.each(['/v1/models', '/v1/models/gpt-4o-mini'])(
+  'the description of %s mentions its Anthropic form',
+  async (path) => {
+    const headers = { authorization: `Bearer ${gateway.key}`, 'anthropic-version': '2023-06-01' }
+    expect(await (await fetch(gateway.url + path, { headers })).json()).not.toHaveProperty('object')
+    const told = contract.paths[path.replace('gpt-4o-mini', '{id}')]?.['get']?.description
+    expect(told).toContain('`anthropic-version`')
+  },
+)
 
 test.each(['mp3', 'wav', 'pcm', 'opus', 'aac', 'flac'])(
-  'a sound in %s is of a type that is told of',
+  'audio as %s has a content type that the contract lists',
   async (format) => {
     const path = '/v1/audio/speech'
     const sound = await gateway.post(path, { model: 'tts-1', input: 'Hello!', response_format: format })

@@ -29,7 +29,7 @@ afterAll(async () => {
   await gateway.close()
 })
 
-test('what is committed is what would be written now', async () => {
+test('the committed contract and reference page are up to date', async () => {
   const child = Bun.spawn([process.execPath, join(import.meta.dir, '../../scripts/openapi.ts'), '--check'], {
     stderr: 'pipe',
   })
@@ -38,7 +38,7 @@ test('what is committed is what would be written now', async () => {
 })
 
 describe('/openapi.json', () => {
-  test('is OpenAPI 3.1 of version 1.0.0, relative to where it came from, and asks for a bearer key', () => {
+  test('it is OpenAPI 3.1 of version 1.0.0 with a relative server and a bearer key', () => {
     expect(contract).toMatchObject({
       openapi: expect.stringMatching(/^3\.1\./),
       info: { version: '1.0.0' },
@@ -48,7 +48,7 @@ describe('/openapi.json', () => {
     })
   })
 
-  test('has every route that takes a key, and no other', () => {
+  test('it describes exactly the routes that take a key', () => {
     const routes = makeRoutes({} as RouteParts)
     const described = Object.entries(contract.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { operationId }]) => `${method.toUpperCase()} ${path} ${operationId}`),
@@ -59,7 +59,7 @@ describe('/openapi.json', () => {
     expect(Object.keys(operations)).toEqual(routes.flatMap(({ docs }) => docs ?? []))
   })
 
-  test('every reference in it leads somewhere', () => {
+  test('every reference in it resolves', () => {
     const refs = [...JSON.stringify(contract).matchAll(/"\$ref":"([^"]+)"/g)].map(([, ref]) => ref ?? '')
     expect(refs.length).toBeGreaterThan(20)
     for (const ref of new Set(refs)) {
@@ -71,7 +71,7 @@ describe('/openapi.json', () => {
     }
   })
 
-  test('names every field that a request is checked for, each with a note', () => {
+  test('it lists every field of a chat request, each with a description', () => {
     const { properties = {}, required } = contract.components.schemas['ChatCompletionRequest'] ?? {}
     expect(Object.keys(properties)).toEqual(Object.keys(chatRequest.shape))
     for (const [name, { description }] of Object.entries(properties))
@@ -79,7 +79,7 @@ describe('/openapi.json', () => {
     expect(required).toEqual(['model', 'messages'])
   })
 
-  test('says what an order of a video may hold, in its body and behind the ?, and which ids lead to it', () => {
+  test('it describes the body and query of a video order, and the ids of its task', () => {
     const path = '/v1/videos/generations'
     const { post } = contract.paths[path] ?? {}
     const inQuery = post?.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name)
@@ -92,7 +92,7 @@ describe('/openapi.json', () => {
     }
   })
 
-  test('says which fields of responses go on to OpenAI, and they do', async () => {
+  test('fields of /v1/responses that it says go on to OpenAI do reach OpenAI', async () => {
     const passed = {
       stream_options: { include_obfuscation: true },
       include: ['web_search_call.results'],
@@ -108,14 +108,14 @@ describe('/openapi.json', () => {
     }
   })
 
-  test('an answer that there is no such task is among those it shows', async () => {
+  test('the response for an unknown task is among its examples', async () => {
     const response = await get('/v1/videos/generations/vid_none')
     const { content } = contract.components.responses[`Error${response.status}`] ?? {}
     const shown = Object.values(content?.['application/json']?.examples ?? {}).map(({ value }) => value)
     expect(shown).toContainEqual(await response.json())
   })
 
-  test('has every status of the error table, in the one shape', () => {
+  test('it has every status of the error table, with examples in the common shape', () => {
     const responses = commonErrors()
     const statuses = [400, 401, 402, 404, 405, 409, 413, 415, 422, 429, 431, 500, 502, 503, 504]
     expect(Object.keys(responses)).toEqual(statuses.map((status) => `Error${status}`))
@@ -127,7 +127,7 @@ describe('/openapi.json', () => {
     }
   })
 
-  test('an error has the fields that its path is said to show it with', async () => {
+  test('the error of every POST path has the fields of its schema', async () => {
     const { responses, schemas } = contract.components
     const posts = Object.entries(contract.paths).filter(([, methods]) => 'post' in methods)
     expect(posts.length).toBeGreaterThan(8)
@@ -143,7 +143,7 @@ describe('/openapi.json', () => {
     }
   })
 
-  test('has every error that is told of, those of one code and status too', () => {
+  test('its examples cover every documented error, also those that share a code and status', () => {
     const shown = Object.values(commonErrors()).flatMap(({ content }) =>
       Object.values(content['application/json']?.examples ?? {}).map(({ summary }) => summary),
     )
@@ -156,31 +156,31 @@ function get(path: string): Promise<Response> {
   return fetch(gateway.url + path, { headers: { authorization: `Bearer ${gateway.key}` } })
 }
 
-describe('answers are what the contract says', () => {
+describe('responses and their schemas in the contract', () => {
   const messages = [{ role: 'user', content: 'Hello!' }]
   const chat = (more: object) => gateway.post('/v1/chat/completions', { model: 'gpt-4o-mini', messages, ...more })
 
   test.each<{ name: string; schema: z.ZodType; ask: () => Promise<Response> }>([
     { name: 'a completion', schema: chatCompletion, ask: () => chat({}) },
-    { name: 'of a reasoning model', schema: chatCompletion, ask: () => chat({ model: 'o3' }) },
+    { name: 'a completion of a reasoning model', schema: chatCompletion, ask: () => chat({ model: 'o3' }) },
     {
-      name: 'with a tool call',
+      name: 'a completion with a tool call',
       schema: chatCompletion,
       ask: () => chat({ tools: [{ type: 'function', function: { name: 'look_up' } }], tool_choice: 'required' }),
     },
-    { name: 'the models', schema: modelList, ask: () => get('/v1/models') },
+    { name: 'the list of models', schema: modelList, ask: () => get('/v1/models') },
     { name: 'a model', schema: model, ask: () => get('/v1/models/gpt-4o-mini') },
-    { name: 'usage', schema: usageReport, ask: () => get('/v1/usage?group_by=day') },
+    { name: 'usage by day', schema: usageReport, ask: () => get('/v1/usage?group_by=day') },
     { name: 'usage by request', schema: usageReport, ask: () => get('/v1/usage?records=true') },
     { name: 'the balance', schema: balance, ask: () => get('/v1/balance') },
-    { name: 'a bad request', schema: errorBody, ask: () => chat({ temperature: 3 }) },
-    { name: 'an unknown model', schema: errorBody, ask: () => get('/v1/models/gpt-0') },
-    { name: 'no key', schema: errorBody, ask: () => fetch(`${gateway.url}/v1/models`) },
-  ])('$name', async ({ schema, ask }) => {
+    { name: 'the error of a bad request', schema: errorBody, ask: () => chat({ temperature: 3 }) },
+    { name: 'the error of an unknown model', schema: errorBody, ask: () => get('/v1/models/gpt-0') },
+    { name: 'the error of a missing key', schema: errorBody, ask: () => fetch(`${gateway.url}/v1/models`) },
+  ])('$name matches its schema', async ({ schema, ask }) => {
     schema.parse(await (await ask()).json())
   })
 
-  test('every chunk of a stream', async () => {
+  test('every chunk of a stream matches its schema', async () => {
     const text = await (await chat({ stream: true, stream_options: { include_usage: true } })).text()
     const events = text.split('\n\n').filter((event) => event.startsWith('data: {'))
     expect(events.length).toBeGreaterThan(3)
@@ -189,7 +189,7 @@ describe('answers are what the contract says', () => {
 })
 
 describe('the pages over HTTP', () => {
-  test('/ leads to the reference', async () => {
+  test('/ redirects to the reference', async () => {
     const response = await fetch(`${gateway.url}/`, { redirect: 'manual' })
     expect([response.status, response.headers.get('location')]).toEqual([302, 'docs'])
   })
@@ -209,7 +209,7 @@ describe('the pages over HTTP', () => {
     expect(links.filter((link) => !/^(?:#|openapi\.json$|data:image\/svg)/.test(link))).toEqual([])
   })
 
-  test('/docs links only to places that it has', async () => {
+  test('/docs links only to anchors that it has', async () => {
     const page = await (await fetch(`${gateway.url}/docs`)).text()
     const places = new Set([...page.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id))
     const links = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
@@ -217,17 +217,17 @@ describe('the pages over HTTP', () => {
     expect(links.filter((id) => !places.has(id))).toEqual([])
   })
 
-  test('/docs has no table without a field in it, and names the types of sounds', async () => {
+  test('/docs has no empty table, and names the content types of audio', async () => {
     const page = await (await fetch(`${gateway.url}/docs`)).text()
     expect(page.match(/<tbody role="rowgroup">\s*<\/tbody>/g)).toBeNull()
     for (const type of ['audio/mpeg', 'audio/flac']) expect(page).toContain(`<code>${type}</code>`)
   })
 
-  test('without a publicUrl the examples lead to the listener', async () => {
+  test("the examples use the listener's address without a publicUrl", async () => {
     expect(exportedBy(await (await fetch(`${gateway.url}/docs`)).text())).toBe(gateway.url)
   })
 
-  test('with one, examples and contract lead there, below a path too', async () => {
+  test('the examples and the contract use a given publicUrl, with its path', async () => {
     const proxied = await startTestGateway({ yaml: 'publicUrl: "https://example.com/a&i"' })
     try {
       expect(exportedBy(await (await fetch(`${proxied.url}/docs`)).text())).toBe('https://example.com/a&amp;i')

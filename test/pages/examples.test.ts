@@ -105,9 +105,9 @@ test('every operation has an example in each language', () => {
   expect(printed.length).toBe(3 * operations.size)
 })
 
-describe.skipIf(!hasShell)('curl', () => {
+describe.skipIf(!hasShell)('examples with curl', () => {
   test.each(of('curl'))(
-    '$operation',
+    'the example of $operation works as printed',
     async ({ operation, source }) => {
       const place = makePlace(`curl-${operation}`)
       hasWorked(await run(['bash', '-c', source], place, await taskFor(operation)), place)
@@ -116,9 +116,9 @@ describe.skipIf(!hasShell)('curl', () => {
   )
 })
 
-describe('TypeScript', () => {
+describe('examples in TypeScript', () => {
   test.each(of('TypeScript'))(
-    '$operation',
+    'the example of $operation works as printed',
     async ({ operation, source }) => {
       const place = makePlace(`typescript-${operation}`)
       writeFileSync(join(place, 'example.ts'), source)
@@ -129,9 +129,9 @@ describe('TypeScript', () => {
 })
 
 /** Where the official clients are not installed, what needs them is read and not run. */
-describe.skipIf(python === null)('Python', () => {
+describe.skipIf(python === null)('examples in Python', () => {
   test.each(of('Python'))(
-    '$operation',
+    'the example of $operation works as printed, or parses where its client is not installed',
     async ({ operation, source }) => {
       const place = makePlace(`python-${operation}`)
       writeFileSync(join(place, 'example.py'), source)

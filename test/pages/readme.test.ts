@@ -7,19 +7,19 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 const root = join(import.meta.dir, '../..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
-/** What Claude Code asks for when nobody tells it what. */
+/** The model that Claude Code asks for unless it is given another. */
 const itsDefault = 'claude-opus-5-5'
 
 const ask = (gateway: TestGateway, model: string | undefined) =>
   fetch(`${gateway.url}/v1/models/${model}`, { headers: { authorization: `Bearer ${gateway.key}` } })
 
-test('README fits on a screen', () => {
+test('README has at most 64 lines of at most 100 characters', () => {
   const lines = readme.trimEnd().split('\n')
   expect(lines.length).toBeLessThanOrEqual(64)
   expect(lines.filter((line) => line.length > 100)).toEqual([])
 })
 
-test('every link of a page leads to a file, and to a heading of it', () => {
+test('every local link of a page leads to a file and heading that exist', () => {
   const places = ['*.md', 'docs/**/*.md', 'test/**/*.md']
   const pages = places.flatMap((place) => [...new Bun.Glob(place).scanSync(root)])
   expect(pages).toContain('docs/clients.md')
@@ -79,11 +79,11 @@ describe('README’s line for Claude Code', () => {
   })
   afterAll(() => Promise.all([real.close(), sandbox.close()]))
 
-  test('names a model that is sold in both modes', async () => {
+  test('its model is sold in both modes', async () => {
     for (const gateway of [real, sandbox]) expect((await ask(gateway, chosen)).status).toBe(200)
   })
 
-  test('without it the refusal says who can help', async () => {
+  test("a model without a price, such as Claude Code's default, is refused with a hint to the operator", async () => {
     expect((await ask(sandbox, itsDefault)).status).toBe(200)
     const body = { model: itsDefault, max_tokens: 10, messages: [{ role: 'user', content: 'Hello!' }] }
     const refused = await real.post('/v1/messages', body)

@@ -28,7 +28,7 @@ describe.skipIf(!hasBrowser)('the reference in a browser', () => {
   }
 
   test(
-    'it asks nobody for anything, and its policy stops nothing of its own',
+    'the page loads nothing else, and its policy does not block its own style',
     async () => {
       const { page, asked, said } = await open({ viewport: { width: 1280, height: 900 } })
       expect(await page.title()).toBe('Turnpike reference')
@@ -43,7 +43,7 @@ describe.skipIf(!hasBrowser)('the reference in a browser', () => {
   )
 
   test(
-    'an endpoint has its fields, its examples and its errors',
+    'an endpoint shows its fields, examples and errors',
     async () => {
       const { page } = await open({})
       const section = page.locator('#createChatCompletion')
@@ -69,7 +69,7 @@ describe.skipIf(!hasBrowser)('the reference in a browser', () => {
   )
 
   test(
-    'on paper it has the whole width, and whole lines of its examples',
+    'the printed page has the full width, and no example is cut off',
     async () => {
       const { page } = await open({ viewport: { width: 1000, height: 900 } })
       await page.emulateMedia({ media: 'print' })
@@ -84,10 +84,10 @@ describe.skipIf(!hasBrowser)('the reference in a browser', () => {
 
   test.each([
     { name: 'a phone', options: { viewport: { width: 360, height: 740 } } },
-    { name: 'a phone in the dark', options: { viewport: { width: 360, height: 740 }, colorScheme: 'dark' as const } },
+    { name: 'a phone in dark mode', options: { viewport: { width: 360, height: 740 }, colorScheme: 'dark' as const } },
     { name: 'a wide screen', options: { viewport: { width: 1600, height: 900 } } },
   ])(
-    'it fits and can be read on $name',
+    'the page fits and is readable on $name',
     async ({ options }) => {
       const { page } = await open(options)
       const measured = await page.evaluate(`({

@@ -15,12 +15,12 @@ function rowOf(vendor: Vendor): string {
 }
 
 describe('docs/vendors.md', () => {
-  test('its table is of every vendor, in order, and of no other', () => {
+  test('its table lists exactly the vendors that are registered, in order', () => {
     const rows = page.split('\n').filter((line) => line.startsWith('| `'))
     expect(rows).toEqual([...vendors.values()].map(rowOf).toSorted())
   })
 
-  test('it says what a key looks like where that is special', () => {
+  test('it describes the key of each vendor whose key has a special form', () => {
     for (const { keyForm, environment } of vendors.values()) {
       if (keyForm === undefined) continue
       for (const name of environment)
@@ -28,7 +28,7 @@ describe('docs/vendors.md', () => {
     }
   })
 
-  test('its settings are such as a start takes', () => {
+  test('its settings are valid for a start', () => {
     const yaml = /```yaml\n([^]*?)```/.exec(page)?.[1] ?? ''
     const variables = { AZURE_OPENAI_API_KEY: 'k' }
     const file = readConfigFile('vendors.md', yaml, variables)
@@ -38,7 +38,7 @@ describe('docs/vendors.md', () => {
   })
 })
 
-/** As a page marks up what stands for itself. */
+/** With code marked up as on the page. */
 function words(says: string): string {
   return says.replace('AK:SK', '`AK:SK`')
 }
