@@ -36,7 +36,7 @@ function expected(engine: Engine, vendorKeys: readonly string[]): Record<string,
     webhookSecret: ['an operator'],
 
     prompt: ['a vendor', 'an answer'],
-    // A response repeats them to whoever gave them.
+    // A response repeats them to the client that gave them.
     instructions: ['a vendor', 'an answer'],
     answer: ['an answer'],
     // A vendor's refusal is the client's to read.
@@ -60,7 +60,7 @@ function expected(engine: Engine, vendorKeys: readonly string[]): Record<string,
     cookie: [],
     madeUpId: [],
     query: [],
-    // Whoever asks for what is not there is told what that was.
+    // A refusal names the path or the model that does not exist.
     path: ['a refusal'],
     unknownModel: ['a refusal'],
     brokenBody: ['a refusal', ...lookedUp],
@@ -127,7 +127,7 @@ async function linksOf(world: CanaryWorld, send: Send, answers: string, film: st
 /** Everything that a gateway does; gives the secrets that it made. */
 async function liveLong(world: CanaryWorld, places: Places): Promise<Record<string, Canary>> {
   const { secrets, receiver } = world
-  // Whoever asked to be told refuses, redirects, hangs up or takes it, each in its turn.
+  // The receiver of webhooks refuses, redirects, hangs up or accepts, in turn.
   const no = secrets.receiverWords
   const replies = [{ status: 500, body: no }, { status: 302, location: `http://127.0.0.1:1/${no}` }, 'hang-up'] as const
   receiver.reply(() => replies[receiver.received.length % (replies.length + 1)] ?? 204)
@@ -188,7 +188,7 @@ async function changeSettings(world: CanaryWorld, life: Served): Promise<void> {
 
 const killed = 137
 
-/** Ends in the middle of an answer, or of an order: what lies about then is looked at before anybody tidies up. */
+/** Is killed in the middle of an answer or an order: what it leaves is gathered before the next start repairs it. */
 async function dieEarly(world: CanaryWorld, places: Places, crash: 'mid-stream' | 'task-sent'): Promise<void> {
   const { secrets } = world
   const life = await world.serve(`${crash}:1`)
@@ -199,7 +199,7 @@ async function dieEarly(world: CanaryWorld, places: Places, crash: 'mid-stream' 
   await world.gather()
 }
 
-test('the search finds a secret, and half of one, in whatever it is dressed', () => {
+test('the search finds a secret and half of one, in plain text, hex and base64', () => {
   const places = makePlaces()
   const [secret, made, absent] = [canary('sk-'), asCanary('made-by-somebody-else-0123456789'), canary()]
   const half = Buffer.from(`....${secret.slice(0, -16)}`)
@@ -215,7 +215,7 @@ test('the search finds a secret, and half of one, in whatever it is dressed', ()
   })
 })
 
-test.each(['sqlite', 'postgres'] as const)('no secret stays behind, on %s', async (engine) => {
+test.each(['sqlite', 'postgres'] as const)('every secret is found only where it is expected, on %s', async (engine) => {
   const places = makePlaces()
   const world = await makeCanaryWorld(engine, places)
   const { secrets } = world
@@ -224,7 +224,7 @@ test.each(['sqlite', 'postgres'] as const)('no secret stays behind, on %s', asyn
     await world.gather()
     await dieEarly(world, places, 'mid-stream')
     await dieEarly(world, places, 'task-sent')
-    // What the dead have left is repaired; then the database goes away.
+    // This start repairs what the killed processes have left; then the database goes away.
     const last = await world.serve()
     await world.cutDatabase()
     const { send } = portsOf(last, places, secrets)

@@ -29,8 +29,8 @@ import {
 const { gatewayTo, opened } = gatewaysToVendors()
 
 // U-09
-describe('bytes however they come', () => {
-  test('split anywhere, with other line ends and comments, they make the same answer', async () => {
+describe('a stream in odd pieces', () => {
+  test('a stream split at any byte, with CRLF and comments, arrives whole and with intact characters', async () => {
     const gateway = await startTestGateway()
     opened(gateway)
     const ask = async (words: string) => {
@@ -50,7 +50,7 @@ describe('bytes however they come', () => {
     }
   })
 
-  test('one by one they are relayed byte for byte', async () => {
+  test('a stream that comes byte by byte is relayed byte for byte', async () => {
     const text = `: hello\r\n\r\n${opening}data:{"model":"m","choices":[{"delta":{"content":"日本 👩‍👩‍👧"}}]}\r\n\r\n`
     const rest = `event: odd\nid: 7\ndata: {"model":"m",\ndata: "choices":[{"delta":{"content":"x"}}]}\n\n`
     const { gateway } = await gatewayTo(async (socket) => {
@@ -74,8 +74,8 @@ const leaky = (host: string) =>
   JSON.stringify({ error: { message: leaks(host), type: 'invalid_request_error', param: null, code: 'x' } })
 
 // U-13, U-14
-describe('what a vendor must not pass through us', () => {
-  test('its headers', async () => {
+describe('details of a vendor that clients must not see', () => {
+  test("the vendor's headers are not passed on", async () => {
     const odd = {
       'set-cookie': 'a=b',
       'x-turnpike-cost': '12345',
@@ -114,7 +114,7 @@ describe('what a vendor must not pass through us', () => {
   })
 
   test.each([400, 401, 402, 403, 404, 409, 422, 429, 500, 503])(
-    'its key and address, in a refusal with %d',
+    "the vendor's credential and address do not appear in a refusal with %d",
     async (status) => {
       const { gateway, vendor } = await gatewayTo((socket) => {
         const { host } = new URL(vendor.baseUrl)
@@ -130,7 +130,7 @@ describe('what a vendor must not pass through us', () => {
     },
   )
 
-  test('its key and address, in an error under 200 and in a stream', async () => {
+  test("the vendor's credential and address are redacted in an error under 200 and in a stream", async () => {
     const { gateway, vendor } = await gatewayTo((socket, request) => {
       const { host } = new URL(vendor.baseUrl)
       if (request.body['stream'] !== true) return void socket.write(answer(200, leaky(host)))
@@ -150,7 +150,7 @@ describe('what a vendor must not pass through us', () => {
     ['words', (said: string) => event({ error: said })],
     ['an event of that name', (said: string) => `event: error\n${event({ message: said })}`],
     ['a reason to finish', (said: string) => event({ ...broke, error: { message: said } })],
-  ])('the same, where a stream has its error as %s', async (_how, told) => {
+  ])("the vendor's credential and address are redacted in a stream with its error as %s", async (_how, told) => {
     const { gateway, vendor } = await gatewayTo((socket) => {
       socket.end(stream(opening + delta('one') + told(leaks(new URL(vendor.baseUrl).host))))
     })
@@ -162,7 +162,7 @@ describe('what a vendor must not pass through us', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ status: 502, basis: 'estimated', usage: { output: 1 } })
   })
 
-  test('what it calls the model', async () => {
+  test("the vendor's name of the model is replaced by ours", async () => {
     const { gateway } = await gatewayTo((socket, request) => {
       if (request.body['stream'] !== true)
         return void socket.write(answer(200, completion('Hi', { model: 'secret-2026-01-01' })))
@@ -193,9 +193,9 @@ const failsWith =
     )
 
 // U-02, M-15
-describe('several channels', () => {
+describe('a model with several channels', () => {
   test.each([500, 503, 529, 401, 402, 403, 404, 429, 408])(
-    'a %d of the first is made good by the second, and paid once',
+    'a %d of the first channel is retried on the second and charged once',
     async (status) => {
       const { gateway, vendors } = await gatewayTo([failsWith(status), good])
       const response = await whole(gateway)
@@ -212,19 +212,19 @@ describe('several channels', () => {
     },
   )
 
-  test('a refusal of the request itself is not tried again', async () => {
+  test('a refusal of the request itself is not retried', async () => {
     const { gateway, vendors } = await gatewayTo([failsWith(400), good])
     expect((await whole(gateway)).status).toBe(400)
     expect(vendors.map(({ requests }) => requests.length)).toEqual([1, 0])
   })
 
-  test('an answer that broke off may have been paid for, so it is not tried again', async () => {
+  test('an answer that breaks off is not retried, since it may have been charged', async () => {
     const { gateway, vendors } = await gatewayTo([broken, good])
     expect((await whole(gateway)).status).toBe(502)
     expect(vendors.map(({ requests }) => requests.length)).toEqual([1, 0])
   })
 
-  test('a kept connection that the vendor has just shut is tried once more on a new one', async () => {
+  test('a call on a kept connection that the vendor has just closed is retried on a new one', async () => {
     const { gateway, vendor } = await gatewayTo((socket, { call }) => {
       if (call === 2) return void socket.destroy()
       socket.write(answer(200, completion('Hi')))
@@ -238,15 +238,15 @@ describe('several channels', () => {
     expect(await recordOf(gateway, second)).toMatchObject({ cost: 60_000n })
   })
 
-  test('a vendor that always shuts the door is left alone after the tries that are allowed', async () => {
+  test('a vendor that always closes the connection is called at most attemptsMax times', async () => {
     const { gateway, vendor } = await gatewayTo((socket) => void socket.destroy(), 'limits: { attemptsMax: 2 }')
     await costsNothing(gateway, await whole(gateway))
     expect(vendor.requests.length).toBeLessThanOrEqual(2)
   })
 })
 
-describe('a key that the vendor refused', () => {
-  test('rests for a while', async () => {
+describe('a credential that a vendor refused', () => {
+  test('a refused credential rests for a while and is then used again', async () => {
     const clock = movableClock()
     const refusal = JSON.stringify({ error: { message: 'no', code: 'invalid_api_key' } })
     const vendor = await startVendor(
@@ -262,7 +262,7 @@ describe('a key that the vendor refused', () => {
     expect((await whole(gateway)).status).toBe(200)
   })
 
-  test('never rests where it leads to a simulator: play of one customer takes nothing from the others', async () => {
+  test('a credential of a simulator never rests, so that no customer can block the others', async () => {
     const gateway = await startTestGateway()
     opened(gateway)
     const ask = (words: string) => gateway.post('/v1/chat/completions', says(words, { model: 'gpt-4o-mini' }))
@@ -270,7 +270,7 @@ describe('a key that the vendor refused', () => {
     expect((await ask('Hi')).status).toBe(200)
   })
 
-  test('is not put away for a day because a vendor says so', async () => {
+  test('a Retry-After of a day does not put the credential aside for a day', async () => {
     const clock = movableClock()
     const vendor = await startVendor(
       (socket, { call }) =>
@@ -312,7 +312,7 @@ describe('a client that leaves', () => {
     ['before the first event of a stream', { stream: true }, streamHead],
     ['before the head of an answer', {}, ''],
     ['before the body of an answer', {}, answer(200, completion('Hi')).slice(0, 120)],
-  ])('%s ends the call at the vendor at once, and owes nothing', async (_name, more, written) => {
+  ])('a client that leaves %s ends the call at the vendor and pays nothing', async (_name, more, written) => {
     const { gateway, vendor } = await gatewayTo(async (socket) => {
       if (written !== '') socket.write(written)
       await new Promise((resolve) => socket.once('close', resolve))
@@ -326,7 +326,7 @@ describe('a client that leaves', () => {
 })
 
 // M-14, and M-13 to M-20: `test/faults/money.test.ts`.
-test('usage that no model can have had is charged up to the hold, and the rest is put aside', async () => {
+test('absurd usage is charged up to the hold, and the excess is logged', async () => {
   const absurd = { prompt_tokens: 10, completion_tokens: 9_007_199_254_740_991, total_tokens: 9_007_199_254_740_991 }
   const { gateway } = await gatewayTo((socket, request) => {
     if (request.body['stream'] !== true) return void socket.write(answer(200, completion('Hi', { usage: absurd })))

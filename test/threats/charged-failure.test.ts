@@ -39,7 +39,7 @@ describe.each([
   ['SQLite, booked at once', 'sqlite', 'strict'],
   ['PostgreSQL', 'postgres', 'leased'],
   ['PostgreSQL, booked at once', 'postgres', 'strict'],
-] as const)('a failure that was charged, on %s', (_name, engine, mode) => {
+] as const)('a failed attempt that the vendor charged, on %s', (_name, engine, mode) => {
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startTestGateway({ engine, mode, yaml })
@@ -83,7 +83,7 @@ describe.each([
     ['same', 'alike', 'deepseek', true],
     ['translated', 'other', 'anthropic', false],
     ['translated', 'other', 'anthropic', true],
-  ] as const)('the customer pays for the second alone: %s, by %s (%s), streamed: %p', async (...row) => {
+  ] as const)('the customer pays for the second attempt only: %s, by %s (%s), streamed: %p', async (...row) => {
     const [model, channel, vendor, stream] = row
     const account = await gateway.account({ dollars: '1' })
     const before = idsOf(await postings())
@@ -144,7 +144,7 @@ describe.each([
     await isClean()
   })
 
-  test('where nobody delivers the customer pays nothing, and both are our loss', async () => {
+  test('the customer pays nothing if both attempts fail, and both charges are our loss', async () => {
     const account = await gateway.account({ dollars: '1' })
     const known = idsOf(await postings())
     const response = await gateway.post(

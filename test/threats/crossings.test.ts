@@ -61,7 +61,7 @@ function isWhole(text: string): boolean {
   return length === undefined ? text.endsWith('\r\n0\r\n\r\n') : text.length === headEnd + 4 + Number(length)
 }
 
-test('C-05: nobody gets a word of another’s answer while hundreds come and go', async () => {
+test("C-05: no client gets any part of another client's answer while hundreds come and go", async () => {
   const random = new Random(seed)
   const foreign: string[] = []
   const owners = new Map<string, string>()
@@ -104,13 +104,13 @@ test('C-05: nobody gets a word of another’s answer while hundreds come and go'
   await areOnRecord(owners)
 }, 1_200_000)
 
-/** What was said, without the frames: words of a stream come apart in many events. */
+/** The text of an answer: the words of a stream are spread over many events. */
 function textOf(answer: string): string {
   if (!answer.includes('text/event-stream')) return answer
   return [...answer.matchAll(/"content":"((?:[^"\\]|\\.)*)"/g)].map(([, content]) => content).join('')
 }
 
-/** Each request stands under the name of whoever asked. */
+/** Each request is recorded under the account that sent it. */
 async function areOnRecord(owners: ReadonlyMap<string, string>): Promise<void> {
   await gateway.settleBooks()
   const records = await gateway.store.db.selectFrom('request').select(['id', 'account_id']).execute()
@@ -157,7 +157,7 @@ const askMarked = async (client: number, turn: number) => {
   return { id, account }
 }
 
-test('X-04: two hundred clients of the tool server, all with the same ids, each with its own answers alone', async () => {
+test('X-04: two hundred tool clients with the same ids each get only their own answers', async () => {
   const toolClients = 200
   // THREAT_ROUNDS=500 makes 100,000 calls of it, which take minutes.
   const turns = Number(process.env['THREAT_ROUNDS'] ?? 10)

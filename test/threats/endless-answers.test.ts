@@ -116,14 +116,14 @@ const events: readonly { name: string; begin: Uint8Array; filler: Uint8Array }[]
   },
 ]
 
-describe.skipIf(!isTold)('of a stream without an end', () => {
+describe.skipIf(!isTold)('an endless event in a stream', () => {
   const rows = Object.entries(asks).flatMap(([way, ask]) => events.map((shape) => ({ way, ask, ...shape })))
 
   test.each(rows)(
-    '$way: $name is cut off at a megabyte',
+    '$way: $name without an end is cut off at about a megabyte',
     async ({ ask, begin, filler }) => {
       const { status, text, taken, growth } = await cutOff(ask, begin, filler)
-      // Where something was said before, its end is an error; else it is one from the start.
+      // A stream that has begun ends with an error event; otherwise the response itself is an error.
       expect(status === 502 || text.includes('error')).toBe(true)
       expect(text).not.toContain('[DONE]')
       expect(text.length).toBeLessThan(mebibyte)
@@ -135,7 +135,7 @@ describe.skipIf(!isTold)('of a stream without an end', () => {
   )
 
   test(
-    'nothing is left of twenty of them, one after another',
+    'twenty endless events, one after another, do not add up in memory',
     async () => {
       const [shape] = events
       if (shape === undefined) throw new Error('there is none')
@@ -148,7 +148,7 @@ describe.skipIf(!isTold)('of a stream without an end', () => {
   )
 })
 
-describe.skipIf(!isTold)('without an end', () => {
+describe.skipIf(!isTold)('a response with an endless part', () => {
   test.each([
     [
       'a refusal',
@@ -166,7 +166,7 @@ describe.skipIf(!isTold)('without an end', () => {
     ['the size of a chunk', Buffer.from(streamHead), Buffer.from('0'.repeat(64 * 1024))],
     ['what follows the last chunk', Buffer.from(`${streamHead}0\r\nx-odd: `), Buffer.from(letters)],
   ])(
-    '%s is cut off long before',
+    '%s that never ends is cut off with an error',
     async (_name, begin, filler) => {
       for (const ask of [asks['chat, passed through'], asks['messages, passed through']]) {
         const { status, text, taken, growth } = await cutOff(ask, begin, filler)
@@ -181,7 +181,7 @@ describe.skipIf(!isTold)('without an end', () => {
 
 const whole = (ask: { path: string; body: object }) => ({ ...ask, body: { ...ask.body, stream: false } })
 
-describe.skipIf(!isTold)('an answer without an end', () => {
+describe.skipIf(!isTold)('an endless answer', () => {
   const embedding = { path: '/v1/embeddings', body: { model: 'text-embedding-3-small', input: 'Hi' } }
   const picture = { path: '/v1/images/generations', body: { model: 'gpt-image-2', prompt: 'a hat' } }
   const json = head('application/json')
@@ -194,7 +194,7 @@ describe.skipIf(!isTold)('an answer without an end', () => {
     ['embeddings', embedding, '{"data":[{"embedding":"'],
     ['a picture', picture, '{"data":[{"b64_json":"'],
   ])(
-    '%s is cut off at 64 MiB',
+    'an endless answer (%s) is cut off at 64 MiB',
     async (_name, ask, text) => {
       const begin = Buffer.concat([Buffer.from(json), chunk(text)])
       const { status, taken, growth } = await cutOff(ask, begin, chunk('x'.repeat(mebibyte)))
@@ -211,7 +211,7 @@ describe.skipIf(!isTold)('an answer without an end', () => {
     // What so few words may come to is known, and is far less.
     ['speech', '/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi', voice: 'alloy', stream_format: 'sse' }, 1],
   ])(
-    'an event with %s in it is cut off at 64 MiB or before',
+    'an endless event with %s in it is cut off at 64 MiB or before',
     async (_name, path, body, least) => {
       const begin = started('data: {"type":"x","b64_json":"')
       const { text, taken, growth } = await cutOff({ path, body }, begin, chunk('x'.repeat(mebibyte)))
@@ -224,7 +224,7 @@ describe.skipIf(!isTold)('an answer without an end', () => {
   )
 })
 
-test.skipIf(!isTold)('after all of these it serves as before, and holds nobody’s money', async () => {
+test.skipIf(!isTold)('the gateway serves as before after all of these, and holds no money', async () => {
   reply = (socket) => void socket.write(answer(200, completion('Hi')))
   expect((await outcomeOf(chat, says('Hi'))).status).toBe(200)
   await until(async () => {

@@ -28,16 +28,16 @@ const post = (...headers: string[]) =>
   )
 
 // A-05
-describe('a Host that is none', () => {
+describe('an invalid Host header', () => {
   test.each([
-    { name: 'a path and a fragment in it', hosts: ['localhost:4000/#@evil'] },
-    { name: 'an open path in it', hosts: ['a/healthz?'] },
-    { name: 'a user in it', hosts: ['user@localhost'] },
-    { name: 'a space in it', hosts: ['a b'] },
-    { name: 'empty', hosts: [''] },
-    { name: 'two of them', hosts: ['localhost', 'evil'] },
-    { name: 'none at all', hosts: [] },
-  ])('$name is refused before any route is looked for', async ({ hosts }) => {
+    { name: 'a Host with a path and a fragment', hosts: ['localhost:4000/#@evil'] },
+    { name: 'a Host with an open path', hosts: ['a/healthz?'] },
+    { name: 'a Host with a user', hosts: ['user@localhost'] },
+    { name: 'a Host with a space', hosts: ['a b'] },
+    { name: 'an empty Host', hosts: [''] },
+    { name: 'a second Host', hosts: ['localhost', 'evil'] },
+    { name: 'a missing Host', hosts: [] },
+  ])('$name is refused before any route is looked up', async ({ hosts }) => {
     for (const target of ['/v1/models', '/healthz']) {
       const headers = hosts.map((name) => `Host: ${name}`)
       const answer = await sendRaw(gateway.url, get(target, ...headers, authorization()))
@@ -50,7 +50,7 @@ describe('a Host that is none', () => {
 
 // A-06. The runtime folds absolute targets, dot segments and backslashes before our code sees them. What counts is that the
 // route found is the route whose rules are applied: never a protected answer without a key.
-describe('odd targets', () => {
+describe('request targets in odd spellings', () => {
   test.each([
     '//v1/models',
     '///v1/models',
@@ -66,7 +66,7 @@ describe('odd targets', () => {
     '/v1/%6dodels',
     '/v1/models%20',
     '/admin/../admin/keys',
-  ])('%s is nothing, even with a key', async (target) => {
+  ])('%s is refused, even with a key', async (target) => {
     const answer = await refusedForFree(gateway, () =>
       sendRaw(gateway.url, get(target, `Host: ${host}`, authorization())),
     )
@@ -83,7 +83,7 @@ describe('odd targets', () => {
     '/./v1/./models',
     '/v1/models?/../../healthz',
     '/v1/models#/healthz',
-  ])('%s without a key is not answered like an open path', async (target) => {
+  ])('%s is not answered without a key', async (target) => {
     const answer = await refusedForFree(gateway, () => sendRaw(gateway.url, get(target, `Host: ${host}`)))
     expect([400, 401, 404]).toContain(answer.status)
     expect(answer.text).not.toContain('gpt-4o')
@@ -121,7 +121,7 @@ describe('framing that could be read two ways', () => {
     expect(answer.text.match(/HTTP\/1\.1 /g)).toHaveLength(1)
   })
 
-  test('the body of a refused request is not taken for the next one', async () => {
+  test('the body of a refused request is not read as the next request', async () => {
     const hidden = get('/healthz', `Host: ${host}`)
     const request =
       lines(
@@ -139,7 +139,7 @@ describe('framing that could be read two ways', () => {
       const statuses = () => text.match(/(?<=HTTP\/1\.1 )\d+/g) ?? []
       socket.write(request)
       await until(() => statuses().length > 0)
-      // Whatever was still to be answered would be answered before this.
+      // Anything that is still unanswered would be answered before this.
       socket.write(get('/nowhere', `Host: ${host}`, 'Connection: close'))
       await closed
       expect(statuses()).toEqual(['401', '404'])
@@ -150,7 +150,7 @@ describe('framing that could be read two ways', () => {
 
 // Most clients write on without reading: to them, and to proxies in front, an answer in the middle of their request is a
 // broken connection, or leaves one behind on which the rest of the body and the next request run into each other.
-describe('whoever is refused while it still sends', () => {
+describe('a request refused while its body is still being sent', () => {
   const sizes = { declared: (bytes: number) => `Content-Length: ${bytes}`, chunked: () => 'Transfer-Encoding: chunked' }
   const json = ['Content-Type: application/json']
   const form = ['Content-Type: multipart/form-data; boundary=b']
@@ -176,7 +176,7 @@ describe('whoever is refused while it still sends', () => {
     { name: 'a form with a mistake early on', path: '/v1/images/edits', said: form, start: twice, status: 400 },
   ] as const
 
-  test.each(cases)('is answered when all of it is there: $name', async (one) => {
+  test.each(cases)('the refusal waits for the end of the body: $name', async (one) => {
     const { path, said, status, sized = 'declared', start = '' } = { sized: undefined, start: undefined, ...one }
     const piece = Buffer.alloc(64 * 1024, 'a')
     const pieces = 40
@@ -193,7 +193,7 @@ describe('whoever is refused while it still sends', () => {
       const write = (bytes: Buffer | string) => new Promise((resolve) => socket.write(bytes, resolve))
       await write(lines(...head, ...key, ...said) + start)
       for (let sent = 0; sent < pieces; sent++) {
-        // A visit of somebody else between any two pieces is time enough for an answer to come too soon.
+        // A request of another client between any two pieces leaves time for an answer that comes too soon.
         expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200)
         expect({ sent, text, failure }).toEqual({ sent, text: '', failure: undefined })
         await write(framed(piece))
@@ -206,7 +206,7 @@ describe('whoever is refused while it still sends', () => {
     })
   })
 
-  test('is cut off where that would be for ever', async () => {
+  test('a declared terabyte is not waited for, and the refusal closes the connection', async () => {
     const request = lines('POST /v1/messages HTTP/1.1', `Host: ${host}`, 'Content-Length: 1000000000000')
     const answer = await sendRaw(gateway.url, request + body, { wantsClose: true })
     expect(answer).toMatchObject({ status: 401, closed: true })
@@ -218,7 +218,7 @@ const withHeaders = (...more: string[]) =>
   sendRaw(gateway.url, get('/v1/models', `Host: ${host}`, authorization(), ...more))
 
 // B-02, B-09, B-10
-describe('more than a request should be', () => {
+describe('requests that are too large or too slow', () => {
   test('a header of ten megabytes is cut off', async () => {
     const big = get('/v1/models', `Host: ${host}`, `X-Big: ${'a'.repeat(10 * 1024 * 1024)}`)
     const answer = await sendRaw(gateway.url, big, { wantsClose: true })
@@ -226,14 +226,14 @@ describe('more than a request should be', () => {
     expect(answer.closed).toBe(true)
   })
 
-  test('headers of sixteen kilobytes and more, and hundreds of them', async () => {
+  test('headers beyond sixteen kilobytes, and hundreds of headers, are a 431', async () => {
     expect((await withHeaders(`X-Long: ${'a'.repeat(15 * 1024)}`, ...headers(20))).status).toBe(200)
     for (const refused of [[`X-Long: ${'a'.repeat(16 * 1024)}`], headers(200), headers(3_000)]) {
       expect(await withHeaders(...refused)).toMatchObject({ status: 431, closed: true })
     }
   })
 
-  test('one header more than a hundred', async () => {
+  test('more than a hundred headers are a 431', async () => {
     expect((await withHeaders(...headers(98))).status).toBe(200)
     for (const count of [99, 150, 190]) {
       expect({ count, status: (await withHeaders(...headers(count))).status }).toEqual({ count, status: 431 })
@@ -247,7 +247,7 @@ describe('more than a request should be', () => {
     expect(answer.text).toContain('request_too_large')
   })
 
-  test('a body without an end is refused at the limit, however it was announced', async () => {
+  test('an endless chunked body is refused at the limit', async () => {
     await refusedForFree(gateway, async () => {
       const socket = await openSocket(gateway.url)
       let text = ''
@@ -276,7 +276,7 @@ describe('more than a request should be', () => {
     })
   })
 
-  test('heads and bodies that drip in are cut off, hundreds of them, while others are served', async () => {
+  test('hundreds of heads and bodies that drip in are cut off while others are served', async () => {
     const dripping = 400
     const slow: { socket: Socket; text: string; isClosed: boolean; isBody: boolean }[] = []
     for (let at = 0; at < dripping; at++) {

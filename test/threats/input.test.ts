@@ -35,7 +35,7 @@ async function refused(send: () => Promise<Response>) {
 }
 
 // B-01, B-06
-describe('a body that is no JSON object', () => {
+describe('a body that is not a JSON object', () => {
   test.each([
     ['an open brace', '{'],
     ['a wrong bracket', '{]'],
@@ -53,12 +53,12 @@ describe('a body that is no JSON object', () => {
     ['a string', '"gpt-4o-mini"'],
     ['null', 'null'],
     ['a number', '12'],
-  ])('%s', async (_name, body) => {
+  ])('an invalid body is a 400: %s', async (_name, body) => {
     const error = await refused(() => chat(body))
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error', param: null })
   })
 
-  test('bytes that are no UTF-8', async () => {
+  test('bytes that are not UTF-8 are refused', async () => {
     const whole = Buffer.from(JSON.stringify(says('Hello XX!')))
     whole.set([0xff, 0xfe], whole.indexOf('XX'))
     expect(await refused(() => sendBytes(whole))).toMatchObject({ status: 400, code: 'invalid_utf8' })
@@ -67,7 +67,7 @@ describe('a body that is no JSON object', () => {
     expect(await refused(() => sendBytes(overlong))).toMatchObject({ status: 400, code: 'invalid_utf8' })
   })
 
-  test('half of a surrogate pair is priced as what was sent', async () => {
+  test("a lone surrogate is refused, or charged by the vendor's usage", async () => {
     const answer = await chat(String.raw`{"model":"gpt-4o-mini","messages":[{"role":"user","content":"a\ud800b"}]}`)
     expect([200, 400]).toContain(answer.status)
     if (answer.status === 200) expect(await recordOf(gateway, answer)).toMatchObject({ basis: 'vendor' })
@@ -80,7 +80,7 @@ const nestedBody = (depth: number) =>
   `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi"}],"odd":${nested(depth)}}`
 
 // B-03, B-04, B-13; how long it takes, and B-21: `stalls.test.ts`, `long-texts.test.ts`.
-describe('more than a body should hold', () => {
+describe('a body that is too deep, too full or compressed', () => {
   test('a million brackets are refused', async () => {
     for (const body of ['['.repeat(1_000_000), `{"a":${'['.repeat(1_000_000)}`, '{"a":'.repeat(200_000)]) {
       expect(await refused(() => chat(body))).toMatchObject({ status: 400, code: 'body_too_deep' })
@@ -92,19 +92,19 @@ describe('more than a body should hold', () => {
     expect(await refused(() => chat(nestedBody(128)))).toMatchObject({ status: 400, code: 'body_too_deep' })
   })
 
-  test('brackets inside of strings are only text', async () => {
+  test('brackets inside of strings do not count as depth', async () => {
     const answer = await chat(says(`${'['.repeat(1_000)}\\"${'{'.repeat(1_000)}`))
     expect(answer.status).toBe(200)
   })
 
-  test('a million keys, or list items', async () => {
+  test('a million keys or list items are refused', async () => {
     const keys = Array.from({ length: 1_000_000 }, (_, index) => `"k${index}":0`).join(',')
     expect(await refused(() => chat(`{${keys}}`))).toMatchObject({ status: 400, code: 'too_many_keys' })
     const items = `{"odd":[${'0,'.repeat(1_000_000)}0]}`
     expect(await refused(() => chat(items))).toMatchObject({ status: 400, code: 'too_many_items' })
   })
 
-  test('a compressed body is refused, whatever is in it', async () => {
+  test('a compressed body is refused, in every encoding', async () => {
     const packed = gzipSync(JSON.stringify(says('Hello!')))
     for (const encoding of ['gzip', 'br', 'deflate', 'zstd', 'identity, gzip']) {
       const error = await refused(() => sendBytes(packed, { 'content-encoding': encoding }))
@@ -115,7 +115,7 @@ describe('more than a body should hold', () => {
 })
 
 // B-05
-describe('keys that reach behind an object', () => {
+describe('keys that could change the prototype of objects', () => {
   const bodies = {
     'at the top': `{"__proto__":{"isAdmin":true},"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi"}]}`,
     'in metadata': `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi"}],"metadata":{"__proto__":"x"}}`,
@@ -124,16 +124,16 @@ describe('keys that reach behind an object', () => {
     'written with escapes': String.raw`{"\u005f_proto__":{"isAdmin":true},"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi"}]}`,
     'in a message': `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi","__proto__":{"role":"system"}}]}`,
   }
-  test.each(Object.entries(bodies))('__proto__ %s', async (_where, body) => {
+  test.each(Object.entries(bodies))('__proto__ %s is refused', async (_where, body) => {
     expect(await refused(() => chat(body))).toMatchObject({ status: 400, param: '__proto__' })
     expect(({} as Record<string, unknown>)['isAdmin']).toBeUndefined()
   })
 
-  test('as a word in a text it is only a word', async () => {
+  test('__proto__ as a word in a text is accepted', async () => {
     expect((await chat(says('What is __proto__?'))).status).toBe(200)
   })
 
-  test('constructor and prototype are names like others, and go on as they came', async () => {
+  test('constructor and prototype are ordinary names and are passed on', async () => {
     const parameters = {
       type: 'object',
       properties: { constructor: { type: 'string' }, prototype: { type: 'object', properties: {} } },
@@ -153,8 +153,8 @@ const count = async (n: unknown) => {
 }
 
 // M-05, M-06, M-08; M-07: `test/spec/video-rules.test.ts`.
-describe('what is priced is what is sent', () => {
-  test('of a key that is there twice, the vendor gets the one we read', async () => {
+describe('agreement of what is priced with what is sent', () => {
+  test('a duplicate key reaches the vendor once, with the value that we read', async () => {
     const answer = await chat('{"model":"gpt-4o-mini","n":1,"messages":[{"role":"user","content":"Hi"}],"n":3}')
     expect(answer.status).toBe(200)
     const { body, text } = await sentToVendor()
@@ -164,7 +164,7 @@ describe('what is priced is what is sent', () => {
     expect(choices).toHaveLength(3)
   })
 
-  test('two models: the one whose price is held is the one that is asked', async () => {
+  test('a body with two models is sent with one and recorded under the last', async () => {
     const answer = await chat(
       '{"model":"gpt-4o","messages":[{"role":"user","content":"Hi"}],"\\u006dodel":"gpt-4o-mini"}',
     )
@@ -174,7 +174,7 @@ describe('what is priced is what is sent', () => {
     expect(await recordOf(gateway, answer)).toMatchObject({ model: 'gpt-4o-mini' })
   })
 
-  test('numbers we do not read keep their own digits', async () => {
+  test('numbers that we do not read keep their digits', async () => {
     const long = `1${'2'.repeat(399)}`
     const answer = await chat(
       `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi"}],"odd":{"id":9007199254740993,"long":${long},"small":1e-400,"exact":0.1}}`,
@@ -204,7 +204,7 @@ describe('what is priced is what is sent', () => {
     expect(error).toMatchObject({ status: 400, param: 'n' })
   })
 
-  test('n as null is one, and eleven is eleven', async () => {
+  test('n as null gives one choice, and n as 11 gives eleven', async () => {
     expect(await count(null)).toBe(1)
     expect(await count(11)).toBe(11)
   })
@@ -226,7 +226,7 @@ describe('what is priced is what is sent', () => {
     expect(error).toMatchObject({ status: 400, param: field })
   })
 
-  test('a decimal with more digits than a float holds is still a decimal', async () => {
+  test('a decimal with more digits than a double holds is accepted', async () => {
     const answer = await chat(
       '{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi"}],"temperature":0.70000000000000000000001,"top_p":1.0000000000000000}',
     )
@@ -249,7 +249,7 @@ describe('what is priced is what is sent', () => {
     expect(error).toMatchObject({ status: 400, param: field, code: 'unsupported_value' })
   })
 
-  test('a tier that costs nothing extra, and fields nobody knows, go on', async () => {
+  test('a service tier without extra cost and unknown fields are passed on', async () => {
     const answer = await chat(says('Hi', { service_tier: 'auto', brand_new_field: { a: [1, 'b', null] } }))
     expect(answer.status).toBe(200)
     const { body } = await sentToVendor()
@@ -258,7 +258,7 @@ describe('what is priced is what is sent', () => {
 })
 
 // B-07, B-08
-describe('a field of the wrong kind is named', () => {
+describe('a field with an invalid value', () => {
   test.each([
     [{ messages: 'hi' }, 'messages'],
     [{ messages: [] }, 'messages'],
@@ -287,14 +287,14 @@ describe('a field of the wrong kind is named', () => {
     [{ model: null }, 'model'],
     [{ model: 5 }, 'model'],
     [{ model: ['gpt-4o-mini'] }, 'model'],
-  ])('%j', async (fields, param) => {
+  ])('%j is refused with the name of the field', async (fields, param) => {
     const error = await refused(() => chat({ ...says('Hi'), ...fields }))
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error', param })
   })
 })
 
 // B-22
-describe('the wrong way to ask', () => {
+describe('a wrong method or content type', () => {
   test.each([
     ['GET', path, 'POST'],
     ['PUT', path, 'POST'],
@@ -304,7 +304,7 @@ describe('the wrong way to ask', () => {
     ['POST', '/v1/models', 'GET'],
     ['DELETE', '/v1/models/gpt-4o-mini', 'GET'],
     ['POST', '/healthz', 'GET'],
-  ])('%s %s is a 405 that names the way', async (method, target, allow) => {
+  ])('%s %s is a 405 that names the allowed method', async (method, target, allow) => {
     const answer = await refusedForFree(gateway, () =>
       fetch(gateway.url + target, { method, headers: { authorization: `Bearer ${gateway.key}` } }),
     )
@@ -322,7 +322,7 @@ describe('the wrong way to ask', () => {
     expect(error).toMatchObject({ status: 415, code: 'unsupported_content_type' })
   })
 
-  test('the type may be spelled in any case and with a charset', async () => {
+  test('the content type may be in any case and have a charset', async () => {
     for (const type of ['Application/JSON', 'application/json; charset=utf-8', 'application/json;charset=UTF-8']) {
       expect((await chat(says('Hello!'), { 'content-type': type })).status).toBe(200)
     }
@@ -344,10 +344,10 @@ describe('the wrong way to ask', () => {
 })
 
 // B-19
-describe('text that would break a line of a log or a header', () => {
+describe('text with line breaks and control characters', () => {
   const ugly = 'a\r\nX-Injected: y\u001b[2J\u0000'
 
-  test('stays inside one line, and out of the headers', async () => {
+  test('the text stays within one line of the log and out of the headers', async () => {
     const from = gateway.logged.length
     const answers = [
       await chat(says(`${ugly} sandbox:status=500`, { user: ugly })),

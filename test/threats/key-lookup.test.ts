@@ -17,7 +17,7 @@ import { tapPostgres } from '../support/tapped-postgres.ts'
 const list = (gateway: TestGateway, key: string) =>
   fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
 
-/** Whatever a secret could look like in bytes that are sent or kept. */
+/** The forms that a secret could have in bytes that are sent or kept. */
 function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   const hash = createHash('sha256').update(secret).digest()
@@ -27,14 +27,14 @@ function formsOf(secret: string): string[] {
 const aboutKeys = (texts: Set<string>) => [...texts].filter((text) => text.includes('api_key')).toSorted()
 
 describe('A-03: the database never sees a key', () => {
-  test('neither a good one nor one that is written to be SQL, in no statement and in no value', async () => {
+  test('neither a valid key nor one written as SQL appears in a statement or a value', async () => {
     const postgres = await sharedPostgres()
     const databaseUrl = await postgres.freshDatabase()
     const tap = await tapPostgres(databaseUrl)
     const gateway = await startTestGateway({ databaseUrl: tap.url })
     try {
       const { key } = await gateway.account()
-      // What an ordinary life says to it: a good key, an unknown one, a charge, a refusal.
+      // What the database is told in ordinary use: a good key, an unknown one, a charge, a refusal.
       expect((await list(gateway, key)).status).toBe(200)
       expect((await list(gateway, 'sk-unknown-to-everybody')).status).toBe(401)
       const chat = (held: string) =>
@@ -62,7 +62,7 @@ describe('A-03: the database never sees a key', () => {
       expect((await list(gateway, key)).status).toBe(200)
 
       const asked = tap.statements()
-      // The tap is not deaf: the digests by which it was asked are there, one for each that could be a key at all.
+      // The tap does record: the digests that were asked for are there, one for each value that could be a key at all.
       expect(digestsIn(tap.said()).size - before.size).toBe(hostile.length - 1)
       const said = tap.said().toString('latin1')
       for (const digest of await digestsOf(gateway)) expect(said).toContain(digest)
@@ -145,17 +145,17 @@ function superiority(ones: readonly number[], others: readonly number[]): number
 
 const noisy = (shift: number) => Array.from({ length: 5_000 }, () => 10 + shift + randomInt(1_000) / 100)
 
-describe('A-04: how long a refusal takes says nothing of how near a guess was', () => {
+describe('A-04: the time that a refusal takes', () => {
   const each = 20_000
   const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
-  test('the statistic sees a shift of a twentieth, and none where there is none', () => {
+  test('the statistic detects a small shift, and none where there is none', () => {
     expect(superiority(noisy(0), noisy(0))).toBeWithin(0.45, 0.55)
     expect(superiority(noisy(1), noisy(0))).toBeGreaterThan(0.55)
     expect(superiority([1, 2], [1, 2])).toBe(0.5)
   })
 
-  test(`${each} keys at random and ${each} that differ from a good one in one character`, async () => {
+  test(`${each} random keys and ${each} near misses of a good one are refused in the same time`, async () => {
     const ring = await openRing(10 * each)
     try {
       const good = await Promise.all(Array.from({ length: 500 }, () => ring.made()))
@@ -192,8 +192,8 @@ describe('A-04: how long a refusal takes says nothing of how near a guess was', 
   }, 120_000)
 })
 
-describe('A-09: guessing', () => {
-  test('of ten thousand keys from one address, those reach the database that the limit lets through', async () => {
+describe('A-09: guessing keys', () => {
+  test('of ten thousand guesses from one address only those within the limit reach the database', async () => {
     const limit = 600
     const ring = await openRing(limit)
     try {

@@ -26,7 +26,7 @@ const list = (key: string, headers: Record<string, string> = {}) =>
   fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${key}`, ...headers } })
 
 // A-01; for what the database sees of them, A-03 in `key-lookup.test.ts`.
-describe('a credential that is none', () => {
+describe('an invalid key', () => {
   const canary = 'sk-canary0123456789canary0123456789canary'
   const quotes = "'".repeat(8 * 1024)
 
@@ -42,7 +42,7 @@ describe('a credential that is none', () => {
     { name: 'a quote that ends a statement', headers: { authorization: "Bearer '/**/OR/**/'1'='1" } },
     { name: 'words of SQL', headers: { authorization: "Bearer ' OR '1'='1" } },
     { name: 'eight kilobytes of quotes', headers: { authorization: `Bearer ${quotes}` } },
-  ])('$name is a 401 like any other', async ({ headers }) => {
+  ])('$name is refused with the same 401 as any other', async ({ headers }) => {
     const answers = await refusedForFree(gateway, async () => [
       await fetch(`${gateway.url}/v1/models?api_key=${gateway.key}`, { headers }),
       await fetch(`${gateway.url}/v1/chat/completions`, {
@@ -69,7 +69,7 @@ describe('a credential that is none', () => {
     expect(gateway.logged.join('')).not.toContain('canary')
   })
 
-  test('two Authorization headers are no key, though one of them is good', async () => {
+  test('two Authorization headers are refused, even if one of them is good', async () => {
     const host = new URL(gateway.url).host
     const good = `Authorization: Bearer ${gateway.key}`
     const bad = 'Authorization: Bearer sk-x'
@@ -86,7 +86,7 @@ describe('a credential that is none', () => {
   })
 
   // A-08
-  test('a key is compared whole: two that begin alike see each their own models', async () => {
+  test('two keys with a common prefix each see only their own models', async () => {
     const alike = `sk-${'a'.repeat(60)}`
     const { key } = await gateway.account({ models: ['gpt-4o-mini'], key: `${alike}1` })
     const { key: other } = await gateway.account({ models: ['gpt-4o'], key: `${alike}2` })
@@ -106,8 +106,8 @@ const statusAt = async (node: TestGateway, key: string) =>
   (await fetch(`${node.url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })).status
 
 // A-02; with the database away for a minute: `src/keys/key-ring.test.ts`.
-describe('a key that was good', () => {
-  test('is dead at its expiry', async () => {
+describe('a key that is no longer valid', () => {
+  test('a key is refused after its expiry', async () => {
     const { key } = await gateway.account({ expiresAt: clock.now() + 60_000 })
     expect((await list(key)).status).toBe(200)
     clock.advance(60_001)
@@ -123,14 +123,14 @@ describe('a key that was good', () => {
       name: 'disabled',
       end: (keyId: string) => changeKey(gateway.store, { id: keyId, actor: 'test', enabled: false }),
     },
-  ])('is dead soon after it was $name', async ({ end }) => {
+  ])('a key is refused soon after it was $name', async ({ end }) => {
     const { key, keyId } = await gateway.account()
     expect((await list(key)).status).toBe(200)
     await end(keyId)
     await until(async () => (await list(key)).status === 401)
   })
 
-  test('takes no money of an account that was disabled, not even before the news has spread', async () => {
+  test('a key of a disabled account cannot spend, even before the change has spread', async () => {
     const { key, id } = await gateway.account()
     expect((await list(key)).status).toBe(200)
     await changeAccount(gateway.store, { id, actor: 'test', enabled: false })
@@ -140,7 +140,7 @@ describe('a key that was good', () => {
     expect(answer.status).toBe(401)
   })
 
-  test('is dead on every node within seconds', async () => {
+  test('a revoked key is refused on every node within seconds', async () => {
     const postgres = await sharedPostgres()
     const databaseUrl = await postgres.freshDatabase()
     const nodes = await Promise.all(Array.from({ length: 3 }, () => startTestGateway({ databaseUrl })))
@@ -176,7 +176,7 @@ const guess = (index: number) => `sk-${createHash('sha256').update(String(index)
 
 // A-09; the full ten thousand: `key-lookup.test.ts`.
 describe('guessing keys', () => {
-  test('ends in 429 for that address, and a good key still works there', async () => {
+  test('too many wrong keys from one address are a 429, and a good key still works there', async () => {
     const attacker = from('203.0.113.7')
     const first = await Promise.all(Array.from({ length: 50 }, (_, index) => list(guess(index), attacker)))
     expect(new Set(first.map(({ status }) => status))).toEqual(new Set([401]))
@@ -203,7 +203,7 @@ describe('guessing keys', () => {
     expect((await list(guess(6_000), { 'x-forwarded-for': '198.51.100.200, 203.0.113.99' })).status).toBe(429)
   })
 
-  test('whom one proxy after another lets through has an address of his own, whatever he wrote before it', async () => {
+  test('a client behind several trusted proxies is counted by its own address, not by a forged one', async () => {
     for (let index = 0; index < 51; index++) {
       await list(guess(9_000 + index), behind('203.0.113.120', `192.0.2.${index}`))
     }
@@ -218,9 +218,9 @@ describe('guessing keys', () => {
 })
 
 // A-10
-describe('what a thief of the database has', () => {
+describe('a stolen database', () => {
   test.each(['sqlite', 'postgres'] as const)(
-    'is no key, on %s',
+    'the database contains no key, not even encoded or hashed, on %s',
     async (engine) => {
       const node = await startTestGateway({ engine })
       try {
@@ -250,7 +250,7 @@ describe('what a thief of the database has', () => {
 })
 
 // A-11; every path of the operator's: `scopes.test.ts`, `test/admin/access.test.ts`.
-test('the public port has no operator’s paths', async () => {
+test("the public port has none of the operator's paths", async () => {
   for (const path of ['/admin/keys', '/admin/accounts', '/admin', '/__bill', '/__calls']) {
     const answer = await fetch(gateway.url + path, { headers: { authorization: `Bearer ${gateway.key}` } })
     expect(answer.status).toBe(404)

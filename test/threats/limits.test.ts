@@ -23,7 +23,7 @@ async function customer(limits: Parameters<typeof setLimits>[2]) {
   return { key, id, send }
 }
 
-test('requests a minute: beyond them 429 with how long to wait, and every answer says what is left', async () => {
+test('requests beyond the limit per minute are a 429, and every answer says how many are left', async () => {
   const { key, id, send } = await customer({ requestsPerMinute: 3 })
   const before = (await gateway.calls()).length
   const first = await send(says('Hi'))
@@ -45,7 +45,7 @@ test('requests a minute: beyond them 429 with how long to wait, and every answer
   expect((await gateway.balance(id)).posted).toBe(spentBefore)
 })
 
-test('requests at once: the place is free when the answer ends, however it ends', async () => {
+test('the place of a concurrent request is free again however its answer ends', async () => {
   const { send } = await customer({ concurrent: 1 })
   const streaming = await send(says('Hi sandbox:pace=100 sandbox:tokens=20', { stream: true }))
   expect((await send(says('Hi'))).status).toBe(429)
@@ -62,7 +62,7 @@ test('requests at once: the place is free when the answer ends, however it ends'
   await until(async () => (await send(says('Hi'))).status === 200)
 })
 
-test('tokens a minute: an estimate on entry, corrected by what was used', async () => {
+test('tokens per minute are estimated on entry and corrected by the usage', async () => {
   const { send } = await customer({ tokensPerMinute: 400 })
   const first = await send(says('Hi sandbox:usage=350'))
   expect(first.status).toBe(200)
@@ -80,7 +80,7 @@ test('tokens a minute: an estimate on entry, corrected by what was used', async 
   expect((await send(says('Hi'))).status).toBe(200)
 })
 
-test('a request with more tokens than a minute has is told that waiting is of no use', async () => {
+test('a request of more tokens than a minute has is told not to retry', async () => {
   const { key, send } = await customer({ tokensPerMinute: 50 })
   const long = says('a few more words '.repeat(200))
   const idempotent = () =>

@@ -48,7 +48,7 @@ async function refused(url: string, init: RequestInit = {}) {
 }
 
 describe('a kept result', () => {
-  test('is served to whoever has the link, and can do nothing but be looked at', async () => {
+  test('a result is served to any holder of its link, with headers that forbid active content', async () => {
     const { url } = await keep(gateway)
     expect(url).toStartWith(`${gateway.url}/artifacts/`)
     const answer = await fetch(url)
@@ -67,7 +67,7 @@ describe('a kept result', () => {
   })
 
   test.each(['text/html', 'image/svg+xml', 'application/pdf', 'text/html\r\nset-cookie: a=b'])(
-    'of type %j is bytes to download',
+    'a result of type %j is served as a download of plain bytes',
     async (mediaType) => {
       const answer = await fetch((await keep(gateway, mediaType, Buffer.from('<script>alert(1)</script>'))).url)
       expect(answer.headers.get('content-type')).toBe('application/octet-stream')
@@ -77,13 +77,13 @@ describe('a kept result', () => {
   )
 })
 
-describe('a part of a result', () => {
+describe('ranges and storage of a result', () => {
   const places = [
     ['disk', () => gateway],
     ['bucket', () => second],
   ] as const
 
-  test.each(places)('from the %s', async (_name, of) => {
+  test.each(places)('ranges, HEAD and conditional requests are answered from the %s', async (_name, of) => {
     const url = local(of(), (await keep(of())).url)
     const ask = async (headers: Record<string, string>, method = 'GET') => {
       const answer = await fetch(url, { method, headers })
@@ -118,7 +118,7 @@ describe('a part of a result', () => {
     expect((await ask({ 'if-none-match': '"other"' })).status).toBe(200)
   })
 
-  test('behind its end is refused with how long it is', async () => {
+  test('a range beyond the end is a 416 that states the length', async () => {
     const { url } = await keep(gateway)
     const answer = await fetch(url, { headers: { range: 'bytes=300000-' } })
     expect(answer.headers.get('content-range')).toBe('bytes */300000')
@@ -136,7 +136,7 @@ describe('a part of a result', () => {
     )
   })
 
-  test('a bucket out of order is a 503 that does not name it', async () => {
+  test('a failing bucket is a 503 that does not name it', async () => {
     const { url } = await keep(second)
     s3.failWith(503)
     const answer = await fetch(local(second, url))
@@ -148,8 +148,8 @@ describe('a part of a result', () => {
   })
 })
 
-describe('a link that is not good', () => {
-  test('changed in any part is refused, and says nothing about what there is', async () => {
+describe('the validity of a link', () => {
+  test('a link changed in any part is refused without saying what exists', async () => {
     const { url } = await keep(gateway)
     const { url: elsewhere } = await keep(gateway)
     const id = /art_[0-9a-f]{32}/.exec(url)?.[0] ?? ''
@@ -192,7 +192,7 @@ describe('a link that is not good', () => {
     '%00',
     'incoming',
     '2027010100%2fart',
-  ])('to %s leads out of nowhere', async (id) => {
+  ])('a link to %s is refused', async (id) => {
     const error = await refused(`${gateway.url}/artifacts/${id}?expires=99999999999&signature=${'a'.repeat(43)}`)
     expect(error.status).toBe(403)
     const answer = await sendRaw(
@@ -202,7 +202,7 @@ describe('a link that is not good', () => {
     expect([400, 403, 404]).toContain(answer.status)
   })
 
-  test('is refused for other methods as everywhere', async () => {
+  test('a link is a 405 for other methods', async () => {
     const { url } = await keep(gateway)
     for (const method of ['POST', 'PUT', 'DELETE']) {
       const answer = await fetch(url, { method })
@@ -213,7 +213,7 @@ describe('a link that is not good', () => {
   })
 
   // Moves the clock: last.
-  test('works for 24 hours', async () => {
+  test('a link works until its expiry and is refused afterwards', async () => {
     const { url, expiresAt } = await keep(gateway)
     clock.advance(expiresAt - clock.now() - 5_000)
     expect((await fetch(url)).status).toBe(200)

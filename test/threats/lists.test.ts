@@ -32,7 +32,7 @@ const lists: readonly List[] = [
   { who: 'customer', path: '/v1/videos/generations', filters: ['model', 'after'], table: 'task' },
 ]
 
-test('every list of the operator is here', () => {
+test("the table has every list of the operator's API", () => {
   const paths = makeAdminRoutes({} as AdminParts).filter(({ method, auth }) => method === 'GET' && auth === 'admin')
   const listed = paths.map(({ path }) => path).filter((path) => !path.includes('{') && path.startsWith('/admin/'))
   const known = lists.filter(({ who }) => who === 'operator').map(({ path }) => path.replace(/\?.*/, ''))
@@ -73,7 +73,7 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
 
   const get = ({ who, path }: List, query: string): Promise<Told> => speakers[who].call('GET', joined(path, query))
 
-  test.each(lists)('$path: a page has one to a hundred, and anything else is told by its field', async (list) => {
+  test.each(lists)('$path: a limit from 1 to 100 is accepted, and any other is refused by its field', async (list) => {
     for (const limit of [
       '0',
       '101',
@@ -100,7 +100,7 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
     }
   })
 
-  test('a page is as long as it was asked to be, and twenty where nothing is said', async () => {
+  test('a page has the length that was asked for, and 20 by default', async () => {
     for (let at = 0; at < 20; at++) await speakers.operator.post('/admin/accounts', { name: `one of many ${at}` })
     const lengths = ['', '?limit=7', '?limit=100'].map(async (query) => {
       const { data } = await speakers.operator.get<{ data: unknown[] }>(`/admin/accounts${query}`)
@@ -109,9 +109,9 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
     expect(await Promise.all(lengths)).toEqual([20, 7, names.length + 21])
   })
 
-  test.each(lists)('$path: there is nothing to search, sort or skip by', async (list) => {
+  test.each(lists)('$path: parameters to search, sort or skip are refused', async (list) => {
     for (const name of ['q', 'search', 'name', 'name_like', 'sort', 'order_by', 'offset', 'page', 'limit[]', 'where']) {
-      // A person may be looked for by nothing but what is on the page.
+      // None of these is a parameter of any list.
       expect(errorOf(await get(list, `${encodeURIComponent(name)}=%25`))).toMatchObject({ status: 400, param: name })
     }
   })
@@ -135,11 +135,11 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
   ]
   const broken = ['\0', 'a\0b', '\n', '\u007f', '\u0085', 'x'.repeat(201), '%'.repeat(5_000)]
 
-  test.each(lists)('$path: what a pattern would match is only text', async (list) => {
+  test.each(lists)('$path: filters compare text literally, without patterns', async (list) => {
     for (const filter of list.filters) {
       for (const text of wild) {
         const told = await get(list, `${filter}=${encodeURIComponent(text)}`)
-        // A place in the list that is none is told, and so is an account or a key that nobody has.
+        // An unknown place in the list, account or key is refused by the name of its parameter.
         const isNamed = filter === 'after' || filter === 'account' || filter === 'key'
         if (isNamed && told.status === 400 && !(filter === 'account' && names.includes(text))) {
           expect(errorOf(told).param).toBe(filter)
@@ -156,7 +156,7 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
     }
   })
 
-  test('an account is found by its own name alone', async () => {
+  test('an account is found by its exact name only', async () => {
     for (const name of names) {
       const by = `account=${encodeURIComponent(name)}`
       const keys = await speakers.operator.all<{ account: { name: string } }>(`/admin/keys?${by}`)
@@ -172,7 +172,7 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
   })
 
   if (engine === 'postgres') {
-    test('no statement has a pattern in it', () => {
+    test('no SQL statement has a pattern in it', () => {
       const said = [...(tapped?.statements() ?? [])]
       expect(said.length).toBeGreaterThan(20)
       expect(said.filter((text) => /\b(?:i?like|similar to|regexp\w*)\b|[^<>!=]~/i.test(text))).toEqual([])
@@ -188,7 +188,7 @@ function foundIn(body: Record<string, unknown>): number {
 }
 
 // The database gives up a statement of a request after a second, and of a customer's sums after two.
-describe('a list that the database is slow with', () => {
+describe('a list whose table is locked', () => {
   const lateMs = 15_000
   let gateway: TestGateway
   let databaseUrl: string
@@ -199,7 +199,7 @@ describe('a list that the database is slow with', () => {
     gateway = await startTestGateway({ databaseUrl, impatient: true })
     locker = new Client({ connectionString: databaseUrl })
     await locker.connect()
-    // Known from now on, so that nobody has to be looked up behind a lock.
+    // Both keys are cached from now on, so that neither has to be looked up behind a lock.
     await jsonClient(gateway.url, gateway.key).get('/v1/balance')
     await operatorOf(gateway).get('/admin/accounts')
   }, coldStartMs)
@@ -210,7 +210,7 @@ describe('a list that the database is slow with', () => {
   })
 
   test.each(lists.filter(({ table }) => table !== undefined && table !== 'account' && table !== 'api_key'))(
-    '$path is given up, and is there again afterwards',
+    '$path is a 503 in time, and works again afterwards',
     async ({ who, path, table }) => {
       const asker = who === 'operator' ? operatorOf(gateway) : jsonClient(gateway.url, gateway.key)
       await locker.query('begin')
@@ -229,7 +229,7 @@ describe('a list that the database is slow with', () => {
   )
 })
 
-describe.skipIf(!isTold)('on SQLite, where a query runs in the gateway’s own thread', () => {
+describe.skipIf(!isTold)("lists on SQLite, where queries run in the gateway's own thread", () => {
   const stallMsMax = 50
   let gateway: OwnGateway
   let operator: JsonClient
@@ -244,7 +244,7 @@ describe.skipIf(!isTold)('on SQLite, where a query runs in the gateway’s own t
   }, coldStartMs)
   afterAll(() => gateway?.close())
 
-  test.each(lists)('$path is quick, whatever it is asked for', async ({ who, path, filters }) => {
+  test.each(lists)('$path does not stall the loop for any filter', async ({ who, path, filters }) => {
     const asker = who === 'operator' ? operator : jsonClient(gateway.url, gateway.key)
     for (const filter of filters) {
       for (const text of ['%'.repeat(200), '%a'.repeat(100), '_%'.repeat(100), `${'a'.repeat(199)}!`]) {

@@ -11,7 +11,7 @@ import { says } from '../support/streams.ts'
 const stallMsMax = 50
 const slowMs = 600_000
 const long = `${'a'.repeat(1_000_000)}!`
-/** What is refused is told in a few words, and not in the client's own million. */
+/** A refusal is short, and does not repeat the client's million characters. */
 const refusalBytesMax = 8_000
 
 let gateway: OwnGateway
@@ -76,9 +76,9 @@ const wan = (input: Body, parameters: Body = {}) =>
 const tool = (parameters: Body) => chat({ tools: [{ type: 'function', function: { name: 'f', parameters } }] })
 const file = (part: Body) => chat({ messages: [{ role: 'user', content: [{ type: 'file', file: part }] }] })
 
-describe.skipIf(!isTold)('a megabyte in every field', () => {
+describe.skipIf(!isTold)('a megabyte of text', () => {
   test.each(ways)(
-    '%s, %o',
+    '%s, %o: a megabyte in each text field is answered quickly and in short',
     async (path, base) => {
       const fields = textFieldsOf(contract as unknown as Contract, path)
       expect(fields.length).toBeGreaterThan(4)
@@ -89,13 +89,13 @@ describe.skipIf(!isTold)('a megabyte in every field', () => {
         const body = JSON.stringify(bodyWith(field, long, base))
         seen.push(await answered(path, field.at, () => gateway.post(path, body)))
       }
-      // Some has to get past the first look.
+      // At least one of them has to get further than the look-up of a model.
       expect(seen.filter((status) => status !== 404).length).toBeGreaterThan(0)
     },
     slowMs,
   )
 
-  test('of a form', async () => {
+  test('a megabyte in each field of a form is answered quickly and in short', async () => {
     const fields = textFieldsOf(contract as unknown as Contract, '/v1/images/edits')
     for (const { at } of fields) {
       const form = new FormData()
@@ -135,7 +135,7 @@ describe.skipIf(!isTold)('a megabyte in every field', () => {
       film('wan2.6-t2v', { resolution: long, input: { prompt: 'a' }, parameters: { resolution: 'x' } }),
     ],
   ])(
-    '%s',
+    'a megabyte as %s is answered quickly and in short',
     async (name, [path, body]) => {
       const text = JSON.stringify(body)
       await answered(path, name, () => gateway.post(path, text))
@@ -169,7 +169,7 @@ function asking([path, body]: readonly [string, object]) {
 
 // Made for the patterns that texts are searched with: links, media types, numbers, flags in a prompt, steering words. Some
 // of them grow when they are written, or are costly to store: what counts is that the work grows as the text does.
-describe.skipIf(!isTold)('sixteen times as much of', () => {
+describe.skipIf(!isTold)('sixteen times as much text', () => {
   test.each([
     '1',
     'e1',
@@ -196,7 +196,7 @@ describe.skipIf(!isTold)('sixteen times as much of', () => {
     'é',
     '\u0301',
   ])(
-    '%j in what models are told is not the square of that in work',
+    '%j repeated throughout the input does not cost quadratic work',
     async (pattern) => {
       const [few = [], many = []] = [1, more].map((times) => asksOf(pattern.repeat((times * little) / pattern.length)))
       for (const [index, ask] of few.entries()) {

@@ -51,7 +51,7 @@ const sendOlder = (key: string, body: object, session?: string) =>
 const post = (body: string, headers: Record<string, string> = {}) =>
   fetch(gateway.mcpUrl, { method: 'POST', headers: { ...rpcHeaders(gateway.key, list), ...headers }, body })
 
-describe('X-01: nobody is anonymous', () => {
+describe('X-01: requests without a valid key', () => {
   const jwt = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from('{"sub":"root"}').toString('base64url')}.`
   test.each([
     ['nothing', {}],
@@ -60,7 +60,7 @@ describe('X-01: nobody is anonymous', () => {
     ['another scheme', { authorization: 'Basic x' }],
     ['the header of another protocol', { 'x-api-key': 'KEY' }],
     ['the operator’s key', { authorization: 'Bearer ADMIN' }],
-  ])('%s', async (_name, given) => {
+  ])('a request with %s is a 401', async (_name, given) => {
     const secrets: Record<string, string> = { KEY: gateway.key, ADMIN: gateway.adminKey }
     const headers = Object.fromEntries(
       Object.entries(given).map(([name, value]) => [name, value.replace(/KEY|ADMIN/, (word) => secrets[word] ?? '')]),
@@ -73,14 +73,14 @@ describe('X-01: nobody is anonymous', () => {
     }
   })
 
-  test('a key in the address is none', async () => {
+  test('a key in the URL is not accepted', async () => {
     const asked = { ...gateway, mcpUrl: `${gateway.mcpUrl}?api_key=${gateway.key}&access_token=${gateway.key}` }
     expect((await sendRpc(asked, undefined, list)).status).toBe(401)
   })
 })
 
-describe('X-02: a page in a browser cannot pose as somebody', () => {
-  test('an origin that is not ours is refused, whatever the key', async () => {
+describe('X-02: requests from a page in a browser', () => {
+  test('a foreign origin is refused, even with a valid key', async () => {
     for (const origin of [
       'https://evil.example',
       'null',
@@ -96,7 +96,7 @@ describe('X-02: a page in a browser cannot pose as somebody', () => {
     }
   })
 
-  test('a name that was made to point here is refused', async () => {
+  test('a foreign Host is refused, as in DNS rebinding', async () => {
     const own = new URL(gateway.url).port
     for (const host of [
       'evil.example',
@@ -112,7 +112,7 @@ describe('X-02: a page in a browser cannot pose as somebody', () => {
     }
   })
 
-  test('so it is behind a public address, and on a port of its own; names are added by settings', async () => {
+  test('a public URL, a port of its own and configured names are accepted, and others refused', async () => {
     const yaml =
       'publicUrl: https://gw.example.com\nmcp: { port: 0, hosts: ["tools.internal:9000"] }\ncors: { origins: ["https://app.example.com"] }'
     const apart = await startTestGateway({ yaml })
@@ -151,7 +151,7 @@ describe('X-02: a page in a browser cannot pose as somebody', () => {
   })
 })
 
-test('X-03: headers and body say the same', async () => {
+test('X-03: headers that contradict the body are refused', async () => {
   const mismatch = await sendRpc(gateway, gateway.key, chat('Hi'), { 'mcp-method': 'tools/list' })
   expect(mismatch).toMatchObject({ status: 400, answer: { error: { code: -32_020 } } })
   const name = await sendRpc(gateway, gateway.key, chat('Hi'), { 'mcp-name': 'speak' })
@@ -170,8 +170,8 @@ test('X-03: headers and body say the same', async () => {
 })
 
 // Hundreds of clients at once: `crossings.test.ts`.
-describe('X-04: nobody gets what another asked for', () => {
-  test('older clients with the same ids: each reads its own, and cancels its own alone', async () => {
+describe('X-04: separation of clients', () => {
+  test("an older client that cancels its call does not cancel another client's with the same id", async () => {
     const [leaving, staying] = await Promise.all([connectOlder(), connectOlder()])
     const controller = new AbortController()
     const prompt = 'Hello! sandbox:tokens=80 sandbox:pace=15'
@@ -187,7 +187,7 @@ describe('X-04: nobody gets what another asked for', () => {
   })
 })
 
-describe('X-05: a session is its key’s', () => {
+describe('X-05: sessions of older clients', () => {
   const initialize = {
     jsonrpc: '2.0',
     id: 0,
@@ -201,7 +201,7 @@ describe('X-05: a session is its key’s', () => {
     return response.headers.get('mcp-session-id') ?? ''
   }
 
-  test('another key finds none under it, nor does anybody under one that is made up', async () => {
+  test('a session of another key and a made-up session are a 404', async () => {
     const session = await sessionOf(gateway.key)
     expect(session).toMatch(/^[0-9a-f]{32}\.[0-9a-f]{32}$/)
     expect((await sendOlder(gateway.key, tools, session)).status).toBe(200)
@@ -221,7 +221,7 @@ describe('X-05: a session is its key’s', () => {
     }
   })
 
-  test('none is opened by what is no initialize, which is told what is wrong with it', async () => {
+  test('an invalid initialize opens no session and is told what is wrong', async () => {
     const { params } = initialize
     for (const [given, place] of [
       [undefined, 'params'],
@@ -236,7 +236,7 @@ describe('X-05: a session is its key’s', () => {
     }
   })
 
-  test('a call is cancelled by its own session, and by no other of the same key', async () => {
+  test('a call is cancelled by its own session only, not by another one of the same key', async () => {
     const [own, foreign] = [await sessionOf(other.key), await sessionOf(other.key)]
     const call = {
       jsonrpc: '2.0',
@@ -258,7 +258,7 @@ describe('X-05: a session is its key’s', () => {
   })
 })
 
-describe('X-06: a tool acts as its caller', () => {
+describe('X-06: permissions of tools', () => {
   // What every tool gives for a model out of scope, and for another's task; a new tool fails until it has a row here.
   const forbidden: Readonly<Record<string, Record<string, unknown> | 'own'>> = {
     get_model: { model: 'gpt-4o' },
@@ -270,20 +270,20 @@ describe('X-06: a tool acts as its caller', () => {
     cancel_video: { id: 'TASK' },
     create_embeddings: { model: 'text-embedding-3-small', input: 'Hi' },
     speak: { model: 'gpt-4o-mini-tts', input: 'Hi' },
-    // These show what is the caller's, and take nothing of anybody else's: see test/clients/mcp.test.ts.
+    // These show only what is the caller's own: see test/clients/mcp.test.ts.
     list_models: 'own',
     list_videos: 'own',
     get_usage: 'own',
   }
 
-  test('every tool has a row', async () => {
+  test('the table has a row for every tool', async () => {
     const { answer } = await sendRpc(gateway, gateway.key, list)
     const { tools } = answer['result'] as { tools: { name: string }[] }
     expect(tools.map(({ name }) => name).toSorted()).toEqual(Object.keys(forbidden).toSorted())
   })
 
   test.each(Object.entries(forbidden).flatMap(([name, given]) => (given === 'own' ? [] : [[name, given] as const])))(
-    '%s: what a key may not use looks like what is not there, and costs nothing',
+    '%s: a forbidden model or task looks like one that does not exist, and costs nothing',
     async (name, given) => {
       const made = rpc('tools/call', {
         name: 'generate_video',
@@ -314,7 +314,7 @@ describe('X-06: a tool acts as its caller', () => {
     120_000,
   )
 
-  test('the caller’s key goes to nobody', async () => {
+  test("the caller's key is neither sent to a vendor nor logged", async () => {
     await sendRpc(gateway, other.key, chat('Hi'))
     const seen = JSON.stringify(await gateway.calls())
     expect(seen).not.toContain(other.key)
@@ -322,8 +322,8 @@ describe('X-06: a tool acts as its caller', () => {
   })
 })
 
-describe('X-07: one request is one call', () => {
-  test('batches are refused, of both eras', async () => {
+describe('X-07: limits on requests', () => {
+  test('batches are refused, from older and newer clients', async () => {
     for (const batch of [[chat('a'), chat('b')], [{ jsonrpc: '2.0', id: 1, method: 'ping' }], []]) {
       const refused = await refusedForFree(gateway, () => post(JSON.stringify(batch)))
       expect(refused.status).toBe(400)
@@ -331,7 +331,7 @@ describe('X-07: one request is one call', () => {
     }
   })
 
-  test('bodies have the bounds of every other path', async () => {
+  test('bodies have the limits of every other path', async () => {
     const refusals = [
       ['{', 400, -32_700],
       ['', 400, -32_700],
@@ -357,7 +357,7 @@ describe('X-07: one request is one call', () => {
     }
   })
 
-  test('what is asked about the tools is counted too, apart from the calls', async () => {
+  test('requests about the tools are limited too, apart from the calls', async () => {
     const { key, keyId } = await gateway.account({ dollars: '1' })
     await setLimits(gateway, keyId, { requestsPerMinute: 2 })
     const ask = () => sendRpc(gateway, key, list)
@@ -368,7 +368,7 @@ describe('X-07: one request is one call', () => {
     expect((await sendRpc(gateway, key, chat('Hi'))).answer['result']).not.toMatchObject({ isError: true })
   })
 
-  test('a film that was ordered is told, also where the key has no request left to look at it', async () => {
+  test('an ordered video is reported even if the key has no request left to look at it', async () => {
     const { key, keyId } = await gateway.account({ dollars: '5' })
     await setLimits(gateway, keyId, { requestsPerMinute: 1 })
     const film = { model: 'wan2.6-t2v', prompt: 'Waves', duration: 5, wait: true }
@@ -378,7 +378,7 @@ describe('X-07: one request is one call', () => {
   })
 })
 
-test('X-08: what tools say of themselves changes only on purpose', async () => {
+test('X-08: the descriptions of the tools have the recorded hash, for every key', async () => {
   const { answer } = await sendRpc(gateway, gateway.key, list)
   const { tools } = answer['result'] as { tools: unknown }
   // A change of any word that models read: look at the difference, then write the new hash here.

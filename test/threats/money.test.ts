@@ -98,7 +98,7 @@ function* drawUsages(seed: number, count: number) {
 
 const seed = Number(process.env['SIMULATION_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
 
-test(`M-19: ${usages} random usages cost what they cost on paper`, () => {
+test(`M-19: ${usages} random usages are priced exactly as by decimal arithmetic`, () => {
   const paper = new Paper()
   let total = 0n
   let at = 0
@@ -114,7 +114,7 @@ test(`M-19: ${usages} random usages cost what they cost on paper`, () => {
 eachEngine('M-19: the ledger', (open, _, engine) => {
   const booked = bookedOn[engine]
 
-  test(`of ${booked} of them has what they come to on paper`, async () => {
+  test(`${booked} random usages are booked exactly as decimal arithmetic adds them up`, async () => {
     const store = await open()
     const fund = 10n ** 15n
     await fundedAccount(store, { amount: fund })

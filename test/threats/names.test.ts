@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { makeCli, type Cli } from '../support/cli.ts'
 
-// Whom this machine asks for names is one file, for all. A process can have another in its place where root may mount it.
+// The name server is set in one file for the whole machine. A process can be given another file where root may mount it.
 const canMount = spawnSync('unshare', ['-m', 'mount', '--bind', '/etc/hosts', '/etc/resolv.conf']).status === 0
 const nameServer = '127.53.53.53'
 const linkTo = (url: string) => [{ type: 'image_url', image_url: { url } }]
 const statusOf = ({ status }: Response) => status
 
 // S-07, before any server is reached.
-describe.skipIf(!canMount)('names for which nobody answers', () => {
+describe.skipIf(!canMount)('host names whose name server does not answer', () => {
   let folder: string
   let silent: Socket
   let cli: Cli
@@ -37,7 +37,7 @@ describe.skipIf(!canMount)('names for which nobody answers', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('hold up whoever gave them, and nobody whose charge has to be made durable meanwhile', async () => {
+  test('pending look-ups do not hold up other requests whose charge has to be made durable', async () => {
     cli.write('turnpike.yaml', 'billing: { sync: always }')
     const gateway = await cli.serve()
     // More than there are threads, each under a name of its own.
@@ -46,7 +46,7 @@ describe.skipIf(!canMount)('names for which nobody answers', () => {
       const messages = [{ role: 'user', content }]
       return gateway.chat({ model: 'gemini-2.5-flash', messages }).then(statusOf, () => 'cut off') // as the test ends
     })
-    // By the first that is told to come again, as many are under way as there may be.
+    // Once the first of them is refused with a 503, as many look-ups are under way as are allowed.
     await Promise.any(links.map(async (status) => expect(await status).toBe(503)))
     expect(statusOf(await gateway.chat())).toBe(200)
   }, 120_000)

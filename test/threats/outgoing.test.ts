@@ -9,7 +9,7 @@ import { makeCli, type Cli } from '../support/cli.ts'
 
 setDefaultTimeout(120_000)
 
-/** This machine's own network, with somebody listening who must never be spoken to. */
+/** A server on this machine's own network, which must never be connected to. */
 let server: Server
 let port: number
 let visits = 0
@@ -57,7 +57,7 @@ describe('a URL into this network', () => {
     ['translated addresses', ['[64:ff9b::7f00:1]', '[64:ff9b:1::7f00:1]', '[2002:7f00:1::]', '[2001:0:53aa:64c::1]']],
     ['links and sites', ['[fe80::1]', '[fe80::1%25lo]', '[fec0::1]', '[fd00:ec2::254]', '[fc00::1]', '[ff02::1]']],
     ['disguises', ['user@127.0.0.1', 'a.test@127.0.0.1', '127.0.0.1\\@a.test', '%6c%6f%63alhost', 'loc\talhost']],
-  ])('%s', async (_name, hosts) => {
+  ])('a URL is refused without a connection: %s', async (_name, hosts) => {
     for (const host of hosts) {
       for (const scheme of ['http', 'https']) {
         const url = `${scheme}://${host}:${port}/`
@@ -70,7 +70,7 @@ describe('a URL into this network', () => {
     }
   })
 
-  test('or by another scheme or port, unless the operator opens them', async () => {
+  test('other schemes and ports are refused by default', async () => {
     const strict = makeGuardedFetch()
     const bad = [
       `https://8.8.8.8:${port}/`,
@@ -83,7 +83,7 @@ describe('a URL into this network', () => {
   })
 })
 
-test('S-04: a name that leads outside and inside by turns, a thousand times, is never followed inside', async () => {
+test('S-04: a name that resolves outside and inside in turn is never followed inside', async () => {
   const [outsideAddress, insideAddress] = ['127.0.0.2', '127.0.0.1']
   const seen = { outside: 0, inside: 0 }
   const outside = createServer((socket) => {
@@ -123,7 +123,7 @@ test('S-04: a name that leads outside and inside by turns, a thousand times, is 
   }
 })
 
-test('where nobody answers at all, a fetch ends when its time to connect is over', async () => {
+test('a fetch from a host that does not answer ends at its connect timeout', async () => {
   const blackhole = await openBlackhole()
   try {
     const guard = makeGuardedFetch({ schemes: 'https-and-http', addresses: 'loopback', ports: 'any' })
@@ -135,14 +135,14 @@ test('where nobody answers at all, a fetch ends when its time to connect is over
 })
 
 // D-05
-describe('a start', () => {
+describe('a start with a broken guard or another runtime', () => {
   let cli: Cli
   beforeEach(() => {
     cli = makeCli()
   })
   afterEach(() => cli.close())
 
-  test('is refused with one line where the guard lets this machine through', async () => {
+  test('a start is refused in one line if the guard lets this machine through', async () => {
     // As a later version of a package might come to see it.
     cli.write(
       'spoilt.ts',
@@ -157,7 +157,7 @@ describe('a start', () => {
     ])
   })
 
-  test('is refused with one line on another runtime than the one that was tested', async () => {
+  test('a start is refused in one line on a runtime other than the tested one', async () => {
     cli.write('other.ts', "Object.defineProperty(process.versions, 'bun', { value: '1.0.0' })\n")
     const { code, out, err } = await cli.run(['serve'], { BUN_OPTIONS: `--preload=${join(cli.folder, 'other.ts')}` })
     expect({ code, out }).toEqual({ code: 1, out: '' })

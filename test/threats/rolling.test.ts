@@ -26,7 +26,7 @@ afterAll(() => newer.remove())
 
 describe.each(['leased', 'strict'] as const)('two versions on one database, %s', (mode) => {
   test(
-    'a newer one starts, migrates and serves beside the older, which may start again: no request fails, no nano is lost',
+    'a newer version migrates and serves beside an older one: no request fails, no nano is lost',
     async () => {
       const databaseUrl = await (await sharedPostgres()).emptyDatabase()
       const world = await makeWorld({

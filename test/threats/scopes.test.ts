@@ -30,7 +30,7 @@ const chat = (body: unknown, key = narrow.key) => gateway.post('/v1/chat/complet
 const nameOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
 
 // C-02; the tools of the tool server: X-06 in `mcp.test.ts`.
-describe('every route asks who is calling, and whether they may', () => {
+describe('the permissions of every route', () => {
   type Answers = { readonly withoutKey: number; readonly forbidden: number; readonly allowed: number }
   /** How to call a route about a model; `answers` is what no key, a forbidden model and an allowed one give. */
   type Row = { readonly path: (model: string) => string; readonly body?: object; readonly answers: Answers }
@@ -42,7 +42,7 @@ describe('every route asks who is calling, and whether they may', () => {
   const rows: Readonly<Record<string, Row>> = {
     'POST /v1/chat/completions': { path: () => '/v1/chat/completions', body: says('Hello!'), answers: guarded },
     'POST /v1/responses': { path: () => '/v1/responses', body: { input: 'Hello!' }, answers: guarded },
-    // None is kept, whoever asks.
+    // Responses are not stored: there is none for any key.
     'GET /v1/responses/{id}': { path: () => '/v1/responses/resp_1', answers: nothing },
     'DELETE /v1/responses/{id}': { path: () => '/v1/responses/resp_1', answers: nothing },
     'POST /v1/responses/{id}': { path: () => '/v1/responses/compact', answers: nothing },
@@ -89,7 +89,7 @@ describe('every route asks who is calling, and whether they may', () => {
       path: () => '/v1/videos/generations',
       answers: { ...guarded, forbidden: 200 },
     },
-    // Nobody's task; whose a task is, `tasks.test.ts` asks.
+    // A task that does not exist; tasks of other accounts: `tasks.test.ts`.
     'GET /v1/videos/generations/{id}': {
       path: () => '/v1/videos/generations/vid_1',
       answers: { ...guarded, allowed: 404 },
@@ -104,7 +104,7 @@ describe('every route asks who is calling, and whether they may', () => {
     'GET /v1/models/{id}': { path: (model) => `/v1/models/${model}`, answers: guarded },
     'GET /v1/usage': { path: () => '/v1/usage?group_by=model', answers: { ...guarded, forbidden: 200 } },
     'GET /v1/balance': { path: () => '/v1/balance', answers: { ...guarded, forbidden: 200 } },
-    // A link without its signature is nobody's, whoever asks.
+    // A link without its signature is refused with any key.
     'GET /artifacts/{id}': {
       path: () => '/artifacts/art_1.png',
       answers: { withoutKey: 403, forbidden: 403, allowed: 403 },
@@ -118,11 +118,11 @@ describe('every route asks who is calling, and whether they may', () => {
   }
   const routes = makeRoutes({} as unknown as RouteParts)
 
-  test('the table below names every route, and no other', () => {
+  test('the table names exactly the routes that exist', () => {
     expect(Object.keys(rows).toSorted()).toEqual(routes.map(nameOf).toSorted())
   })
 
-  test('a route is open exactly where it says so', () => {
+  test('a route is open exactly where the table says so', () => {
     for (const route of routes) {
       expect({ route: nameOf(route), auth: route.auth }).toEqual({
         route: nameOf(route),
@@ -131,7 +131,7 @@ describe('every route asks who is calling, and whether they may', () => {
     }
   })
 
-  test.each(Object.entries(rows))('%s', async (name, { path, body, answers }) => {
+  test.each(Object.entries(rows))('%s answers as the table says', async (name, { path, body, answers }) => {
     const [method = ''] = name.split(' ')
     const call = (model: string, key?: string) =>
       fetch(gateway.url + path(model), {
@@ -164,7 +164,7 @@ const said = async (answer: Response, model: string) =>
 describe('the operator’s port', () => {
   const routes = makeAdminRoutes({} as unknown as AdminParts)
 
-  test('has one open path, and that says nothing', () => {
+  test('the only open path is GET /healthz', () => {
     expect(routes.filter(({ auth }) => auth === 'open').map(nameOf)).toEqual(['GET /healthz'])
   })
 
@@ -185,7 +185,7 @@ describe('the operator’s port', () => {
     },
   )
 
-  test('is another port: what it has is not on the public one, nor the reverse', async () => {
+  test("the operator's paths are not on the public port, nor /v1/models on this one", async () => {
     for (const { method, path } of routes) {
       if (path === '/healthz') continue
       expect((await fetch(gateway.url + path, { method, headers: bearer(other.key) })).status).toBe(404)
@@ -205,7 +205,7 @@ describe('a model outside of the key’s scope', () => {
     ['/v1/images/generations', 'gpt-image-1', { prompt: 'A cat' }, 404],
     ['/v1/videos/generations', 'wan2.6-t2v', { input: { prompt: 'A fox' } }, 404],
     ['/v1/audio/speech', 'tts-1', { input: 'Hi' }, 400],
-  ])('cannot be told from one that does not exist: %s', async (path, model, body, status) => {
+  ])('a forbidden model cannot be told from one that does not exist: %s', async (path, model, body, status) => {
     const ask = (of: string) => gateway.post(path, { ...body, model: of }, bearer(narrow.key))
     const { real, invented } = await refusedForFree(gateway, async () => ({
       real: await ask(model),
@@ -216,7 +216,7 @@ describe('a model outside of the key’s scope', () => {
     expect(names(real)).toEqual(names(invented))
   })
 
-  test('is not reached by rules that only real models have', async () => {
+  test('a forbidden model is a 404 before any rule of the model is checked', async () => {
     // A reasoning model would refuse the temperature, a plain one the effort: neither may show through.
     for (const model of ['gpt-5.2', 'gpt-9.9']) {
       const answer = await refusedForFree(gateway, () =>
@@ -241,7 +241,7 @@ describe('a model outside of the key’s scope', () => {
     '__proto__',
     'constructor',
     'toString',
-  ])('%j is no spelling of one', async (model) => {
+  ])('%j is not accepted as a spelling of a model', async (model) => {
     const answer = await refusedForFree(gateway, () => chat(says('Hello!', { model })))
     expect(answer.status).toBe(404)
     const found = await fetch(`${gateway.url}/v1/models/${encodeURIComponent(model)}`, {
@@ -250,7 +250,7 @@ describe('a model outside of the key’s scope', () => {
     expect(found.status).toBe(404)
   })
 
-  test('the list shows what may be used and nothing else', async () => {
+  test('the list of models shows exactly those that the key may use', async () => {
     const { data } = (await (await fetch(`${gateway.url}/v1/models`, { headers: bearer(narrow.key) })).json()) as {
       data: { id: string }[]
     }
@@ -259,8 +259,8 @@ describe('a model outside of the key’s scope', () => {
 })
 
 // C-04 and C-07; C-05: `crossings.test.ts`, C-06: `test/faults/idempotency.test.ts`.
-describe('accounts do not meet', () => {
-  test('the same question of two accounts is asked twice and paid by each', async () => {
+describe('separation of accounts', () => {
+  test('the same question from two accounts is asked twice and charged to each', async () => {
     const before = (await gateway.calls()).length
     const mine = await chat(says('What is the same for both?'))
     const theirs = await chat(says('What is the same for both?'), other.key)
@@ -270,7 +270,7 @@ describe('accounts do not meet', () => {
     expect(await recordOf(gateway, theirs)).toMatchObject({ account_id: other.id })
   })
 
-  test('labels that a vendor keeps things by are each account’s own, and steady', async () => {
+  test('labels sent to a vendor differ between accounts and stay the same for one account', async () => {
     const labels = { prompt_cache_key: 'shared', user: 'shared', safety_identifier: 'shared' }
     const sent = async (key: string) => {
       await chat(says('Hello!', labels), key)
@@ -292,7 +292,7 @@ describe('accounts do not meet', () => {
     expect(body['metadata']).toEqual({ user: 'shared' })
   })
 
-  test('a vendor that keeps conversations is told not to, unless the client says otherwise', async () => {
+  test('a vendor that stores conversations is told not to, unless the client asks for it', async () => {
     const sent = async (more: Record<string, unknown>) => {
       await chat(says('Hello!', more))
       return (await gateway.calls()).at(-1)?.body['store']
@@ -306,7 +306,7 @@ describe('accounts do not meet', () => {
 })
 
 // C-08, K-01: in the leased mode there is a journal beside the database.
-test.each(['strict', 'leased'] as const)('what was said stands nowhere afterwards, booked %s', async (mode) => {
+test.each(['strict', 'leased'] as const)('no log, file or table keeps a prompt, in %s mode', async (mode) => {
   const canary = 'canary-of-the-prompt-7f3a'
   const words = says(`Repeat: ${canary}`)
   const node = await startTestGateway({ mode })

@@ -47,7 +47,7 @@ const bodies = [
 
 type Heard = { readonly node: string; readonly status: number; readonly id: string; readonly text: string }
 
-/** A database that is too slow for a moment is a 503 that took nothing: whoever tries again is told. */
+/** A database that is too slow for a moment is a 503 that charged nothing, and the client tries again. */
 async function ask({ name, url }: Node, key: string, body: object): Promise<Heard> {
   for (;;) {
     const { status, text } = await sendRaw(url, jsonPost({ url, key }, body), { quietMs: 60_000 })
@@ -94,7 +94,7 @@ async function watch(store: Store, id: string, signal: AbortSignal) {
     if (posted - held < seen.leastFree) seen.leastFree = posted - held
     if (posted < seen.leastPosted) seen.leastPosted = posted
     if (held > seen.mostHeld) seen.mostHeld = held
-    // Hundreds of times a second are enough, and leave the machine to those who are watched.
+    // Hundreds of times a second are enough, and leave the machine to the gateways.
     await pause(2)
   }
   return seen
@@ -105,7 +105,7 @@ type Line = { readonly ref: string; readonly status: number; readonly cost: stri
 const billOf = async ({ billUrl }: World) => ((await (await fetch(billUrl)).json()) as { data: Line[] }).data
 const total = (amounts: readonly bigint[]): Nano => nano(amounts.reduce((sum, amount) => sum + amount, 0n))
 
-test('thousands of requests over three nodes never take a balance below zero, and none is free', async () => {
+test('thousands of requests on three nodes never overdraw a balance, and each answer is paid for', async () => {
   const server = await sharedPostgres()
   const databaseUrl = await server.freshDatabase()
   const world = await makeWorld({ engine: 'postgres', nodes, databaseUrl, settings })

@@ -63,7 +63,7 @@ type Records = { readonly data: readonly { readonly status: number; readonly cos
 const settled = async () => (await ask<Records>('/v1/usage?records=true&limit=100')).data
 
 test.skipIf(!isTold)(
-  'a crowd that does not read holds up its vendor and not our memory; each is cut off, and pays for what it was sent',
+  'clients that do not read are cut off and charged, and memory stays bounded',
   async () => {
     const first = await openAndStop()
     await until(async () => (await settled()).length === 1, slowMs)

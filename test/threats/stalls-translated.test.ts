@@ -55,11 +55,11 @@ const rows: readonly Row[] = [
   { name: 'short messages', to: '/v1/messages', made: (size) => toOpenai(times(short('user'), 3_000 * size)) },
 ]
 
-describe.skipIf(!isTold)('a body', () => {
+describe.skipIf(!isTold)('a hostile body that is translated', () => {
   // As many as are taken, and a sixteenth of that. What looks at each of them once takes sixteen times as long, what looks
   // at each once for every other 256 times: the bound is far from both, on whatever machine.
   test.each(rows)(
-    'of sixteen times as many $name to $to is not the square of that in work',
+    'sixteen times as many $name to $to do not cost quadratic work',
     async ({ to, made }) => {
       const statusOf = (body: string) => async () => {
         const response = await gateway.post(to, body)
@@ -76,7 +76,7 @@ describe.skipIf(!isTold)('a body', () => {
   )
 
   test(
-    'with two megabytes between the type of a picture and its bytes is refused without stopping everybody else',
+    'a data: URL with two megabytes of parameters is refused without stalling the loop',
     async () => {
       const url = `data:image/png${';a'.repeat(1_000_000)}`
       const body = `{"model":"gpt-4o-mini","input":[{"role":"user","content":[{"type":"input_image","image_url":"${url}"}]}]}`

@@ -35,7 +35,7 @@ const field = (mark: string, name: string, value: string, head = '') =>
   `--${mark}\r\nContent-Disposition: form-data; name="${name}"${head}\r\n\r\n${value}\r\n`
 const fields = (mark: string) => field(mark, 'model', 'gpt-image-2') + field(mark, 'prompt', 'a hat')
 
-/** A whole form with one file in it, which is none of a picture. */
+/** A whole form with one file in it, which is not an image. */
 function form(mark: string, file: Uint8Array): Buffer {
   const head = `; filename="a.png"\r\nContent-Type: image/png`
   const [before = '', after = ''] = field(mark, 'image', '\0', head).split('\0')
@@ -76,7 +76,7 @@ const times = (text: string, count: number) => Array.from({ length: count }, () 
 const content = (items: string) => `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[${items}]}]}`
 const result = '{"type":"tool_result","tool_use_id":"a","content":[{}]}'
 
-describe.skipIf(!isTold)('a body', () => {
+describe.skipIf(!isTold)('a hostile body', () => {
   test.each([
     ['a million keys', () => `{${keys(1_000_000)}}`, 'too_many_keys'],
     ['a million keys, a level deeper', () => `{"odd":{${keys(1_000_000)}}}`, 'too_many_keys'],
@@ -93,7 +93,7 @@ describe.skipIf(!isTold)('a body', () => {
     ['a text of backslashes that does not end', () => `{"a":"${'\\'.repeat(1_000_001)}`, 'invalid_json'],
     ['a megabyte of quotes', () => `{"a":${'"'.repeat(1_000_001)}`, 'invalid_json'],
   ])(
-    'of %s is refused without stopping everybody else',
+    'a body of %s is refused without stalling the loop',
     async (_name, made, code) => {
       const body = made()
       const refused = await refusal(() => gateway.post(path, body))
@@ -105,7 +105,7 @@ describe.skipIf(!isTold)('a body', () => {
 
   // Numbers that a double does not hold make the parser hand over the text of each one: ten times the work.
   test(
-    'of a million numbers may be read, but not where one of them has too many digits for a double',
+    'a million numbers are read, unless one of them has too many digits for a double',
     async () => {
       const input = '1,'.repeat(1_200_000)
       const ask = (last: string) =>
@@ -118,9 +118,9 @@ describe.skipIf(!isTold)('a body', () => {
     slowMs,
   )
 
-  // What is wrong is found in the first of them; about each of the others a schema would have as much to say.
+  // The first of them is invalid already; a schema would report each of the others as well.
   test(
-    'of a million tokens that are none is refused for the first, and that takes about as long as to read it',
+    'a million invalid tokens are refused at the first, in about the time that reading them takes',
     async () => {
       const input = `[${times(`[${times('-1', 2_000)}]`, 500)}]`
       const ask = (model: string) => gateway.post('/v1/embeddings', `{"model":"${model}","input":${input}}`)
@@ -150,7 +150,7 @@ describe.skipIf(!isTold)('a body', () => {
       content(`${times('{"type":"odd"}', 3_000)},${times('{}', 90_000)}`),
     ],
   ])(
-    'of a hundred thousand %s is refused by %s without stopping everybody else',
+    'a hundred thousand %s are refused by %s without stalling the loop',
     async (_name, to, text) => {
       const body = text.replace('"m"', '"gpt-4o-mini"')
       const { result: status, stallMs } = await gateway.stallOf(async () => {
@@ -166,7 +166,7 @@ describe.skipIf(!isTold)('a body', () => {
 
   // A parser that saw the keys before they were counted would take thirty times as long as for plain text.
   test(
-    'of too many keys takes about as long as plain text of the same size',
+    'a body of too many keys takes about as long as plain text of the same size',
     async () => {
       const many = `{${keys(1_000_000)}}`
       const plain = JSON.stringify(says('Hello! '.repeat(many.length / 7), { model: 'no-such-model' }))
@@ -187,7 +187,7 @@ describe.skipIf(!isTold)('a body', () => {
     ['escapes', (times: number) => `{"odd":"${'\\u005f\\"'.repeat(50_000 * times)}"}`],
     ['short texts', (times: number) => `{"odd":[${'"a\\\\",'.repeat(6_000 * times)}0]}`],
   ])(
-    'of sixteen times as many %s is not the square of that in work',
+    'sixteen times as many %s do not cost quadratic work',
     async (_name, made) => {
       // No model is named, and so nothing follows once it has been read.
       const [few, many] = [made(1), made(16)]
@@ -203,7 +203,7 @@ describe.skipIf(!isTold)('a body', () => {
 })
 
 // B-11
-describe.skipIf(!isTold)('a form', () => {
+describe.skipIf(!isTold)('a hostile form', () => {
   const end = `--${boundary}--\r\n`
   const good = fields(boundary)
   const nested = field(boundary, 'more', '', '\r\nContent-Type: multipart/mixed; boundary=inner')
@@ -245,7 +245,7 @@ describe.skipIf(!isTold)('a form', () => {
     { name: 'a picture whose size never comes', text: pictured(longHead) },
   ]
   test.each(shapes)(
-    'with $name is refused without stopping everybody else',
+    'a form with $name is refused without stalling the loop',
     async ({ text, type = `${plain}; boundary=${boundary}` }) => {
       const body = Buffer.from(text, 'latin1')
       const refused = await refusal(() => gateway.post(edits, body, { 'content-type': type }))
@@ -258,7 +258,7 @@ describe.skipIf(!isTold)('a form', () => {
   const bytes = 8_000_000
   const filled = (pattern: string) => Buffer.alloc(bytes, pattern, 'latin1')
 
-  /** Around a file that is made for its boundary, no more than so many times the work around any other. */
+  /** Expects that a file made for its boundary takes at most `timesMax` times the work of any other. */
   async function takesAsLong(timesMax: number, mark: string, pattern: string): Promise<void> {
     const [hostile, harmless] = [form(mark, filled(pattern)), form(boundary, filled('a'))]
     const ordinary = await ordinaryToil(() => upload(boundary, harmless))
@@ -275,7 +275,7 @@ describe.skipIf(!isTold)('a form', () => {
     ['two letters by turns', 'ab'.repeat(35), 'ba'],
     ['dashes', '-'.repeat(40), '-'],
   ])(
-    'with a boundary of %s is refused for it, and not searched for in a file of just these',
+    'a boundary of %s is refused and not searched for',
     async (_name, mark, pattern) => {
       const refused = await refusal(() => upload(mark, form(mark, filled(pattern))))
       expect(refused).toMatchObject({ status: 400, code: 'invalid_multipart' })
@@ -288,7 +288,7 @@ describe.skipIf(!isTold)('a form', () => {
     ['one letter', `the-boundary-${'a'.repeat(10)}`, 'a'],
     ['two letters', `the-boundary-${'ab'.repeat(10)}`, 'ba'],
   ])(
-    'with a boundary of the longest end of %s that is taken, around a file of just these, takes as long as any other',
+    'a boundary with the longest accepted run of %s takes about as long as any other',
     async (_name, mark, pattern) => {
       await takesAsLong(10, mark, pattern)
     },
@@ -301,7 +301,7 @@ describe.skipIf(!isTold)('a form', () => {
     ['line ends', '\r\n'],
     ['dashes', '-'],
   ])(
-    'with a file of %s takes as long as any other',
+    'a file of %s takes about as long as any other',
     async (_name, pattern) => {
       await takesAsLong(5, boundary, pattern)
     },
@@ -317,7 +317,7 @@ async function statusOf(asked: Promise<Response>): Promise<number> {
 
 // O-09
 test.skipIf(!isTold)(
-  'while all of these come at once, the loop is never stopped for long, and everybody else is served',
+  'other requests are served without a stall while all of these arrive at once',
   async () => {
     const keyed = `{${keys(1_000_000)}}`
     const deep = '['.repeat(1_000_000)

@@ -11,8 +11,8 @@ import { answer, channelsTo, completion, startVendor, type RawVendor } from '../
 
 const hourMs = 60 * 60_000
 
-describe('where a vendor is', () => {
-  /** Somebody who would like to be taken for it. */
+describe('the address of a vendor', () => {
+  /** A server that must not be called in its place. */
   let attacker: Server
   let attackerUrl: string
   let visits = 0
@@ -42,7 +42,7 @@ describe('where a vendor is', () => {
   const ask = (more: Record<string, unknown> = {}, headers: Record<string, string> = {}) =>
     gateway.post('/v1/chat/completions', says('Hi', { model: 'm', ...more }), headers)
 
-  test('S-01: no field and no header of a request says it', async () => {
+  test('S-01: no field and no header of a request changes the address', async () => {
     const fields = ['api_base', 'base_url', 'baseUrl', 'endpoint', 'host', 'url', 'proxy', 'upstream', 'deployment_url']
     const { host } = new URL(attackerUrl)
     const before = vendor.requests.length
@@ -59,11 +59,11 @@ describe('where a vendor is', () => {
       expect((await ask({}, { [header]: header.endsWith('url') ? attackerUrl : host })).status).toBe(200)
       answered++
     }
-    // Whoever was answered was answered by the vendor of the settings.
+    // Every answer came from the vendor of the settings.
     expect(vendor.requests.length - before).toBe(answered)
   })
 
-  test('S-08, K-05: nor does a proxy of the environment, and nobody is started to ask', async () => {
+  test('S-08, K-05: a proxy of the environment is not used, and no process is started', async () => {
     const cli = makeCli()
     try {
       cli.write('turnpike.yaml', channelsTo({ real: vendor }))
@@ -81,7 +81,7 @@ describe('where a vendor is', () => {
   }, 120_000)
 })
 
-test('S-08: a bucket and a bill are asked for directly too, whatever proxy the environment names', async () => {
+test('S-08: a bucket and a bill are fetched directly, without the proxy of the environment', async () => {
   const cli = makeCli()
   const bucket = startTinyS3()
   const proxied: string[] = []
@@ -133,10 +133,10 @@ function childrenOf(parent: number): string[] {
 
 describe('F-09: a clock that jumps by hours', () => {
   test.each(['strict', 'leased'] as const)(
-    'in the middle of a stream ends nothing early and charges once, booked %s',
+    'a jump during a stream ends nothing early and charges once, in %s mode',
     async (mode) => {
       let ahead = 0
-      // Only the time of day jumps: durations are measured by the other one.
+      // Only the time of day jumps: durations are measured by the monotonic clock.
       const clock: Clock = { now: () => Date.now() + ahead, monotonic: () => performance.now() }
       const gateway = await startTestGateway({ clock, mode })
       try {
@@ -155,7 +155,7 @@ describe('F-09: a clock that jumps by hours', () => {
           expect(record).toMatchObject({ status: 200, basis: 'vendor' })
           cost += record.cost
         }
-        // And what comes after it is served as ever.
+        // The next request is served as usual.
         const next = await ask('Hello!')
         expect(next.status).toBe(200)
         cost += (await recordOf(gateway, next)).cost
@@ -173,15 +173,12 @@ describe('F-09: a clock that jumps by hours', () => {
     { aheadMs: 5 * 60_000, says: [300] },
     { aheadMs: -5 * 60_000, says: [-300] },
     { aheadMs: 0, says: [] },
-  ])(
-    'a node that is $aheadMs ms ahead of its database at its start says so: $says',
-    async ({ aheadMs, says: told }) => {
-      const clock: Clock = { now: () => Date.now() + aheadMs, monotonic: () => performance.now() }
-      const gateway = await startTestGateway({ clock, engine: 'postgres' })
-      const lines = gateway.logged.filter((line) => line.includes('clock'))
-      await gateway.close()
-      const seconds = lines.map((line) => (JSON.parse(line) as { aheadSeconds: number }).aheadSeconds)
-      expect(seconds.map((one) => Math.round(one / 10) * 10)).toEqual([...told])
-    },
-  )
+  ])('a node that starts $aheadMs ms ahead of its database logs: $says', async ({ aheadMs, says: told }) => {
+    const clock: Clock = { now: () => Date.now() + aheadMs, monotonic: () => performance.now() }
+    const gateway = await startTestGateway({ clock, engine: 'postgres' })
+    const lines = gateway.logged.filter((line) => line.includes('clock'))
+    await gateway.close()
+    const seconds = lines.map((line) => (JSON.parse(line) as { aheadSeconds: number }).aheadSeconds)
+    expect(seconds.map((one) => Math.round(one / 10) * 10)).toEqual([...told])
+  })
 })

@@ -69,7 +69,7 @@ const upstreamIdOf = async (id: string) => {
 }
 
 describe('a task of another account', () => {
-  test('looks like one that never was, by either id and whatever is done to it (T-01, T-02)', async () => {
+  test('a foreign task looks like one that does not exist, by either id and on every path (T-01, T-02)', async () => {
     const { id } = await ordered('A fox.', wan, '?wait=true')
     const ids = [id, await upstreamIdOf(id)]
     expect((await read(ids[1] ?? '')).id).toBe(id)
@@ -91,7 +91,7 @@ describe('a task of another account', () => {
   })
 
   test.each(['..%2f..%2fadmin', '%00', "'%20or%201=1--", 'vid_', '%', 'a'.repeat(300)])(
-    'nor does %s lead anywhere (S-09)',
+    'a task by the id %s is a 404 (S-09)',
     async (id) => {
       const answer = await refusedForFree(gateway, () => call('GET', id))
       expect(answer.status).toBe(404)
@@ -99,7 +99,7 @@ describe('a task of another account', () => {
   )
 })
 
-test('a million ids of tasks are 128 random bits: none twice, and in no order (T-03)', () => {
+test('a million task ids are 128 random bits: none repeats, and they have no order (T-03)', () => {
   const count = 1_000_000
   const ids = new Set<string>()
   let ascending = 0
@@ -112,7 +112,7 @@ test('a million ids of tasks are 128 random bits: none twice, and in no order (T
   }
   expect(ids.size).toBe(count)
   expect(Math.abs(ascending / count - 0.5)).toBeLessThan(0.01)
-  // No byte is of a clock or a counter: each has every value, soon.
+  // No byte comes from a clock or a counter: each has had every value soon.
   const values = Array.from({ length: 16 }, () => new Set<number>())
   for (const id of [...ids].slice(0, 20_000)) {
     expect(id).toMatch(/^vid_[0-9a-f]{32}$/)
@@ -121,7 +121,7 @@ test('a million ids of tasks are 128 random bits: none twice, and in no order (T
   expect(values.map(({ size }) => size)).toEqual(values.map(() => 256))
 })
 
-test('what is over stays as it is, whatever a vendor may still call (T-06)', async () => {
+test('a finished task is not changed by a late or forged callback (T-06)', async () => {
   const { id } = await ordered('A fox.', seedance, '?wait=true')
   const before = await read(id)
   const create = (await gateway.calls()).find(({ body }) => body['callback_url'] !== undefined)
@@ -136,8 +136,8 @@ test('what is over stays as it is, whatever a vendor may still call (T-06)', asy
   }
 })
 
-describe('waiting (T-13)', () => {
-  test('ends with 202 when the time is over, and the task goes on', async () => {
+describe('waiting for a task (T-13)', () => {
+  test('a wait ends with 202 at its timeout, and the task goes on', async () => {
     const startedAt = performance.now()
     const response = await order('A fox. sandbox:queued=4000', wan, {}, '?wait=true&timeout=1')
     expect(response.status).toBe(202)
@@ -152,7 +152,7 @@ describe('waiting (T-13)', () => {
     expect((await ended(body.id)).status).toBe('succeeded')
   })
 
-  test('ends with 200 and what it cost when the task is over, however it ended', async () => {
+  test('a wait ends with 200 and the cost when the task succeeds or fails', async () => {
     const made = await order('A fox.', wan, {}, '?wait=true')
     expect([made.status, made.headers.get('x-turnpike-cost')]).toEqual([200, '0.5'])
     const failed = await order('A fox. sandbox:fail=DataInspectionFailed', { ...wan, wait: true })
@@ -160,7 +160,7 @@ describe('waiting (T-13)', () => {
     expect(await failed.json()).toMatchObject({ status: 'failed', error: { code: 'DataInspectionFailed' } })
   })
 
-  test('is no place to stay: a client that leaves leaves its task', async () => {
+  test('a task still ends after its waiting client has left', async () => {
     const leave = new AbortController()
     const sent = fetch(`${gateway.url}${path}?wait=true`, {
       method: 'POST',
@@ -176,7 +176,7 @@ describe('waiting (T-13)', () => {
 })
 
 describe('an Idempotency-Key', () => {
-  test('orders one video, however often and however many at once', async () => {
+  test('one key orders one video, also if it is used many times at once', async () => {
     const headers = { 'idempotency-key': 'one-fox' }
     const before = (await gateway.bill()).length
     const answers = await Promise.all(Array.from({ length: 12 }, () => order('A fox. sandbox:delay=50', wan, headers)))
@@ -195,7 +195,7 @@ describe('an Idempotency-Key', () => {
     expect((await gateway.bill()).length).toBe(before + 1)
   })
 
-  test('is free again where the vendor would not have it', async () => {
+  test('a key can be used again after the vendor refused the order', async () => {
     const headers = { 'idempotency-key': 'refused-fox' }
     const refused = await order('A fox. sandbox:status=400', wan, headers)
     expect(refused.status).toBe(400)
@@ -204,7 +204,7 @@ describe('an Idempotency-Key', () => {
 })
 
 describe('a vendor that fails', () => {
-  test('says so in its own words where the request is at fault, and nothing is left', async () => {
+  test('an order that the vendor refuses is a 400 that costs nothing and is not listed', async () => {
     const before = await gateway.balance(first.id)
     const response = await order('A fox. sandbox:status=400')
     expect(response.status).toBe(400)
@@ -216,7 +216,7 @@ describe('a vendor that fails', () => {
     expect(data.some(({ status }) => status === 'refused')).toBe(false)
   })
 
-  test('an answer that gets lost is looked for, not asked for again (U-03)', async () => {
+  test('an order whose answer got lost is found again and not repeated (U-03)', async () => {
     const before = (await gateway.bill()).length
     const { id, status } = await ordered('A fox. sandbox:lost', kling)
     expect(status).toBe('submitted')
@@ -224,32 +224,32 @@ describe('a vendor that fails', () => {
     expect((await gateway.bill()).length).toBe(before + 1)
   })
 
-  test('polls that are refused change nothing', async () => {
+  test('a task succeeds even if polls are refused', async () => {
     const { id } = await ordered('A fox. sandbox:poll-status=503')
     expect((await ended(id)).status).toBe('succeeded')
   })
 
-  test('a word that nobody knows keeps the state', async () => {
+  test('an unknown state from the vendor is logged, and the task still succeeds', async () => {
     const { id } = await ordered('A fox. sandbox:odd-state=PONDERING sandbox:slow=3000')
     expect((await ended(id)).status).toBe('succeeded')
     expect(gateway.logged.join('')).toContain('PONDERING')
   })
 
-  test('success without a film is a failure, and what the vendor charges is our loss', async () => {
+  test("a success without a video is a failure, and the vendor's charge is our loss", async () => {
     const before = await booked(gateway, 'platform:loss')
     const { id } = await ordered('A fox. sandbox:no-video')
     expect((await ended(id)).error?.code).toBe('upstream_no_output')
     expect(before - (await booked(gateway, 'platform:loss'))).toBe(parseDollars('0.5') ?? 0n)
   })
 
-  test('one that has lost the task is not paid', async () => {
+  test('a task that the vendor has lost fails with upstream_task_lost', async () => {
     const { id } = await ordered('A fox. sandbox:vanish')
     expect((await ended(id)).error?.code).toBe('upstream_task_lost')
   })
 })
 
-describe('cancelling', () => {
-  test('stops what waits, once', async () => {
+describe('cancelling a task', () => {
+  test('a queued task can be cancelled once, and a second time is a 409', async () => {
     const { id } = await ordered('A fox. sandbox:queued=60000', seedance)
     const cancelled = await call('DELETE', id)
     expect([cancelled.status, ((await cancelled.json()) as Record).status]).toEqual([200, 'cancelled'])
@@ -258,7 +258,7 @@ describe('cancelling', () => {
     expect(await again.json()).toMatchObject({ error: { code: 'not_cancellable' } })
   })
 
-  test('is refused where the vendor cannot, or it is too late', async () => {
+  test('a task that the vendor cannot cancel or that has ended is a 409', async () => {
     const { id } = await ordered('A fox. sandbox:slow=3000', kling)
     expect((await call('DELETE', id)).status).toBe(409)
     expect((await ended(id)).status).toBe('succeeded')
@@ -266,8 +266,8 @@ describe('cancelling', () => {
   })
 })
 
-describe('money', () => {
-  test('what a balance does not cover is not ordered', async () => {
+describe('the balance and the list of tasks', () => {
+  test('no more videos are ordered than the balance covers', async () => {
     const poor = await gateway.account({ dollars: '0.6' })
     const answers = await Promise.all(Array.from({ length: 5 }, () => order('A fox.', wan, {}, '', poor.key)))
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([202, 402, 402, 402, 402])
@@ -276,7 +276,7 @@ describe('money', () => {
     await until(async () => (await gateway.balance(poor.id)).held === 0n)
   })
 
-  test('a list is paged and filtered', async () => {
+  test('the list of tasks is paged and filtered', async () => {
     const own = await gateway.account({ dollars: '20' })
     for (const prompt of ['One.', 'Two.', 'Three. sandbox:fail=InternalError']) {
       expect((await order(prompt, { ...wan, wait: true }, {}, '', own.key)).status).toBe(200)
@@ -295,7 +295,7 @@ describe('money', () => {
   })
 })
 
-describe('as time passes', () => {
+describe('tasks a day later', () => {
   const clock = movableClock()
   let moving: TestGateway
   beforeAll(async () => {
@@ -309,7 +309,7 @@ describe('as time passes', () => {
   const look = async (id: string) =>
     (await (await fetch(`${moving.url}${path}/${id}`, { headers: bearer(moving.key) })).json()) as Record
 
-  test('the record stays and its links go, out of all of its fields (T-05)', async () => {
+  test('the record of a task stays, without its links in any field (T-05)', async () => {
     const done = await ask('A fox.', '?wait=true')
     const link = done.content?.video_url ?? ''
     expect((await fetch(link)).status).toBe(200)
@@ -320,7 +320,7 @@ describe('as time passes', () => {
     expect(later.output).toMatchObject({ task_status: 'SUCCEEDED' })
   })
 
-  test('a task that never ends is failed at its deadline and costs nothing (T-07)', async () => {
+  test('a task that never ends fails at its deadline and costs nothing (T-07)', async () => {
     const before = await moving.balance()
     const { id } = await ask('A fox. sandbox:stuck')
     expect((await moving.balance()).held).toBeGreaterThan(0n)

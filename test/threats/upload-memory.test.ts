@@ -33,7 +33,7 @@ const edit = (image: Uint8Array<ArrayBuffer>): FormData => {
   return form
 }
 
-/** So large, and a picture only as far as its beginning says. */
+/** A large file that begins as given, and has nothing but spaces after that. */
 function startingWith(head: Uint8Array): Buffer<ArrayBuffer> {
   const file = Buffer.alloc(largeBytes, 0x20)
   file.set(head)
@@ -54,7 +54,7 @@ const hugeHeader = () => {
   return file
 }
 
-describe.skipIf(!isTold)('a gateway of its own', () => {
+describe.skipIf(!isTold)('the memory of a gateway that takes uploads', () => {
   const cli = makeCli()
   let served: Served
   let vendor: ReturnType<typeof Bun.serve>
@@ -117,7 +117,7 @@ describe.skipIf(!isTold)('a gateway of its own', () => {
     ['one that breaks off', () => paddedPng(largeBytes + 1_000).subarray(0, largeBytes), 'invalid_image'],
     ['one whose head does not end', hugeHeader, 'invalid_image'],
   ])(
-    'a hostile upload of 50 MB, %s, is refused',
+    'a hostile upload of 50 MB, %s, is refused within bounded memory',
     async (_name, file, code) => {
       const form = edit(file())
       const seen = uploads.length
@@ -129,7 +129,7 @@ describe.skipIf(!isTold)('a gateway of its own', () => {
   )
 
   test(
-    'one that says nothing of its size and does not end is cut off at the limit',
+    'an endless upload without a length is cut off at the limit',
     async () => {
       const opening =
         '--b\r\nContent-Disposition: form-data; name="image"; filename="a.png"\r\nContent-Type: image/png\r\n\r\n'
@@ -151,7 +151,7 @@ describe.skipIf(!isTold)('a gateway of its own', () => {
   )
 
   test(
-    'a good one takes no more than its limit says, and many after another do not add up',
+    'a valid upload stays within its memory limit, and many in a row do not add up',
     async () => {
       const form = edit(paddedPng(largeBytes))
       uploads = []

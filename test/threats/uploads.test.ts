@@ -54,18 +54,18 @@ function inPieces(text: string, bytes: number): ReadableStream<Uint8Array> {
 const withMark = (mark: string) =>
   send((good + end).replaceAll(boundary, mark), { 'content-type': `multipart/form-data; boundary=${mark}` })
 
-describe('a good form', () => {
-  test.each([1, 3, 7, 64, 1000])('in pieces of %d bytes', async (bytes) => {
+describe('a valid form', () => {
+  test.each([1, 3, 7, 64, 1000])('a form in pieces of %d bytes is accepted', async (bytes) => {
     expect((await send(inPieces(good + end, bytes))).status).toBe(200)
   })
 
-  test('with a quoted boundary, and words behind its end', async () => {
+  test('a quoted boundary and text after the end are accepted', async () => {
     const quoted = { 'content-type': `multipart/form-data; boundary="${boundary}"; charset=utf-8` }
     expect((await send(`${good}${end}epilogue`, quoted)).status).toBe(200)
     expect((await send(inPieces(`${good}${end}epilogue`, 5))).status).toBe(200)
   })
 
-  test('with pictures that have a type and no name, which need none', async () => {
+  test('images with a type and no file name are accepted', async () => {
     const text = field('model', 'gpt-image-2') + field('prompt', 'a hat')
     for (const type of ['image/png', 'IMAGE/PNG', 'application/octet-stream']) {
       const image = field('image', picture, `\r\nContent-Type: ${type}`)
@@ -73,7 +73,7 @@ describe('a good form', () => {
     }
   })
 
-  test('with the boundaries that clients make up', async () => {
+  test('boundaries as clients make them are accepted', async () => {
     for (const mark of [
       '----WebKitFormBoundary7MA4YWxkTrZu0gW',
       '------------------------d74496d66958873e',
@@ -87,7 +87,7 @@ describe('a good form', () => {
   })
 
   // Searching for it would take as many steps a byte as it repeats itself: `stalls.test.ts`.
-  test('but not with one that only repeats itself', async () => {
+  test('a boundary that only repeats itself is refused', async () => {
     for (const mark of ['-'.repeat(26), 'a'.repeat(70), `made-up-${'0'.repeat(11)}`, 'ab'.repeat(20)]) {
       const error = await errorOf(await withMark(mark))
       expect(error).toMatchObject({ status: 400, code: 'invalid_multipart' })
@@ -95,7 +95,7 @@ describe('a good form', () => {
   })
 })
 
-describe('not a form', () => {
+describe('an invalid form', () => {
   test.each([
     ['no boundary', good + end, 'multipart/form-data'],
     ['a boundary of 71 characters', good + end, `multipart/form-data; boundary=${'b'.repeat(71)}`],
@@ -113,25 +113,25 @@ describe('not a form', () => {
     ['a field that is not UTF-8', good + field('user', '\xff\xfe') + end, formType],
     ['a field of 65 KiB', good + field('user', 'x'.repeat(65 * 1024)) + end, formType],
     ['eighteen files', good + file('image').repeat(17) + end, formType],
-  ])('%s', async (_name, body, contentType) => {
+  ])('a form with %s is a 400', async (_name, body, contentType) => {
     const { status, type } = await refused(body, { 'content-type': contentType })
     expect([status, type]).toEqual([400, 'invalid_request_error'])
   })
 
-  test('a field twice: the last must not win', async () => {
+  test('a duplicate field is refused', async () => {
     const twice = await refused(good + field('model', 'gpt-image-1.5') + end)
     expect(twice).toMatchObject({ status: 400, param: 'model' })
     expect(await refused(good + field('n', '1') + field('n', '2') + end)).toMatchObject({ status: 400, param: 'n' })
   })
 
-  test('JSON, or something packed', async () => {
+  test('a JSON or compressed body is a 415', async () => {
     expect(await refused('{}', { 'content-type': 'application/json' })).toMatchObject({ status: 415 })
     expect(await refused(good + end, { 'content-encoding': 'gzip' })).toMatchObject({ status: 415 })
   })
 })
 
 // B-15, B-16; B-17: `test/spec/edits.test.ts`.
-describe('not a picture', () => {
+describe('an invalid image', () => {
   const formats = ['png', 'jpeg', 'webp'] as const
   const draw = (format: (typeof formats)[number], isTransparent = false) =>
     drawImage({ width: 64, height: 64, format, seed: 1, isTransparent })
@@ -140,7 +140,7 @@ describe('not a picture', () => {
   const fields = field('model', 'gpt-image-2') + field('prompt', 'a hat')
   const refusedFile = (bytes: Buffer) => refused(fields + asFile(bytes) + end)
 
-  test.each(formats)('a %s that breaks off: in its head, in its middle, just before its end', async (format) => {
+  test.each(formats)('a %s cut off in its head, in its middle or before its end is refused', async (format) => {
     const file = draw(format)
     for (const bytes of [14, 20, file.length >> 1, file.length - 1]) {
       const { status, param, code } = await refusedFile(file.subarray(0, bytes))
@@ -156,7 +156,7 @@ describe('not a picture', () => {
     ['zip', 'PK\x03\x04'],
     ['svg', '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'],
     ['wav, which begins as a WebP does', 'RIFF\x24\x00\x00\x00WAVEfmt '],
-  ])('a %s that calls itself a PNG', async (_name, text) => {
+  ])('a %s sent as a PNG is refused', async (_name, text) => {
     expect(await refusedFile(Buffer.from(text, 'latin1'))).toMatchObject({
       status: 400,
       param: 'image',
@@ -164,7 +164,7 @@ describe('not a picture', () => {
     })
   })
 
-  test('absurd dimensions, in every format', async () => {
+  test('absurd dimensions are refused in every format', async () => {
     const png = draw('png')
     png.writeUInt32BE(0xffff_ffff, 16)
     png.writeUInt32BE(0xffff_ffff, 20)
@@ -182,7 +182,7 @@ describe('not a picture', () => {
     }
   })
 
-  test('a line of pixels, of which a vendor would make thousands of tiles', async () => {
+  test('an image of one long line of pixels, thousands of tiles to a vendor, is refused', async () => {
     const line = draw('png')
     line.writeUInt32BE(16_777_216, 16)
     line.writeUInt32BE(1, 20)
@@ -191,13 +191,13 @@ describe('not a picture', () => {
     expect([status, code]).toEqual([400, 'invalid_image'])
   })
 
-  test('a WebP that says less of itself than it needs', async () => {
+  test('a WebP that declares fewer bytes than it needs is refused', async () => {
     const file = draw('webp').subarray(0, -4)
     file.writeUInt32LE(file.length - 8, 4)
     expect(await refusedFile(file)).toMatchObject({ status: 400, code: 'invalid_image' })
   })
 
-  test('a head so long that the size never comes', async () => {
+  test('an image whose size lies behind too long a head is refused', async () => {
     const file = draw('jpeg')
     const segment = Buffer.alloc(65_537)
     segment.set([0xff, 0xe2, 0xff, 0xff])
@@ -206,7 +206,7 @@ describe('not a picture', () => {
     expect([status, code]).toEqual([400, 'invalid_image'])
   })
 
-  test('a mask that breaks off', async () => {
+  test('a mask that is cut off is refused', async () => {
     const mask = draw('png', true)
     for (const bytes of [20, mask.length >> 1, mask.length - 1]) {
       const body = fields + asFile(draw('png')) + asFile(mask.subarray(0, bytes), 'mask') + end
@@ -215,13 +215,13 @@ describe('not a picture', () => {
   })
 })
 
-describe('too large', () => {
-  test('by what it says, at once', async () => {
+describe('a form that is too large', () => {
+  test('a form whose length is beyond the limit is refused', async () => {
     const large = field('user', 'x'.repeat(3 * 1024 * 1024))
     expect(await refused(good + large + end)).toMatchObject({ status: 413, code: 'request_too_large' })
   })
 
-  test('by what comes, whatever it says', async () => {
+  test('an endless form without a length is refused soon after the limit', async () => {
     const piece = new Uint8Array(64 * 1024)
     let sent = 0
     const endless = new ReadableStream<Uint8Array>({

@@ -34,11 +34,11 @@ describe('a vendor that cannot be reached', () => {
   })
   afterAll(() => blackhole.close())
 
-  test('because nobody answers there, is given up after the connect timeout', async () => {
+  test('a vendor that does not answer is given up after the connect timeout', async () => {
     const yaml = channelsTo({ hole: blackhole }, 'timeouts: { connectSeconds: 0.3 }')
     const gateway = await startTestGateway({ yaml })
     opened(gateway)
-    // Anybody may be held up once; three seconds, which are what is granted where nothing is said, are three every time.
+    // A busy machine may be late once. With the default, which is three seconds, every try would take as long as that.
     let ms = Infinity
     let response = new Response()
     for (let tries = 0; tries < 5 && ms >= 1_500; tries++) {
@@ -51,7 +51,7 @@ describe('a vendor that cannot be reached', () => {
     expect(await errorOf(response)).toMatchObject({ code: 'upstream_timeout', type: 'upstream_error' })
   })
 
-  test('is left for the next channel', async () => {
+  test('a vendor that does not answer is followed by the next channel', async () => {
     const vendor = await startVendor((socket) => void socket.write(answer(200, completion('Hi'))))
     const yaml = channelsTo({ hole: blackhole, good: vendor }, 'timeouts: { connectSeconds: 3 }')
     const gateway = await startTestGateway({ yaml })
@@ -65,7 +65,7 @@ describe('a vendor that cannot be reached', () => {
     ])
   })
 
-  test('because the port is shut, is a 502 at once', async () => {
+  test('a closed port is a 502 that costs nothing and does not show the address', async () => {
     const shut = await startVendor(() => {})
     await shut.stop()
     const gateway = await startTestGateway({ yaml: channelsTo({ shut }) })
@@ -81,32 +81,32 @@ describe('a vendor that cannot be reached', () => {
 const silent: Reply = (socket) => new Promise((resolve) => socket.once('close', () => resolve()))
 
 // U-04
-describe('a vendor that is slow', () => {
+describe('a slow vendor', () => {
   const timeouts = 'timeouts: { firstByteSeconds: 0.2, wholeAnswerSeconds: 0.3, idleSeconds: 0.25, totalSeconds: 0.8 }'
 
-  // For one that is alive: what holds up its signs for a moment is not its silence, and a busy machine has long ones.
+  // Enough for a vendor that is alive: on a busy machine its signs of life may be held up for some time.
   const idleMs = 3_000
   const patient = (totalSeconds: number) =>
     `timeouts: { firstByteSeconds: 30, idleSeconds: ${idleMs / 1_000}, totalSeconds: ${totalSeconds} }`
 
-  test('to begin a stream is given up before a byte was sent', async () => {
+  test('a stream that does not begin in time is a 504 that costs nothing', async () => {
     const { gateway, vendor } = await gatewayTo(silent, timeouts)
     await costsNothing(gateway, await streamed(gateway), 504)
     await until(() => vendor.hangups === 1)
   })
 
-  test('to answer at all is given up', async () => {
+  test('an answer that does not come in time is a 504 that costs nothing', async () => {
     const { gateway, vendor } = await gatewayTo(silent, timeouts)
     await costsNothing(gateway, await whole(gateway), 504)
     await until(() => vendor.hangups === 1)
   })
 
-  test('to go on after its head is given up', async () => {
+  test('a stream that stops after its head is a 504 that costs nothing', async () => {
     const { gateway } = await gatewayTo((socket) => void socket.write(streamHead), timeouts)
     await costsNothing(gateway, await streamed(gateway), 504)
   })
 
-  test('to go on in the middle ends the stream with an error, and what came is charged', async () => {
+  test('a stream that stops in the middle ends with an error, and what came is charged', async () => {
     const { gateway } = await gatewayTo((socket) => {
       socket.write(streamHead)
       socket.write(chunk(opening + delta('one') + delta('two')))
@@ -118,7 +118,7 @@ describe('a vendor that is slow', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ status: 502, basis: 'estimated' })
   })
 
-  test('and sends signs of life for ever is cut at the total limit', async () => {
+  test('a stream of nothing but signs of life is cut off at the total limit', async () => {
     let timer: ReturnType<typeof setInterval> | undefined
     const { gateway } = await gatewayTo((socket) => {
       socket.write(streamHead)
@@ -129,13 +129,13 @@ describe('a vendor that is slow', () => {
     const startedAt = performance.now()
     const response = await streamed(gateway)
     const events = await payloadsOf(response)
-    // Not before: what is alive is not given up for its silence.
+    // Not before: signs of life keep it from being given up as silent.
     expect(performance.now() - startedAt).toBeGreaterThan(4_900)
     expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ error: { code: 'upstream_timeout' } })
     expect((await recordOf(gateway, response)).cost).toBeGreaterThan(0n)
   })
 
-  test('but alive is waited for', async () => {
+  test('a slow stream with signs of life is waited for', async () => {
     const { gateway } = await gatewayTo(async (socket) => {
       socket.write(streamHead)
       const parts = [opening, delta('a'), ': ping\n\n', delta('b'), finish, usageEvent(3, 2), done]
@@ -194,7 +194,7 @@ describe('a stream that breaks', () => {
       (socket) => socket.end(Buffer.concat([chunk('data: {"cho'), Buffer.from(lastChunk)])),
     ],
     ['by chunks that are none', (socket) => socket.end('zz\r\nnonsense')],
-  ])('%s: the client has what came, then an error, and never a false end', async (_name, how) => {
+  ])('%s: the client gets what came, then an error, and never a false end', async (_name, how) => {
     const { reply, read } = breaking(how)
     const { gateway } = await gatewayTo(reply)
     const response = await streamed(gateway)
@@ -208,7 +208,7 @@ describe('a stream that breaks', () => {
     expect(record.cost).toBeGreaterThan(0n)
   })
 
-  test('before anything came is an ordinary error that costs nothing', async () => {
+  test('a stream that breaks before any content costs nothing', async () => {
     const { gateway } = await gatewayTo((socket) => {
       socket.write(streamHead + chunk(opening).toString(), () => setTimeout(() => socket.destroy(), 30))
     })
@@ -217,7 +217,7 @@ describe('a stream that breaks', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n, basis: 'policy_zero' })
   })
 
-  test('with an error event: its words pass, the stream ends there', async () => {
+  test("an error event ends the stream with the vendor's own message", async () => {
     const { gateway } = await gatewayTo((socket) => {
       socket.end(stream(opening + delta('one') + onFire + delta('two') + done))
     })
@@ -230,14 +230,14 @@ describe('a stream that breaks', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ status: 502, basis: 'estimated' })
   })
 
-  test('with an error event before everything else is an ordinary error', async () => {
+  test('an error event before everything else is an ordinary error that costs nothing', async () => {
     const { gateway } = await gatewayTo((socket) => {
       socket.end(stream(onFire))
     })
     await costsNothing(gateway, await streamed(gateway))
   })
 
-  test('with a last event that cannot be read is an error and an estimate', async () => {
+  test('an unreadable last event is an error, charged by an estimate', async () => {
     const broken = 'data: {"id":"c1","choices":[],"usage":{"prompt_tokens":5,"completion_tok\n\n'
     const { gateway } = await gatewayTo((socket) => {
       socket.end(stream(opening + delta('one') + finish + broken + done))
@@ -251,7 +251,7 @@ describe('a stream that breaks', () => {
     expect(record.cost).toBeGreaterThan(0n)
   })
 
-  test('in its middle event only passes that on as it came', async () => {
+  test('an unreadable event in the middle is passed on as it came', async () => {
     const broken = 'data: {"id":"c1","choices":[{"index":0,"delta":{"content":"unfini\n\n'
     const { gateway } = await gatewayTo((socket) => {
       const text = opening + delta('one') + broken + delta('two') + finish + usageEvent(4, 3) + done
@@ -265,7 +265,7 @@ describe('a stream that breaks', () => {
   })
 })
 
-/** So many of them, packed; never all of them at once in memory. */
+/** That many zero bytes, compressed without ever being in memory all at once. */
 async function zeros(bytes: number): Promise<Buffer> {
   const piece = Buffer.alloc(1024 * 1024)
   const gzip = createGzip({ level: 1 })
@@ -277,7 +277,7 @@ async function zeros(bytes: number): Promise<Buffer> {
 }
 
 // U-06, U-07, U-08, U-10, B-14
-describe('an answer that is none', () => {
+describe('an invalid answer', () => {
   test.each([
     ['a page', answer(200, '<!DOCTYPE html><h1>welcome to the edge</h1>', { 'content-type': 'text/html' })],
     ['half of an answer', answer(200, completion('Hi').slice(0, 60))],
@@ -301,7 +301,7 @@ describe('an answer that is none', () => {
     }
   })
 
-  test('a whole answer where a stream was asked for is a 502 too', async () => {
+  test('a whole answer in place of a stream is a 502', async () => {
     const { gateway } = await gatewayTo((socket) => void socket.write(answer(200, completion('Hi'))))
     const response = await streamed(gateway)
     await costsNothing(gateway, response)
@@ -310,10 +310,10 @@ describe('an answer that is none', () => {
   })
 
   // B-14
-  test('a packed body is not unpacked: a kilobyte must not become a gigabyte', async () => {
+  test('a compressed body is a 502 and is not decompressed', async () => {
     const bomb = await zeros(256 * 1024 * 1024)
     expect(bomb.length).toBeLessThan(4 * 1024 * 1024)
-    // What is small and would be good is not unpacked either, so that nothing ever grows.
+    // A small and otherwise valid body is not decompressed either.
     let packed: Buffer = gzipSync(completion('Hi'))
     const { gateway, vendor } = await gatewayTo((socket) => {
       const length = packed.length
@@ -326,12 +326,12 @@ describe('an answer that is none', () => {
     expect(vendor.requests[0]?.head).toMatch(/accept-encoding: identity/i)
     packed = bomb
     for (const ask of [whole, streamed]) expect((await ask(gateway)).status).toBe(502)
-    // Nor is anything looked at that is only said to be packed.
+    // Nor is a plain body accepted that is only declared as compressed.
     packed = Buffer.from(completion('Hi'))
     expect((await whole(gateway)).status).toBe(502)
   })
 
-  test('an answer without an end is cut at its limit', async () => {
+  test('an endless answer is cut off and costs nothing', async () => {
     const filler = chunk('x'.repeat(1024 * 1024))
     const { gateway, vendor } = await gatewayTo(async (socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
@@ -342,7 +342,7 @@ describe('an answer that is none', () => {
     expect(vendor.requests).toHaveLength(1)
   })
 
-  test('an event without an end is cut at a megabyte', async () => {
+  test('an endless event is cut off, and what came before it is charged', async () => {
     const filler = chunk('x'.repeat(64 * 1024))
     let sent = 0
     const { gateway } = await gatewayTo(async (socket) => {
@@ -358,7 +358,7 @@ describe('an answer that is none', () => {
     expect((await recordOf(gateway, response)).cost).toBeGreaterThan(0n)
   })
 
-  test('a stream that goes on beyond its cap is cut, and costs no more than was held', async () => {
+  test('a stream that goes on beyond its cap is cut off and costs no more than was held', async () => {
     const many = chunk(delta('and on and on ').repeat(500))
     const { gateway } = await gatewayTo(async (socket) => {
       socket.write(streamHead)

@@ -71,7 +71,7 @@ eachEngine('webhooks', (open, place, engine) => {
   }
 
   // T-08: as many as may be on their way to one host, and so many kills that a hundred deliveries are cut off.
-  test('killed in the middle of a hundred deliveries: all arrive, each under one id, with the same bytes', async () => {
+  test('every event arrives under one id with the same bytes after a hundred deliveries were killed', async () => {
     const where = await place()
     await openHere(where)
     const atOnce = 10
@@ -90,7 +90,7 @@ eachEngine('webhooks', (open, place, engine) => {
     let aheadMs = 0
     const kills = 10
     for (let lives = 1; lives <= kills; lives++) {
-      // Half of them die before they hear the answer, half at the very moment.
+      // Half of the processes die before the answer comes, half just as it comes.
       receiver.reply(lives % 2 === 0 ? 500 : 'silence')
       const life = run(aheadMs)
       await until(() => receiver.received.length >= lives * atOnce)
@@ -114,8 +114,8 @@ eachEngine('webhooks', (open, place, engine) => {
   })
 
   // T-09, S-02 to S-06
-  describe('an address inside', () => {
-    test('is refused when the task is made, by number, name and disguise', async () => {
+  describe('an address inside of the network', () => {
+    test('an inner address is refused when it is given, as a number, as a name and in disguise', async () => {
       await openHere()
       const { port } = receiver
       const names: Record<string, string[]> = {
@@ -157,7 +157,7 @@ eachEngine('webhooks', (open, place, engine) => {
       expect(receiver.connections()).toBe(0)
     })
 
-    test('beyond this machine is refused in the sandbox, and that of a cloud by every setting', async () => {
+    test('the sandbox refuses addresses beyond this machine, and every setting refuses cloud metadata', async () => {
       await openHere()
       const names: Record<string, string[]> = {
         'inside.test': ['10.0.0.1'],
@@ -188,7 +188,7 @@ eachEngine('webhooks', (open, place, engine) => {
       expect(receiver.connections()).toBe(0)
     })
 
-    test('is refused in the words of the rule, which are the same for every host', async () => {
+    test('the refusal states the rule, in the same words for every host', async () => {
       await openHere()
       const names: Record<string, string[]> = { 'inside.test': ['10.0.0.1'], 'link.test': ['169.254.0.9'] }
       const outside = { resolve: (name: string) => Promise.resolve(names[name] ?? []) }
@@ -206,13 +206,13 @@ eachEngine('webhooks', (open, place, engine) => {
       ])
       expect(await words({ mode: 'sandbox' }, hosts)).toEqual([expect.stringMatching(setting)])
       expect(await words({ mode: 'sandbox' }, hosts)).toEqual([expect.stringContaining("the gateway's own machine")])
-      // By then it is no matter of a setting.
+      // These are refused by every setting.
       expect(await words(allowed, ['169.254.0.9', 'link.test', 'nowhere.test'])).toEqual([
         expect.stringMatching(/never to link-local addresses or cloud metadata services\.$/),
       ])
     })
 
-    test('to which a good name leads by the time of the delivery is not dialled, and the task is unharmed', async () => {
+    test('a name that leads inside by the time of the delivery is not dialled, and the task is unharmed', async () => {
       await openHere()
       const account = await putAccount(store, 'real')
       let leadsTo = '127.0.0.2'
@@ -231,7 +231,7 @@ eachEngine('webhooks', (open, place, engine) => {
       expect(receiver.connections()).toBe(0)
     })
 
-    test('to which a receiver redirects is not visited', async () => {
+    test('a redirect to an inner address is not followed', async () => {
       await openHere()
       const inside = await startReceiver()
       try {
@@ -251,7 +251,7 @@ eachEngine('webhooks', (open, place, engine) => {
   })
 
   // T-10
-  test('a thousand tarpits delay nobody else', async () => {
+  test('a thousand receivers that never answer delay no others', async () => {
     await openHere()
     const tarpit = await startReceiver('silence')
     try {
@@ -264,13 +264,13 @@ eachEngine('webhooks', (open, place, engine) => {
       const stuck = await putEvents(store, accountId, bad)
       webhooks.wake()
       await until(() => tarpit.received.length === 25)
-      // To a host that answered before; and, of another account, to some that nobody has heard of.
+      // Some to a host that answered before, and some of another account to hosts that are new.
       const other = await putAccount(store)
       const good = Array.from({ length: 5 }, () => ({ url: receiver.url('good.test') }))
       const young = Array.from({ length: 5 }, (_, n) => ({ url: receiver.url(`new${n}.test`) }))
       await putEvents(store, accountId, good)
       await putEvents(store, other, young)
-      // Nobody tells: they are found by looking.
+      // The gateway is not woken for these: it finds them by polling.
       await until(() => receiver.received.length === 11)
       // While all of the others still have their time.
       expect([...(await attemptsOfEvents(store.db, stuck)).values()].flat()).toEqual([])
@@ -282,7 +282,7 @@ eachEngine('webhooks', (open, place, engine) => {
     }
   })
 
-  test('an endless answer is read to 64 KiB, and a flood to one host is ten at a time', async () => {
+  test('events to one host are delivered at most ten at a time, also with long answers', async () => {
     await openHere()
     receiver.reply({ status: 200, body: 'x'.repeat(1_000_000) })
     await putEvents(
@@ -300,8 +300,8 @@ eachEngine('webhooks', (open, place, engine) => {
   })
 
   // T-11
-  describe('a receiver with the official library', () => {
-    test('takes what we sent, and nothing that was altered, repeated later or signed by another', async () => {
+  describe('verification with the official library', () => {
+    test('the library accepts what we sent, and rejects what is altered, late or signed by another key', async () => {
       await openHere()
       const webhooks = start()
       const key = new Webhook((await webhooks.secrets.replace(accountId, 'test')) ?? '')
@@ -322,7 +322,7 @@ eachEngine('webhooks', (open, place, engine) => {
       expect(() => key.verify(old.body, headersOf(old))).toThrow('too old')
     })
 
-    test('takes it by the old secret and by the new one while the secret is replaced', async () => {
+    test('an event verifies with the old and the new secret while the secret is replaced', async () => {
       await openHere()
       const webhooks = start()
       const [old, young] = [
@@ -337,7 +337,7 @@ eachEngine('webhooks', (open, place, engine) => {
 
   // T-12
   // The schedule, its jitter and what a 410 does: `src/tasks/webhooks/`.
-  test('tasks by the thousand to one dead host are a handful of connections a minute', async () => {
+  test('thousands of events to one dead host make few connections a minute', async () => {
     await openHere()
     receiver.reply('hang-up')
     // Ten thousand; on PostgreSQL putting them there takes longer than all the rest.
@@ -360,7 +360,7 @@ eachEngine('webhooks', (open, place, engine) => {
     }
     expect(minutes[0]).toBeWithin(5, 20)
     expect(Math.max(...minutes)).toBeLessThanOrEqual(100)
-    // It is alive again: within one more rest, everything goes.
+    // The host is alive again: after one more pause, deliveries go on.
     receiver.reply(204)
     clock.advance(5 * 60_000)
     const good = await putEvent(store, accountId, { url: receiver.url() })
@@ -369,7 +369,7 @@ eachEngine('webhooks', (open, place, engine) => {
     expect(await stateOf(good)).not.toBe('given-up')
   })
 
-  /** Until whatever it found has been sent and recorded. */
+  /** Until everything that was found has been sent and recorded. */
   async function settled(): Promise<void> {
     await until(async () => {
       const claimed = await store.db
