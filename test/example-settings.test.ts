@@ -40,7 +40,7 @@ describe('turnpike.example.yaml', () => {
         : false)
     const settings = settingsOf(schema)
     expect(settings).toContain('limits.attemptsMax')
-    // These have no default: what they are depends on what else is there.
+    // These have no default: their value depends on other settings.
     const absent = settings.filter((path) => !has(shown, path.split('.')))
     expect(absent.filter((path) => !path.startsWith('artifacts.s3.'))).toEqual([
       'sandbox',

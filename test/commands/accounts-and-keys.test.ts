@@ -81,7 +81,7 @@ describe('commands beside a running gateway', () => {
     expect(nobody).toMatchObject({ code: 1, err: expect.stringContaining('there is no account "nobody"') })
   })
 
-  test('a change of an account that is refused says why', async () => {
+  test('a refused change of an account says why', async () => {
     await cli.json(['accounts', 'create', '--name', 'one'])
     const taken = await cli.run(['accounts', 'change', 'one', '--name', 'demo'])
     expect(taken).toMatchObject({
@@ -203,7 +203,7 @@ describe('commands beside a running gateway', () => {
     },
     { args: ['keys', 'create', '--account', 'demo', '--expires', 'soon'], says: '"soon" is not a time' },
     { args: ['keys', 'create', '--account', 'demo', '--models', 'gpt-*,'], says: '--models takes ids or patterns' },
-    // No id has a capital: such a key could use nothing, ever.
+    // No model id has a capital letter: this key could never use anything.
     { args: ['keys', 'create', '--account', 'demo', '--models', 'GPT-4o'], says: '--models takes ids or patterns' },
     {
       args: ['keys', 'create', '--account', 'demo', '--name', 'a\u001bb'],

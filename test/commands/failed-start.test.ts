@@ -13,7 +13,7 @@ type Struck = {
   /** What the operator is told. */
   readonly says: string
   mend(): Promise<void> | void
-  /** The mended start, where it is asked for otherwise. */
+  /** How the start after the repair is asked for, where that differs. */
   readonly askedAgain?: Asked
 }
 

@@ -33,7 +33,7 @@ async function booked(calls: number): Promise<Line[]> {
   return data
 }
 
-/** Beside a gateway that may be writing: then this one waits. */
+/** Waits while the running gateway is writing. */
 function databaseOf({ folder }: Cli): Database {
   const database = new Database(join(folder, 'data', 'turnpike.sqlite'))
   database.run('pragma busy_timeout = 60000')

@@ -197,8 +197,8 @@ describe('a start that is refused', () => {
     expect(ran).toMatchObject({ code: 1, out: '', err })
   })
 
-  test('an address that is not of this machine is refused by name', async () => {
-    // Set aside for documents, and nobody's.
+  test('an address that is not of this machine is refused in a message that names it', async () => {
+    // An address reserved for documentation, which no machine has.
     const { code, err } = await cli.run(['serve'], { HOST: '203.0.113.9', PORT: '0' })
     expect(code).toBe(1)
     expect(err).toStartWith('turnpike: port 0 of 203.0.113.9 (PORT) cannot be opened: EADDRNOTAVAIL')
@@ -219,7 +219,7 @@ describe('a start that is refused', () => {
     const variables = { HOST: 'no-such-host.invalid', PORT: '0', ADMIN_PORT: '0' }
     const { err } = await cli.run(['serve'], variables)
     expect(err).toContain('is not an address that this machine can listen on')
-    // Having read a file, the runtime calls the same failure by another name.
+    // Once it has read a file, the runtime reports the same failure under another name.
     expect((await cli.run(['serve'], variables)).err).toBe(err)
   })
 

@@ -256,7 +256,7 @@ function nameIn(ref: string): string {
   return ref.split('/').at(-1) ?? ''
 }
 
-/** Those of the shape that most paths have. */
+/** The errors in the shape that most paths have. */
 function commonErrors(): Document['components']['responses'] {
   return Object.fromEntries(Object.entries(contract.components.responses).filter(([name]) => /^Error\d/.test(name)))
 }

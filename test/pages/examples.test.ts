@@ -31,7 +31,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'turnpike-examples-'))
 })
 afterAll(async () => {
-  // Those that an example has not stopped; a second time is a refusal.
+  // Cancels those that no example has cancelled; a second time is merely refused.
   const headers = { authorization: `Bearer ${gateway.key}` }
   for (const id of ordered) await fetch(`${gateway.url}/v1/videos/generations/${id}`, { method: 'DELETE', headers })
   await gateway.assertBooks()
@@ -39,7 +39,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-/** A folder as a reader has it: with the clients in reach, and the picture that is edited. */
+/** A folder as a reader has it: with the clients installed, and the image that is edited. */
 function makePlace(name: string): string {
   const place = join(folder, name)
   mkdirSync(place)
@@ -50,7 +50,7 @@ function makePlace(name: string): string {
   return place
 }
 
-/** A film that can still be stopped. */
+/** A video that can still be cancelled. */
 async function orderVideo(): Promise<string> {
   const input = { prompt: 'A fox. sandbox:queued=600000' }
   const response = await gateway.post('/v1/videos/generations', { model: 'wan2.6-t2v', input })
@@ -88,7 +88,7 @@ async function run(command: readonly string[], place: string, task?: string): Pr
   return said
 }
 
-/** It has said something that is no complaint, or made a file. */
+/** Expects output without an error, or a file. */
 function hasWorked(said: string, place: string): void {
   expect(said).not.toMatch(/["']?error["']?:(?! ?null)/)
   const made = readdirSync(place).filter((name) => /\.(?:png|mp3)$/.test(name))
@@ -128,7 +128,7 @@ describe('examples in TypeScript', () => {
   )
 })
 
-/** Where the official clients are not installed, what needs them is read and not run. */
+/** Where the official clients are not installed, examples that need them are parsed and not run. */
 describe.skipIf(python === null)('examples in Python', () => {
   test.each(of('Python'))(
     'the example of $operation works as printed, or parses where its client is not installed',

@@ -37,7 +37,7 @@ test('every local link of a page leads to a file and heading that exist', () => 
 
 const localLink = /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g
 
-/** As pages of a repository are shown: in lower case, with hyphens for spaces and without other signs. */
+/** As pages of a repository are shown: in lower case, with hyphens for spaces and without punctuation. */
 function headingsOf(file: string): string[] {
   const headings = readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm)
   return [...headings].map(([, text = '']) =>
