@@ -70,7 +70,7 @@ function expected(engine: Engine, vendorKeys: readonly string[]): Record<string,
     receiverWords: ['an operator', 'webhook_attempt.excerpt', stored],
     callbackToken: ['a vendor'],
     pictureLink: ['an answer'],
-    // docs/video-tasks.md: links are in the record for as long as they work, and the record is what is told.
+    // docs/video-tasks.md: links are in the record for as long as they work, and the record is what an event carries.
     filmLink: ['a receiver', 'an answer', 'task.result', 'webhook_event.payload', stored, ...vendorLinks],
   }
 }
@@ -137,7 +137,7 @@ async function liveLong(world: CanaryWorld, places: Places): Promise<Record<stri
   const shown = await beOperator({ send, operate }, secrets)
   const used = await useAll(send, secrets)
   expect(used.filter(({ status }) => status !== 200)).toEqual([])
-  // Beside all of that the database may be slow to answer.
+  // Under all of that load the database may be slow to answer.
   await until(async () => (await send('/readyz')).status === 200)
   await useTools(send, secrets)
   await world.vendorCalls()

@@ -24,7 +24,7 @@ import {
   type Reply,
 } from '../support/vendor.ts'
 
-// What of a vendor reaches the client, and what becomes of its channels and keys.
+// What clients see of a vendor, and what becomes of its channels and credentials.
 
 const { gatewayTo, opened } = gatewaysToVendors()
 

@@ -28,7 +28,7 @@ models:
     outputTokensMax: 1000
     prices: { inputPerMillion: "1", outputPerMillion: "10", markup: "3" }
 `
-/** The first makes 77 tokens; the second reads none of these words, and answers as it always does. */
+/** The first vendor makes 77 tokens and fails; the second ignores these words and answers as usual. */
 const words = 'Hello. sandbox:only=openai sandbox:usage=77 sandbox:charge-then-fail=500'
 
 const idsOf = (rows: readonly { id: string }[]) => new Set(rows.map(({ id }) => id))
@@ -67,7 +67,7 @@ describe.each([
     return reconcile({ store: gateway.store, bill, priceLists: () => undefined, requestMsMax: 3_600_000 })
   }
 
-  /** Booked once, however often the bill is read. */
+  /** Expects that reading the same bill again books nothing more. */
   async function isClean() {
     const known = idsOf(await postings())
     const again = await reconciled()
@@ -121,7 +121,7 @@ describe.each([
       ['settle', 'vendor', `revenue:${model}`, charge],
     ])
 
-    // The bill tells of the first one. It is our loss to the nano, and the customer's balance does not move.
+    // The bill shows the failed attempt: our loss to the nano, while the customer's balance does not change.
     const known = idsOf(await postings())
     const found = await reconciled()
     expect(found.breaches).toEqual([])

@@ -12,9 +12,9 @@ const mebibyte = 1024 * 1024
 const offeredBytes = 1024 * mebibyte
 /** What is on its way through sockets when the gateway hangs up. */
 const underWayBytes = 24 * mebibyte
-/** Over what it had before the first of them: an event of a megabyte, and what waits for the collector. */
+/** Above the memory before the first of them: an event of a megabyte, and what waits for the garbage collector. */
 const eventGrowthMax = 150 * mebibyte
-/** 64 MiB in pieces, or in a room that doubles; of eight such answers, one after another, 400 MB were there at once. */
+/** 64 MiB in pieces, or in a buffer that doubles; eight answers, one after another, took 400 MB at the most. */
 const mediaGrowthMax = 600 * mebibyte
 const slowMs = 600_000
 
@@ -64,7 +64,7 @@ const asks = {
   },
 } as const
 
-/** Begins an answer, and then the same bytes for ever, or for a gigabyte; how many of them were taken. */
+/** A vendor that begins an answer and then repeats the same bytes for a gigabyte; `taken` is how many were read. */
 function endless(begin: string | Uint8Array, filler: Uint8Array): { readonly taken: () => number | undefined } {
   let taken: number | undefined
   reply = async (socket) => {
@@ -75,13 +75,13 @@ function endless(begin: string | Uint8Array, filler: Uint8Array): { readonly tak
   return { taken: () => taken }
 }
 
-/** The status, or that of the error which ends a stream. */
+/** The status and the text of the response. */
 async function outcomeOf(path: string, body: object): Promise<{ status: number; text: string }> {
   const response = await gateway.post(path, body)
   return { status: response.status, text: await response.text() }
 }
 
-/** Asks, with a vendor that does not end: what was said, what was taken, and what it cost in memory. */
+/** Asks a vendor that does not end: the response, the bytes that were taken, and the growth of memory. */
 async function cutOff(ask: { path: string; body: object }, begin: string | Uint8Array, filler: Uint8Array) {
   const { taken } = endless(begin, filler)
   let outcome = { status: 0, text: '' }
@@ -208,7 +208,7 @@ describe.skipIf(!isTold)('an endless answer', () => {
 
   test.each([
     ['a picture', '/v1/images/generations', { model: 'gpt-image-2', prompt: 'a hat', stream: true }, 32],
-    // What so few words may come to is known, and is far less.
+    // The audio of so few words has a known maximum, which is far less.
     ['speech', '/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi', voice: 'alloy', stream_format: 'sse' }, 1],
   ])(
     'an endless event with %s in it is cut off at 64 MiB or before',

@@ -298,7 +298,7 @@ describe('requests that are too large or too slow', () => {
       for (const { socket, isClosed } of slow) if (!isClosed) socket.write(' ')
     }, 1_000)
     try {
-      // Ten seconds are granted to a body and twelve to a head; everybody else has answers meanwhile.
+      // A body has ten seconds and a head twelve; other clients get their answers meanwhile.
       const giveUpAt = performance.now() + 90_000
       let served = 0
       const isOver = () => slow.every(({ isClosed }) => isClosed)

@@ -6,7 +6,7 @@ const root = join(import.meta.dir, '../..')
 const page = readFileSync(join(import.meta.dir, 'README.md'), 'utf8')
 const rows = [...page.matchAll(/^\| ([A-Z]-\d\d) \| [^|]+ \| (\S+) \| (.+) \|$/gm)]
 
-test('every test that the list of threats names exists', () => {
+test('every test named in the list of threats exists', () => {
   expect(rows.length).toBeGreaterThan(100)
   const lost = rows.filter(([, , file = '', name = '']) => !readFileSync(join(root, file), 'utf8').includes(name))
   expect(lost.map(([line]) => line)).toEqual([])

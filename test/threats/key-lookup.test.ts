@@ -70,7 +70,7 @@ describe('A-03: the database never sees a key', () => {
       for (const value of [key, gateway.key, gateway.adminKey, ...hostile.filter((each) => each !== '$1')]) {
         for (const form of formsOf(value)) expect(said).not.toContain(form)
       }
-      // What pg_stat_statements would show: the same question, whatever is asked for.
+      // As pg_stat_statements would show it: the same statement for every key.
       expect(aboutKeys(asked)).toEqual(aboutKeys(usual))
       expect(aboutKeys(usual).some((text) => text.includes('"digest" = $1'))).toBe(true)
     } finally {
@@ -86,7 +86,7 @@ async function digestsOf({ store }: TestGateway): Promise<string[]> {
   return rows.map(({ digest }) => digest)
 }
 
-/** Values that could be digests: 64 hexadecimal digits between bytes that are none. */
+/** Values that could be digests: 64 hexadecimal digits between other bytes. */
 function digestsIn(said: Buffer): Set<string> {
   return new Set(said.toString('latin1').match(/(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g))
 }
@@ -173,7 +173,7 @@ describe('A-04: the time that a refusal takes', () => {
       }
       const times: Record<'random' | 'nearMiss', number[]> = { random: [], nearMiss: [] }
       const before = ring.lookups()
-      // Side by side and in no order, so that whatever else the machine does happens to both.
+      // Mixed at random, so that other load on the machine affects both alike.
       for (let turn = 0; turn < 2 * each; turn++) {
         const kind = randomInt(2) === 0 ? 'random' : 'nearMiss'
         const key = kind === 'random' ? random() : nearMiss()

@@ -147,14 +147,14 @@ describe('a key that is no longer valid', () => {
     try {
       const [one] = nodes
       if (one === undefined) throw new Error('no node')
-      // Twice: the first news that a node has ever heard are news in any case.
+      // Twice: the first change that a node sees would be noticed in any case.
       for (const _ of ['first', 'second']) {
         const { key, keyId } = await one.account()
         const seen = () => Promise.all(nodes.map((node) => statusAt(node, key)))
         expect(await seen()).toEqual([200, 200, 200])
         await revokeKey(one.store, { id: keyId, actor: 'test' })
         const revokedAt = performance.now()
-        // Each of them looks for changes once a second, and believes its memory for a minute. Five seconds are promised,
+        // Each of them looks for changes once a second, and trusts its cache for a minute. Five seconds are promised,
         // which a busy machine may take for its answers alone.
         await until(async () => (await seen()).every((status) => status === 401))
         expect(performance.now() - revokedAt).toBeLessThan(30_000)
@@ -189,7 +189,7 @@ describe('guessing keys', () => {
     const { key } = await gateway.account()
     expect((await list(key, attacker)).status).toBe(200)
     expect((await list(guess(3_000), from('203.0.113.8'))).status).toBe(401)
-    // The next minute has as many guesses, and no more.
+    // The next minute allows as many guesses, and no more.
     clock.advance(61_000)
     const again = await Promise.all(Array.from({ length: 50 }, (_, index) => list(guess(4_000 + index), attacker)))
     expect(new Set(again.map(({ status }) => status))).toEqual(new Set([401]))

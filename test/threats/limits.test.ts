@@ -30,7 +30,7 @@ test('requests beyond the limit per minute are a 429, and every answer says how 
   expect(first.headers.get('x-ratelimit-limit-requests')).toBe('3')
   expect(first.headers.get('x-ratelimit-remaining-requests')).toBe('2')
   expect(first.headers.get('x-ratelimit-reset-requests')).toMatch(/^\d+m?s$|^1m0s$/)
-  // An answer that refuses the body counts, and says so too.
+  // A request that is refused for its body counts, and its response says so too.
   const bad = await send({ model: 'gpt-4o-mini' })
   expect(bad.status).toBe(400)
   expect(bad.headers.get('x-ratelimit-remaining-requests')).toBe('1')
@@ -74,7 +74,7 @@ test('tokens per minute are estimated on entry and corrected by the usage', asyn
   const { error } = (await second.json()) as { error: { message: string } }
   const told = /estimated at (\d+) tokens; this key has (\d+) of its 400 tokens per minute left/.exec(error.message)
   expect(Number(told?.[1])).toBeWithin(51, 400)
-  // What was not let in is not counted.
+  // The tokens of a request that was refused are not counted.
   expect(second.headers.get('x-ratelimit-remaining-tokens')).toBe(told?.[2] ?? '')
   expect(Number(told?.[2])).toBeWithin(1, 51)
   expect((await send(says('Hi'))).status).toBe(200)

@@ -11,7 +11,7 @@ import { errorOf } from '../support/streams.ts'
 const clock = movableClock()
 let s3: TinyS3
 let gateway: TestGateway
-/** Keeps its results in a bucket, and says that it is reached elsewhere. */
+/** Keeps its results in a bucket, and has a public URL. */
 let second: TestGateway
 
 beforeAll(async () => {
@@ -104,14 +104,14 @@ describe('ranges and storage of a result', () => {
     expect(await ask({ range: 'bytes=299990-' })).toEqual(part(299_990, 300_000))
     expect(await ask({ range: 'bytes=-10' })).toEqual(part(299_990, 300_000))
     expect(await ask({ range: 'bytes=299999-999999' })).toEqual(part(299_999, 300_000))
-    // What cannot be read, and what is about another version, is answered with the whole.
+    // A range that is invalid or of another version is answered with the whole result.
     for (const range of ['bytes=0-1,5-6', 'bytes=5-1', 'bytes=a-b', 'items=0-1'])
       expect(await ask({ range })).toEqual(whole)
     expect(await ask({ range: 'bytes=0-0', 'if-range': '"another"' })).toEqual(whole)
     expect(await ask({}, 'HEAD')).toEqual({ ...whole, body: new Uint8Array() })
     const etag = (await fetch(url)).headers.get('etag') ?? ''
     expect((await ask({ range: 'bytes=0-0', 'if-range': etag })).status).toBe(206)
-    // A proxy that compresses makes a tag a weak one, and a cache may name several.
+    // A proxy that compresses makes an ETag weak, and a cache may send several.
     for (const known of [etag, `"other", W/${etag}`, '*']) {
       expect((await ask({ 'if-none-match': known })).status).toBe(304)
     }
@@ -212,7 +212,7 @@ describe('the validity of a link', () => {
     expect((await fetch(url)).status).toBe(200)
   })
 
-  // Moves the clock: last.
+  // Moves the clock, and so comes last.
   test('a link works until its expiry and is refused afterwards', async () => {
     const { url, expiresAt } = await keep(gateway)
     clock.advance(expiresAt - clock.now() - 5_000)

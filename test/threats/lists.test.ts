@@ -73,7 +73,7 @@ describe.each(['sqlite', 'postgres'] as const)('lists on %s', (engine) => {
 
   const get = ({ who, path }: List, query: string): Promise<Told> => speakers[who].call('GET', joined(path, query))
 
-  test.each(lists)('$path: a limit from 1 to 100 is accepted, and any other is refused by its field', async (list) => {
+  test.each(lists)('$path: a limit from 1 to 100 is accepted, and any other value is a 400', async (list) => {
     for (const limit of [
       '0',
       '101',
@@ -218,7 +218,7 @@ describe('a list whose table is locked', () => {
       const startedAt = performance.now()
       try {
         expect((await asker.call('GET', path)).status).toBe(503)
-        // A minute is what an operator's reports have.
+        // Reports of an operator would have a minute.
         expect(performance.now() - startedAt).toBeLessThan(lateMs)
       } finally {
         await locker.query('rollback')

@@ -5,7 +5,7 @@ import { isTold, startOwnGatewayOnSimulators, type OwnGateway } from '../support
 import { says } from '../support/streams.ts'
 
 // B-21, O-09: a megabyte of `a…a!` in every place of every request where a text may stand. The places are read from the
-// contract, so that a new field is tried without anybody having to think of it. As in `stalls.test.ts`, what is measured is
+// contract, so that a new field is tried without a change here. As in `stalls.test.ts`, what is measured is
 // what the gateway's own thread did between two turns of its loop.
 
 const stallMsMax = 50
@@ -22,7 +22,7 @@ beforeAll(async () => {
 }, slowMs)
 afterAll(() => gateway?.close())
 
-/** Answered or refused, in time and in short; the status. */
+/** Expects an answer or a short refusal without a stall; gives the status. */
 async function answered(path: string, at: string, send: () => Promise<Response>): Promise<number> {
   const { result, stallMs } = await gateway.stallOf(async () => {
     const response = await send()
@@ -38,7 +38,7 @@ async function answered(path: string, at: string, send: () => Promise<Response>)
 
 type Body = Record<string, unknown>
 
-/** The field in the least of a body, for a model that is there. */
+/** The smallest body with this field, for a model that exists. */
 function bodyWith({ at, put }: TextField, text: string, base: Body): Body {
   const [, name = ''] = /^\.(\w+)/.exec(at) ?? []
   const least = put(text) as Body
@@ -78,13 +78,13 @@ const file = (part: Body) => chat({ messages: [{ role: 'user', content: [{ type:
 
 describe.skipIf(!isTold)('a megabyte of text', () => {
   test.each(ways)(
-    '%s, %o: a megabyte in each text field is answered quickly and in short',
+    '%s, %o: a megabyte in each text field neither stalls the loop nor makes a long refusal',
     async (path, base) => {
       const fields = textFieldsOf(contract as unknown as Contract, path)
       expect(fields.length).toBeGreaterThan(4)
       const seen: number[] = []
       for (const field of fields) {
-        // Once with little: what is loaded and compiled by then is not the field's fault.
+        // Once with a short text, so that what is loaded and compiled on first use is not measured.
         if (seen.length === 0) await (await gateway.post(path, bodyWith(field, 'x', base))).text()
         const body = JSON.stringify(bodyWith(field, long, base))
         seen.push(await answered(path, field.at, () => gateway.post(path, body)))
@@ -95,7 +95,7 @@ describe.skipIf(!isTold)('a megabyte of text', () => {
     slowMs,
   )
 
-  test('a megabyte in each field of a form is answered quickly and in short', async () => {
+  test('a megabyte in each field of a form neither stalls the loop nor makes a long refusal', async () => {
     const fields = textFieldsOf(contract as unknown as Contract, '/v1/images/edits')
     for (const { at } of fields) {
       const form = new FormData()
@@ -109,7 +109,7 @@ describe.skipIf(!isTold)('a megabyte of text', () => {
     expect(fields.map(({ at }) => at)).toContain('.prompt')
   })
 
-  // What the contract leaves open: objects whose fields are the model's affair, or the client's.
+  // What the contract leaves open: objects whose fields depend on the model or the client.
   test.each([
     ['a name of the client’s own', chat({ [long]: 1 })],
     ['a field of the client’s own', chat({ odd: long })],
@@ -135,7 +135,7 @@ describe.skipIf(!isTold)('a megabyte of text', () => {
       film('wan2.6-t2v', { resolution: long, input: { prompt: 'a' }, parameters: { resolution: 'x' } }),
     ],
   ])(
-    'a megabyte as %s is answered quickly and in short',
+    'a megabyte as %s neither stalls the loop nor makes a long refusal',
     async (name, [path, body]) => {
       const text = JSON.stringify(body)
       await answered(path, name, () => gateway.post(path, text))
@@ -146,7 +146,7 @@ describe.skipIf(!isTold)('a megabyte of text', () => {
 
 const little = 62_500
 const more = 16
-/** What sixteen times as much may come to: what looks at each letter once is far below, and the square of it, 256, far above. */
+/** The most work for sixteen times as much text: linear work is far below, and quadratic work, 256 times, far above. */
 const timesMax = 64
 /** Less than this is too little to be compared. */
 const workMsMin = 1
@@ -158,7 +158,7 @@ const asksOf = (text: string) =>
     ['/v1/responses', { model: 'gemini-2.5-flash', max_output_tokens: 5, input: text }],
     ['/v1/images/generations', { model: 'gpt-image-2', prompt: 'a hat', image: text }],
     ['/v1/videos/generations', { model: 'doubao-seedance-1-5-pro-251215', input: { prompt: `a${text}` } }],
-    // Read, counted and split, but not said: its pieces could not be joined.
+    // Read, counted and split, but refused then: its pieces could not be joined.
     ['/v1/audio/speech', { model: 'tts-1', voice: 'alloy', response_format: 'flac', input: text }],
   ] as const
 

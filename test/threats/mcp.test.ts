@@ -135,7 +135,7 @@ describe('X-02: requests from a page in a browser', () => {
           status,
         })
       }
-      // The public port has no such path then, and that port no other.
+      // The public port has no /mcp then, and that port has no other path.
       expect((await sendRpc({ mcpUrl: `${apart.url}/mcp` }, apart.key, list)).status).toBe(404)
       const models = await fetch(apart.mcpUrl.replace('/mcp', '/v1/models'), {
         headers: { authorization: `Bearer ${apart.key}` },
@@ -331,7 +331,7 @@ describe('X-07: limits on requests', () => {
     }
   })
 
-  test('bodies have the limits of every other path', async () => {
+  test('bodies are limited as on every other path', async () => {
     const refusals = [
       ['{', 400, -32_700],
       ['', 400, -32_700],
@@ -357,7 +357,7 @@ describe('X-07: limits on requests', () => {
     }
   })
 
-  test('requests about the tools are limited too, apart from the calls', async () => {
+  test('requests about the tools are rate-limited apart from the calls', async () => {
     const { key, keyId } = await gateway.account({ dollars: '1' })
     await setLimits(gateway, keyId, { requestsPerMinute: 2 })
     const ask = () => sendRpc(gateway, key, list)

@@ -8,9 +8,10 @@ import { eachEngine } from '../support/engines.ts'
 import { accountId, balances, fundedAccount } from '../support/ledger.ts'
 import { postingOf, takeOf, turnOf } from '../support/turns.ts'
 
-// M-19. What a price is, here and in the ledger, against decimals in limbs of plain numbers: no BigInt, no division of
-// the product's. All of a million are priced; the ledger books each of the first thousands in rows of its own. A
-// million rows would take a minute on SQLite and five on PostgreSQL, and all that a ledger does with an amount is add it.
+// M-19. Prices, computed and booked in the ledger, against decimal arithmetic in limbs of plain numbers, which shares
+// no code with the product and uses no BigInt. All of a million are priced; the ledger books each of the first
+// thousands in rows of its own. A million rows would take a minute on SQLite and five on PostgreSQL, and all that a
+// ledger does with an amount is add it.
 
 const usages = 1_000_000
 const bookedOn = { sqlite: 20_000, postgres: 5_000 } as const

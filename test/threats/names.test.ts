@@ -22,7 +22,7 @@ describe.skipIf(!canMount)('host names whose name server does not answer', () =>
     silent = createSocket('udp4')
     await new Promise<void>((resolve) => silent.bind(53, nameServer, resolve))
     const settings = join(folder, 'resolv.conf')
-    // Each look-up lasts for longer than the test: what waits for one does not come through by the end of it.
+    // Each look-up lasts for longer than the test: a request that waits for one does not finish by its end.
     writeFileSync(settings, `nameserver ${nameServer}\noptions timeout:30 attempts:5\n`)
     mkdirSync(join(folder, 'bin'))
     const installed = join(import.meta.dir, '../../bin/turnpike')

@@ -38,7 +38,7 @@ async function refusal(work: Promise<unknown>): Promise<GuardRefusal> {
 
 // S-02, S-03; S-04 to S-07 with resolvers and servers of the test's own: `src/base/guarded-fetch.test.ts`.
 describe('a URL into this network', () => {
-  // The system's own resolver and the runtime as it is: nothing stands in for anything here.
+  // The system's own resolver and the runtime as it is: nothing is replaced by a stand-in here.
   const guard = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any' })
 
   test.each([
@@ -127,7 +127,7 @@ test('a fetch from a host that does not answer ends at its connect timeout', asy
   const blackhole = await openBlackhole()
   try {
     const guard = makeGuardedFetch({ schemes: 'https-and-http', addresses: 'loopback', ports: 'any' })
-    // When all of its time is over, that is another reason.
+    // A fetch that runs out of its total time has another reason.
     expect((await refusal(guard.get(blackhole.baseUrl, { ...limits, connectMs: 100 }))).reason).toBe('unreachable')
   } finally {
     blackhole.close()

@@ -95,7 +95,7 @@ function keepAsking({ url }: Node, key: string, seen: Seen[]) {
   }
   const clients = Array.from({ length: clientsEach }, (_, index) => client(index))
   return {
-    /** So many more than now. */
+    /** Resolves after that many more answers. */
     answers(count: number) {
       const enough = state.answers + count
       return until(() => state.answers >= enough)

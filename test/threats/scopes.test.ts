@@ -38,7 +38,7 @@ describe('the permissions of every route', () => {
   const open = { withoutKey: 200, forbidden: 200, allowed: 200 }
   const nothing = { withoutKey: 404, forbidden: 404, allowed: 404 }
 
-  // A new route has no row and fails the test below, until somebody has thought about who may call it.
+  // A new route has no row and fails the test below, until it is decided who may call it.
   const rows: Readonly<Record<string, Row>> = {
     'POST /v1/chat/completions': { path: () => '/v1/chat/completions', body: says('Hello!'), answers: guarded },
     'POST /v1/responses': { path: () => '/v1/responses', body: { input: 'Hello!' }, answers: guarded },
@@ -64,7 +64,7 @@ describe('the permissions of every route', () => {
       body: { prompt: 'A cat' },
       answers: { ...guarded, allowed: 400 },
     },
-    // A form is refused as anything else: `test/spec/edits.test.ts`.
+    // Forms of models that the key may not use: `test/spec/edits.test.ts`.
     'POST /v1/images/edits': {
       path: () => '/v1/images/edits',
       answers: { withoutKey: 401, forbidden: 415, allowed: 415 },
@@ -194,7 +194,7 @@ describe('the operator’s port', () => {
   })
 })
 
-// C-01, C-03; on edits and in the native form of pictures: `test/spec/edits.test.ts`, `images.test.ts`.
+// C-01, C-03; on edits and in the native form of images: `test/spec/edits.test.ts`, `images.test.ts`.
 describe('a model outside of the key’s scope', () => {
   test.each([
     ['/v1/chat/completions', 'gpt-5.2', says('Hello!'), 404],

@@ -145,7 +145,7 @@ test('thousands of requests on three nodes never overdraw a balance, and each an
     expect(await store.db.selectFrom('lease').select('node').where('amount', '<>', nano(0n)).execute()).toEqual([])
     expect(await store.db.selectFrom('hold').select('id').where('state', '=', 'open').execute()).toEqual([])
 
-    // Every answer is on record, charged by the vendor's usage; of the refusals there is none, and none of them left.
+    // Every answer is on record, charged by the vendor's usage; refusals are not, and never reached the vendor.
     const records = await store.db
       .selectFrom('request')
       .innerJoin('attempt', 'attempt.request_id', 'request.id')

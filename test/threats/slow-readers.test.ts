@@ -38,7 +38,7 @@ const stopAtFirst: OnRead = (socket, bytes, all) => {
   if (bytes === all) socket.pause()
 }
 
-/** Asks for a stream, and reads no more of it than that it has begun. */
+/** Asks for a stream, and stops reading as soon as it has begun. */
 async function openAndStop(): Promise<{ readonly hasBegun: () => boolean; readonly isCut: () => Promise<boolean> }> {
   const at = { url: gateway.url, key: gateway.key ?? '' }
   const visitor = await visit(at, stopAtFirst, says('Hello!', { model: 'm', stream: true }))

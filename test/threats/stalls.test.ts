@@ -6,7 +6,7 @@ import { says } from '../support/streams.ts'
 
 // Bodies and forms that are made to keep the loop busy (B-03, B-04, B-11, O-09). The gateway has a process of its own, and
 // what is measured is the processor's time of its main thread between two turns of the loop: neither the simulators nor
-// whoever else is on this machine is in it. What a disk takes is not in it either; none of these gets that far.
+// other programs on this machine are in it. The time of the disk is not in it either; none of these gets that far.
 
 const stallMsMax = 100
 const slowMs = 600_000
@@ -58,13 +58,13 @@ async function refusal(send: () => Promise<Response>) {
   return { ...told, stallMs }
 }
 
-/** A refusal, and all the work that it was. */
+/** A refusal, and all the processor time that it took. */
 async function toil(send: () => Promise<Response>, goodMs: number) {
   const { result: told, workMs } = await gateway.workOf(refusedBy(send), goodMs)
   return { ...told, workMs }
 }
 
-/** The same of one that others are compared with. */
+/** The same for an ordinary request that others are compared with. */
 async function ordinaryToil(send: () => Promise<Response>) {
   const { result: told, workMs } = await gateway.ordinaryWorkOf(refusedBy(send))
   return { ...told, workMs }
@@ -179,8 +179,8 @@ describe.skipIf(!isTold)('a hostile body', () => {
     slowMs,
   )
 
-  // As many as are taken, and a sixteenth of that. What looks at each of them once takes sixteen times as long, what looks
-  // at each once for every other 256 times: the bound is far from both, on whatever machine.
+  // As many as are accepted, and a sixteenth of that. Linear work takes sixteen times as long, quadratic work 256
+  // times: the bound is far from both, on any machine.
   test.each([
     ['keys', (times: number) => `{"odd":{${keys(6_000 * times)}}}`],
     ['numbers with long digits', (times: number) => `{"odd":[${'12345678901234567890,'.repeat(6_000 * times)}0]}`],

@@ -73,7 +73,7 @@ describe('the address of a vendor', () => {
       const called = vendor.requests.length
       expect((await served.chat({ model: 'm' })).status).toBe(200)
       expect(vendor.requests.length).toBe(called + 1)
-      // Threads share its id; a process of its own would have another, and this one for its parent.
+      // Threads share the process id; a child process would have its own, with this one as its parent.
       if (existsSync('/proc/self/stat')) expect(childrenOf(served.pid)).toEqual([])
     } finally {
       await cli.close()
@@ -173,12 +173,15 @@ describe('F-09: a clock that jumps by hours', () => {
     { aheadMs: 5 * 60_000, says: [300] },
     { aheadMs: -5 * 60_000, says: [-300] },
     { aheadMs: 0, says: [] },
-  ])('a node that starts $aheadMs ms ahead of its database logs: $says', async ({ aheadMs, says: told }) => {
-    const clock: Clock = { now: () => Date.now() + aheadMs, monotonic: () => performance.now() }
-    const gateway = await startTestGateway({ clock, engine: 'postgres' })
-    const lines = gateway.logged.filter((line) => line.includes('clock'))
-    await gateway.close()
-    const seconds = lines.map((line) => (JSON.parse(line) as { aheadSeconds: number }).aheadSeconds)
-    expect(seconds.map((one) => Math.round(one / 10) * 10)).toEqual([...told])
-  })
+  ])(
+    'a node that starts $aheadMs ms ahead of its database logs the difference: $says',
+    async ({ aheadMs, says: told }) => {
+      const clock: Clock = { now: () => Date.now() + aheadMs, monotonic: () => performance.now() }
+      const gateway = await startTestGateway({ clock, engine: 'postgres' })
+      const lines = gateway.logged.filter((line) => line.includes('clock'))
+      await gateway.close()
+      const seconds = lines.map((line) => (JSON.parse(line) as { aheadSeconds: number }).aheadSeconds)
+      expect(seconds.map((one) => Math.round(one / 10) * 10)).toEqual([...told])
+    },
+  )
 })

@@ -57,7 +57,7 @@ async function read(id: string): Promise<Record> {
   return (await response.json()) as Record
 }
 
-/** The record once it is over. */
+/** The record once the task has ended. */
 async function ended(id: string): Promise<Record> {
   await until(async () => !['submitted', 'running'].includes((await read(id)).status))
   return read(id)
@@ -258,7 +258,7 @@ describe('cancelling a task', () => {
     expect(await again.json()).toMatchObject({ error: { code: 'not_cancellable' } })
   })
 
-  test('a task that the vendor cannot cancel or that has ended is a 409', async () => {
+  test('cancelling is a 409 where the vendor cannot cancel or the task has ended', async () => {
     const { id } = await ordered('A fox. sandbox:slow=3000', kling)
     expect((await call('DELETE', id)).status).toBe(409)
     expect((await ended(id)).status).toBe('succeeded')

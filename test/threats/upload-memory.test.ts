@@ -6,12 +6,12 @@ import { png } from '../support/clients.ts'
 
 // What large uploads do to the memory of a gateway, seen from outside its process (B-12).
 
-/** Linux tells the highest resident size of a process, and forgets it when told to. */
+/** Linux reports the highest resident size of a process, and can be told to reset it. */
 const isTold = existsSync('/proc/self/clear_refs')
 if (!isTold) process.stderr.write('skipped: this system does not tell how much memory a process had at most\n')
 
 const largeBytes = 50_000_000
-/** What `editsBodyBytesMax` is where nothing is said. */
+/** The default of `editsBodyBytesMax`. */
 const bodyBytesMax = 64 * 1024 * 1024
 /**
  * One upload: its pieces as they came, the file in one, its copy in the vendor's form, and that form as it is sent; 203 MB

@@ -5,8 +5,8 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { errorOf } from '../support/streams.ts'
 
-// Forms that no honest client sends (B-02, B-11, B-12, B-13): refused in the usual shape, for free. That it takes no time
-// either: `stalls.test.ts`.
+// Forms that no honest client sends (B-02, B-11, B-12, B-13): refused in the usual shape and free of charge. How long
+// that takes: `stalls.test.ts`.
 
 let gateway: TestGateway
 
@@ -39,7 +39,7 @@ async function refused(body: string | ReadableStream<Uint8Array>, headers?: Reco
   return errorOf(await refusedForFree(gateway, () => send(body, headers)))
 }
 
-/** What comes a few bytes at a time, as over a slow network. */
+/** The text a few bytes at a time, as over a slow network. */
 function inPieces(text: string, bytes: number): ReadableStream<Uint8Array> {
   const all = Buffer.from(text, 'latin1')
   let at = 0
@@ -73,7 +73,7 @@ describe('a valid form', () => {
     }
   })
 
-  test('boundaries as clients make them are accepted', async () => {
+  test('the boundaries that common clients generate are accepted', async () => {
     for (const mark of [
       '----WebKitFormBoundary7MA4YWxkTrZu0gW',
       '------------------------d74496d66958873e',

@@ -51,7 +51,7 @@ describe('a vendor that cannot be reached', () => {
     expect(await errorOf(response)).toMatchObject({ code: 'upstream_timeout', type: 'upstream_error' })
   })
 
-  test('a vendor that does not answer is followed by the next channel', async () => {
+  test('the next channel is tried after a vendor that does not answer', async () => {
     const vendor = await startVendor((socket) => void socket.write(answer(200, completion('Hi'))))
     const yaml = channelsTo({ hole: blackhole, good: vendor }, 'timeouts: { connectSeconds: 3 }')
     const gateway = await startTestGateway({ yaml })
@@ -140,7 +140,7 @@ describe('a slow vendor', () => {
       socket.write(streamHead)
       const parts = [opening, delta('a'), ': ping\n\n', delta('b'), finish, usageEvent(3, 2), done]
       for (const part of parts) {
-        // All of them together are longer than a silence may be.
+        // All of the pauses together are longer than the idle timeout.
         await new Promise((resolve) => setTimeout(resolve, (1.1 * idleMs) / parts.length))
         socket.write(chunk(part))
       }

@@ -17,7 +17,7 @@ setDefaultTimeout(600_000)
 
 const secret = 'an installation secret of enough bytes'
 const headersOf = ({ headers }: Received) => headers as Record<string, string>
-// This machine's .2 is the open internet here, and .1 the inside that must stay unseen.
+// Here 127.0.0.2 stands for the open internet, and 127.0.0.1 for the inner network that must not be reached.
 const isPublic = (address: string) => address === '127.0.0.2'
 
 const outcome = (webhooks: Webhooks, url: string) =>
@@ -226,7 +226,7 @@ eachEngine('webhooks', (open, place, engine) => {
       expect((await attempts(ids[0] ?? ''))[0]).toMatchObject({ status: 0, why: 'not-public' })
       expect((await attempts(ids[1] ?? ''))[0]).toMatchObject({ status: 0, why: 'scheme' })
       const tasks = await store.db.selectFrom('task').select('state').where('account_id', '=', account).execute()
-      // As they had ended.
+      // Unchanged since they ended.
       expect(tasks).toEqual([{ state: 'failed' }, { state: 'failed' }])
       expect(receiver.connections()).toBe(0)
     })
@@ -255,7 +255,7 @@ eachEngine('webhooks', (open, place, engine) => {
     await openHere()
     const tarpit = await startReceiver('silence')
     try {
-      // Longer than a busy machine takes for all of this: in their own fifteen seconds it may not be through.
+      // Longer than a busy machine takes for all of this: the default of fifteen seconds may not be enough.
       const webhooks = start({ attemptLimits: { ...attemptLimits, totalMs: 600_000 } })
       await putEvent(store, accountId, { url: receiver.url('good.test') })
       webhooks.wake()
@@ -272,7 +272,7 @@ eachEngine('webhooks', (open, place, engine) => {
       await putEvents(store, other, young)
       // The gateway is not woken for these: it finds them by polling.
       await until(() => receiver.received.length === 11)
-      // While all of the others still have their time.
+      // None of the stuck deliveries has reached its timeout yet.
       expect([...(await attemptsOfEvents(store.db, stuck)).values()].flat()).toEqual([])
       expect(tarpit.received).toHaveLength(25)
       const atOne = tarpit.received.filter(({ headers }) => headers.host?.startsWith('one.test'))
