@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { paddedPng } from '../test/support/large-picture.ts'
+import { paddedPng } from '../test/support/large-image.ts'
 import { startChild, type Child, type Vitals } from './control.ts'
 import { benchKey, editsModel } from './fixtures.ts'
 import { closedLoop, postForm, type Target } from './load.ts'

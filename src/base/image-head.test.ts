@@ -3,22 +3,22 @@ import fc from 'fast-check'
 import { drawImage } from '../sandbox/files/image.ts'
 import { isWhole, pngHasAlpha, readBase64Head, readImageHead, type ImageHead } from './image-head.ts'
 
-const picture = (format: 'png' | 'jpeg' | 'webp', isTransparent = false) =>
+const image = (format: 'png' | 'jpeg' | 'webp', isTransparent = false) =>
   drawImage({ width: 300, height: 200, format, seed: 1, isTransparent })
 
 describe('the head of an image', () => {
   test.each(['png', 'jpeg', 'webp'] as const)('the head of a %s gives its media type and size', (format) => {
     const head = { mediaType: `image/${format}`, width: 300, height: 200 } as const
-    expect(readImageHead(picture(format))).toEqual(head)
-    expect(readBase64Head(picture(format).toString('base64'))).toEqual(head)
+    expect(readImageHead(image(format))).toEqual(head)
+    expect(readBase64Head(image(format).toString('base64'))).toEqual(head)
   })
 
   test.each(['png', 'jpeg', 'webp'] as const)('a truncated %s is broken', (format) => {
-    expect(readImageHead(picture(format).subarray(0, 17))).toBe('broken')
+    expect(readImageHead(image(format).subarray(0, 17))).toBe('broken')
   })
 
   test('an image with a width of zero is broken', () => {
-    const flat = picture('png')
+    const flat = image('png')
     flat.writeUInt32BE(0, 16)
     expect(readImageHead(flat)).toBe('broken')
   })
@@ -30,7 +30,7 @@ describe('the head of an image', () => {
   test('random bytes after a valid beginning are broken or keep the media type', () => {
     fc.assert(
       fc.property(fc.constantFrom('png', 'jpeg', 'webp'), fc.uint8Array({ maxLength: 200 }), (format, rubbish) => {
-        const head = readImageHead(Buffer.concat([picture(format).subarray(0, 12), rubbish]))
+        const head = readImageHead(Buffer.concat([image(format).subarray(0, 12), rubbish]))
         if (head !== 'broken') expect(head).toMatchObject({ mediaType: `image/${format}` })
       }),
     )
@@ -38,9 +38,9 @@ describe('the head of an image', () => {
 })
 
 test('the transparency of a PNG is read from its head', () => {
-  expect(pngHasAlpha(picture('png', true))).toBe(true)
-  expect(pngHasAlpha(picture('png', false))).toBe(false)
-  expect(pngHasAlpha(picture('png', true).subarray(0, 20))).toBe(false)
+  expect(pngHasAlpha(image('png', true))).toBe(true)
+  expect(pngHasAlpha(image('png', false))).toBe(false)
+  expect(pngHasAlpha(image('png', true).subarray(0, 20))).toBe(false)
 })
 
 describe('the check that an image is whole', () => {
@@ -49,7 +49,7 @@ describe('the check that an image is whole', () => {
     isWhole(file, { mediaType: `image/${format}`, width: 300, height: 200 } satisfies ImageHead)
 
   test.each(formats)('a %s is whole with or without bytes after its end, and not with a byte less', (format) => {
-    const file = picture(format)
+    const file = image(format)
     expect(whole(format, file)).toBe(true)
     expect(whole(format, Buffer.concat([file, Buffer.from('more')]))).toBe(true)
     for (let bytes = 12; bytes < file.length; bytes += 1 + (file.length >> 9)) {
@@ -59,7 +59,7 @@ describe('the check that an image is whole', () => {
   })
 
   test('the end of a thumbnail is not the end of its JPEG', () => {
-    const file = picture('jpeg')
+    const file = image('jpeg')
     const thumbnail = Buffer.from([0xff, 0xe1, 0, 6, 0xff, 0xd8, 0xff, 0xd9])
     const withOne = Buffer.concat([file.subarray(0, 2), Buffer.from([0xff, 0xff]), thumbnail, file.subarray(2)])
     // Two fill bytes precede the marker.
@@ -68,7 +68,7 @@ describe('the check that an image is whole', () => {
   })
 
   test('a PNG with more empty chunks than any encoder writes is not whole', () => {
-    const file = picture('png')
+    const file = image('png')
     const behind = (chunks: number) =>
       Buffer.concat([file.subarray(0, 33), Buffer.alloc(12 * chunks), file.subarray(33)])
     expect(whole('png', behind(99_000))).toBe(true)

@@ -68,7 +68,7 @@ export function isWhole(bytes: Uint8Array, { mediaType }: ImageHead): boolean {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   switch (mediaType) {
     case 'image/png':
-      return pngHeadIsSound(file) && pngEnds(file)
+      return pngHeadIsIntact(file) && pngEnds(file)
     case 'image/jpeg':
       return jpegEnds(file)
     case 'image/webp':
@@ -87,7 +87,7 @@ const pngDepths: Readonly<Record<number, readonly number[]>> = {
   6: [8, 16],
 }
 
-function pngHeadIsSound(file: Buffer): boolean {
+function pngHeadIsIntact(file: Buffer): boolean {
   const [typeAt, endAt] = [firstChunkAt + 4, firstChunkAt + 8 + pngHeadBytes]
   if (file.length < endAt + 4) return false
   if (file.readUInt32BE(firstChunkAt) !== pngHeadBytes || file.readUInt32BE(typeAt) !== pngHead) return false

@@ -241,10 +241,10 @@ describe('an image', () => {
     [{ size: '1024x1024', quality: 'high' }, 27n],
     [{ size: '1024x1024', quality: 'low' }, 6n],
     [{ size: '1024x1024' }, 6n],
-  ])('an image costs by size and quality where these have a price, otherwise by size: %j', (picture, cost) => {
-    expect(priceOf({ images: { count: 3, ...picture } }, bySize)).toBe(nano(cost))
-    expect(holdFor({ images: { count: 3, ...picture } }, bySize)).toBe(nano(cost))
-    expect(sellsImage(picture, bySize)).toBe(true)
+  ])('an image costs by size and quality where these have a price, otherwise by size: %j', (image, cost) => {
+    expect(priceOf({ images: { count: 3, ...image } }, bySize)).toBe(nano(cost))
+    expect(holdFor({ images: { count: 3, ...image } }, bySize)).toBe(nano(cost))
+    expect(sellsImage(image, bySize)).toBe(true)
   })
 
   test('an image size without a price is not sold, and pricing it throws', () => {
@@ -302,20 +302,20 @@ describe('a video', () => {
   })
 
   test('a video priced as a whole has the price of its length, and no other length is sold', () => {
-    const byFilm = { ...list({}), perVideo: { '768p/6s': pico(28_000n), '768p/10s': pico(56_000n) } }
+    const byVideo = { ...list({}), perVideo: { '768p/6s': pico(28_000n), '768p/10s': pico(56_000n) } }
     for (const [seconds, cost] of [
       [6, 28n],
       [10, 56n],
     ] as const) {
       const video = { seconds, resolution: '768p', sound: false }
-      expect(priceOf({ video }, byFilm)).toBe(nano(cost))
-      expect(holdFor({ video }, byFilm)).toBe(nano(cost))
-      expect(sellsVideo(video, byFilm)).toBe(true)
+      expect(priceOf({ video }, byVideo)).toBe(nano(cost))
+      expect(holdFor({ video }, byVideo)).toBe(nano(cost))
+      expect(sellsVideo(video, byVideo)).toBe(true)
     }
-    expect(sellsVideo({ seconds: 12, resolution: '768p' }, byFilm)).toBe(false)
+    expect(sellsVideo({ seconds: 12, resolution: '768p' }, byVideo)).toBe(false)
     expect(sellsVideo({ seconds: 12, resolution: '768p' }, bySecond)).toBe(true)
-    expect(() => priceOf({ video: { seconds: 12, resolution: '768p' } }, byFilm)).toThrow('no price')
-    expect(() => priceOf({ video: { seconds: 6, resolution: '1080p' } }, byFilm)).toThrow('no price')
+    expect(() => priceOf({ video: { seconds: 12, resolution: '768p' } }, byVideo)).toThrow('no price')
+    expect(() => priceOf({ video: { seconds: 6, resolution: '1080p' } }, byVideo)).toThrow('no price')
   })
 
   test('a video without tokens costs nothing, and a video without any price throws', () => {

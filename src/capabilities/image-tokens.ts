@@ -21,7 +21,7 @@ const referenceTokens = 323
 type Wish = Pick<ImageAskBase, 'count' | 'size' | 'quality' | 'partialImages' | 'limits'>
 
 /** Output tokens of one image without its previews; what is unknown about it counts as the most expensive. */
-function pictureTokens(
+function imageTokens(
   { size, quality = '' }: { readonly size?: string | undefined; readonly quality?: string | undefined },
   limits: ImageLimits,
 ): number {
@@ -60,7 +60,7 @@ export function boundOf(
   if (wish.sold === 'pieces') return { images: piecesOf(wish, wish.count) }
   const { count, partialImages, limits } = wish
   // A small image may cost as much as the 1024 square: no vendor states that it costs less.
-  const made = Math.max(pictureTokens(wish, limits), pictureTokens({ ...wish, size: squareSize }, limits))
+  const made = Math.max(imageTokens(wish, limits), imageTokens({ ...wish, size: squareSize }, limits))
   const dearest = Math.ceil((made + partialImages * partialImageTokens) * margin)
   const each = limits.qualities.length === 0 ? plainTokensMax : dearest
   const looked = references.reduce((sum: number, reference) => sum + referenceTokensMax(reference), 0)
@@ -87,8 +87,8 @@ type Made = {
 }
 
 /** What was used, counted as the model is sold; estimated where it is sold by tokens and the vendor reported none. */
-export function countImages(ask: ImageAskBase, pictures: Made): Counted {
-  const { made, billed = made, previews = 0, references, tokens, looks = {}, tokensEach } = pictures
+export function countImages(ask: ImageAskBase, images: Made): Counted {
+  const { made, billed = made, previews = 0, references, tokens, looks = {}, tokensEach } = images
   if (ask.sold === 'pieces') {
     const vendorUsage = { images: piecesOf(ask, billed) }
     // Images that the vendor charges but did not deliver are our cost, not the customer's.
@@ -100,7 +100,7 @@ export function countImages(ask: ImageAskBase, pictures: Made): Counted {
   // What the vendor says of the images counts before what the client asked, which may have been left to the model.
   const size = pixelsOf(looks.size) === undefined ? ask.size : looks.size
   const quality = Object.hasOwn(squareTokens, looks.quality ?? '') ? looks.quality : ask.quality
-  const each = tokensEach ?? pictureTokens({ size, quality }, ask.limits)
+  const each = tokensEach ?? imageTokens({ size, quality }, ask.limits)
   const imageOutput = made * each + previews * partialImageTokens
   const usage = { input: ask.textTokens, imageInput: references * referenceTokens, imageOutput }
   return { usage, basis: 'estimated' }

@@ -90,5 +90,5 @@ export type Looks = { readonly size?: string; readonly quality?: string }
 /** A stream of images to the client. */
 export type ImageStream = ChatStream & {
   /** What has arrived so far: finished images, and previews of those and of the next one. */
-  readonly shown: { readonly pictures: number; readonly previews: number; readonly looks: Looks }
+  readonly shown: { readonly images: number; readonly previews: number; readonly looks: Looks }
 }

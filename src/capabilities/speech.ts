@@ -37,7 +37,7 @@ export type SpeechCodec = {
   estimateTokens(text: string): number
   contentTypeOf(ask: SpeechAsk): string
   /** Writes audio as an event, where the client asked for events. */
-  writeDelta(sound: Uint8Array): Uint8Array
+  writeDelta(audio: Uint8Array): Uint8Array
   writeDone(usage: Usage | undefined): Uint8Array
   /** Undefined where the client gets plain audio, which can only be cut off. */
   writeStreamError(ask: SpeechAsk, error: GatewayError): Uint8Array | undefined

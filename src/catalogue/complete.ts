@@ -74,11 +74,11 @@ function unheld(limits: VideoLimits | undefined): string | undefined {
 function unpricedWholeVideo(amounts: Amounts, limits: VideoLimits | undefined): string | undefined {
   if (limits === undefined) return undefined
   const { resolutions, resolutionDefault, durations, durationDefault } = limits
-  const films = [
+  const videos = [
     ...resolutions.map((resolution) => `${resolution}/${durationDefault}s`),
     ...durations.map((seconds) => `${resolutionDefault}/${seconds}s`),
   ]
-  const missing = films.find((film) => amounts[film] === undefined)
+  const missing = videos.find((video) => amounts[video] === undefined)
   return missing === undefined ? undefined : `perVideo for ${missing}`
 }
 

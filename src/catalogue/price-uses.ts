@@ -3,7 +3,7 @@ import { CatalogueError, type Path } from './error.ts'
 import type { WrittenPrices } from './schema.ts'
 
 const tokens = ['chat', 'embeddings', 'images', 'edits', 'speech'] as const
-const films = ['video'] as const
+const videos = ['video'] as const
 
 /** What each price can be charged for. `currency` and `markup` are no prices; `perRequest` suits every capability. */
 const usesOf = {
@@ -21,10 +21,10 @@ const usesOf = {
   webSearchPerThousand: ['chat'],
   perMillionCharacters: ['speech'],
   perImage: ['images', 'edits'],
-  perSecond: films,
-  perVideo: films,
-  perMillionVideoTokens: films,
-  perMillionVideoTokensWithInput: films,
+  perSecond: videos,
+  perVideo: videos,
+  perMillionVideoTokens: videos,
+  perMillionVideoTokensWithInput: videos,
 } as const satisfies Record<Exclude<keyof WrittenPrices, 'currency' | 'markup' | 'perRequest'>, readonly Capability[]>
 
 /** Refuses a price that would never be charged: it was meant for another model, or for another key. */

@@ -172,9 +172,9 @@ describe('videos that are sold as a whole', () => {
     expect(new Set(names).size).toBe(2)
   })
 
-  test.each(['768p', '768p/6', 'default', '768p/6s/sound', '/6s'])('a price per video for %p is refused', (film) => {
-    const written = [{ id: 'wan2.6-t2v', prices: { perVideo: { [film]: '1' } } }]
-    expect(fault(() => readOverrides(written))).toEqual(['models', 0, 'prices', 'perVideo', film])
+  test.each(['768p', '768p/6', 'default', '768p/6s/sound', '/6s'])('a price per video for %p is refused', (video) => {
+    const written = [{ id: 'wan2.6-t2v', prices: { perVideo: { [video]: '1' } } }]
+    expect(fault(() => readOverrides(written))).toEqual(['models', 0, 'prices', 'perVideo', video])
   })
 })
 

@@ -106,8 +106,8 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
 function name(list: Omit<PriceList, 'version'>): PriceList {
   const tiers = list.tiers.map((tier) => `${tier.aboveInputTokens}:${writeRates(tier.rates)}`).join('|')
   const records = [list.perImage, list.perSecond, list.perVideoToken].map(writeRecord)
-  const films = writeRecord(list.perVideo)
-  const parts = [writeRates(list.rates), tiers, ...records, ...(films === '' ? [] : [films])]
+  const videos = writeRecord(list.perVideo)
+  const parts = [writeRates(list.rates), tiers, ...records, ...(videos === '' ? [] : [videos])]
   return { version: fingerprint(parts.join('\n')), ...list }
 }
 

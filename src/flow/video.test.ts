@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { newRequestId } from '../base/ids.ts'
 import { eachEngine } from '../../test/support/engines.ts'
-import { filmVendor } from '../../test/support/film-vendor.ts'
+import { videoVendor } from '../../test/support/video-vendor.ts'
 import { fundedAccount } from '../../test/support/ledger.ts'
 import { accountId, dollars, makeTaskWorld, model, orderOf } from '../../test/support/tasks.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
@@ -12,7 +12,7 @@ eachEngine('the order of a video', (open) => {
   test('an error after the order was placed tells the client not to retry', async () => {
     const store = await open()
     await fundedAccount(store, { id: accountId, amount: dollars(100n) })
-    const vendor = filmVendor()
+    const vendor = videoVendor()
     const world = makeTaskWorld(store, { first: vendor })
     const { tasks, clock } = world
     const { ask } = orderOf()

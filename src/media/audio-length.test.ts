@@ -5,9 +5,9 @@ import { AudioLength } from './audio-length.ts'
 import { wavHead } from './wav.ts'
 
 /** Pushes the audio in pieces of an odd number of bytes, because network packets may end anywhere. */
-function lengthOf(sound: Uint8Array, form: AudioForm, bytesEach = 7): AudioLength {
+function lengthOf(audio: Uint8Array, form: AudioForm, bytesEach = 7): AudioLength {
   const length = new AudioLength()
-  for (let at = 0; at < sound.length; at += bytesEach) length.push(sound.subarray(at, at + bytesEach), form)
+  for (let at = 0; at < audio.length; at += bytesEach) length.push(audio.subarray(at, at + bytesEach), form)
   return length
 }
 
@@ -19,14 +19,14 @@ describe('the length of audio', () => {
     ['wav', { kind: 'wav' }],
     ['mp3', ready],
   ])('the length of %s is known, also of a part', (format, form) => {
-    const sound = recordAudio(format, 4_800)
-    expect(lengthOf(sound, form).seconds).toBeCloseTo(4.8, 6)
-    expect(lengthOf(sound.subarray(0, sound.length / 4), form).seconds).toBeCloseTo(1.2, 2)
+    const audio = recordAudio(format, 4_800)
+    expect(lengthOf(audio, form).seconds).toBeCloseTo(4.8, 6)
+    expect(lengthOf(audio.subarray(0, audio.length / 4), form).seconds).toBeCloseTo(1.2, 2)
   })
 
   test.each<AudioFormat>(['opus', 'aac', 'flac'])('the length of %s is unknown, its bytes are counted', (format) => {
-    const sound = recordAudio(format, 4_800)
-    expect(lengthOf(sound, ready)).toMatchObject({ seconds: undefined, bytes: sound.length })
+    const audio = recordAudio(format, 4_800)
+    expect(lengthOf(audio, ready)).toMatchObject({ seconds: undefined, bytes: audio.length })
   })
 
   test('the length depends on the number of channels and the sample rate', () => {

@@ -20,12 +20,12 @@ export class AudioLength {
     return this.#bytesPerSecond === undefined ? undefined : this.#bytes / this.#bytesPerSecond
   }
 
-  push(sound: Uint8Array, form: AudioForm): void {
-    if (form.kind === 'wav') return this.#pushWav(sound)
-    this.#bytes += sound.length
+  push(audio: Uint8Array, form: AudioForm): void {
+    if (form.kind === 'wav') return this.#pushWav(audio)
+    this.#bytes += audio.length
     if (this.#isBegun) return
     this.#isBegun = true
-    this.#bytesPerSecond = form.kind === 'pcm' ? form.rate * bytesPerSample : mp3BytesPerSecond(sound)
+    this.#bytesPerSecond = form.kind === 'pcm' ? form.rate * bytesPerSample : mp3BytesPerSecond(audio)
   }
 
   /** A wav that cannot be read only has an unknown length here; the code that converts it reports the error. */

@@ -30,9 +30,9 @@ function framesOf(bytes: Uint8Array): number {
 
 async function encode(ms: number, channels: 1 | 2 = 1): Promise<Uint8Array> {
   const encoding = encoders.open({ rate, channels })
-  const sound = tone(ms, channels)
+  const audio = tone(ms, channels)
   const parts: Uint8Array[] = []
-  for (let at = 0; at < sound.length; at += 12_000) parts.push(await encoding.encode(sound.subarray(at, at + 12_000)))
+  for (let at = 0; at < audio.length; at += 12_000) parts.push(await encoding.encode(audio.subarray(at, at + 12_000)))
   expect(parts.slice(1).every(({ length }) => length > 0)).toBe(true)
   return Buffer.concat([...parts, await encoding.end()])
 }

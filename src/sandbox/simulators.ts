@@ -24,9 +24,9 @@ export type Simulators = {
 export type Memory = { readonly journal: Journal; readonly origin: string }
 
 export function makeSimulators(models: readonly SandboxModel[], memory?: Memory): Simulators {
-  const { lines, films } = recall(memory?.journal, systemClock.now())
+  const { lines, videos } = recall(memory?.journal, systemClock.now())
   const bill = createBill({ journal: memory?.journal, lines })
-  const kept = memory && { ...memory, films }
+  const kept = memory && { ...memory, videos }
   let world: World = {
     models: byVendor(models),
     bill,

@@ -4,7 +4,7 @@ import { newRequestId } from '../base/ids.ts'
 import { nano } from '../base/money.ts'
 import { beginAnswer, freeAnswer, keepAnswer } from '../store/idempotency.ts'
 import { eachEngine } from '../../test/support/engines.ts'
-import { filmVendor } from '../../test/support/film-vendor.ts'
+import { videoVendor } from '../../test/support/video-vendor.ts'
 import { flakyStore } from '../../test/support/flaky-store.ts'
 import { until } from '../../test/support/gateway.ts'
 import { fundedAccount } from '../../test/support/ledger.ts'
@@ -30,7 +30,7 @@ eachEngine('video tasks while the database is away', (open) => {
     const store = await open()
     await fundedAccount(store, { id: accountId, amount: dollars(100n) })
     const database = flakyStore(store)
-    const vendor = filmVendor()
+    const vendor = videoVendor()
     const world = makeTaskWorld(database.store, { first: vendor, second: vendor }, overrides)
     const states = async () => (await store.db.selectFrom('task').select('state').execute()).map(({ state }) => state)
     return { store, database, vendor, world, states }
@@ -80,7 +80,7 @@ eachEngine('video tasks while the database is away', (open) => {
   test.each(['as it is recorded', 'as its vendor refuses it'] as const)(
     'an order that fails %s leaves no answer under its Idempotency-Key once it is undone',
     async (when) => {
-      const vendor = filmVendor()
+      const vendor = videoVendor()
       const { store, database, world, states } = await begin({
         transport: {
           async send(...call) {
@@ -123,7 +123,7 @@ eachEngine('video tasks while the database is away', (open) => {
   })
 
   test('the upstream id of a task is recorded once the database is back', async () => {
-    const vendor = filmVendor()
+    const vendor = videoVendor()
     vendor.finds = false
     const { database, world, states } = await begin({
       transport: {
@@ -147,7 +147,7 @@ eachEngine('video tasks while the database is away', (open) => {
   test.each(['has', 'may have'] as const)(
     'a video that its vendor %s is not ordered again when the database fails while it is recorded',
     async (what) => {
-      const vendor = filmVendor()
+      const vendor = videoVendor()
       const { store, database, world } = await begin({
         transport: {
           async send(...call) {
@@ -169,7 +169,7 @@ eachEngine('video tasks while the database is away', (open) => {
   )
 
   test('a bug after the order was sent is an error that must not be retried', async () => {
-    const vendor = filmVendor()
+    const vendor = videoVendor()
     const { store, database, world } = await begin({
       transport: {
         async send(...call) {
@@ -188,7 +188,7 @@ eachEngine('video tasks while the database is away', (open) => {
   })
 
   test('a stop ends the retries and logs the upstream id that was not recorded', async () => {
-    const vendor = filmVendor()
+    const vendor = videoVendor()
     const { database, world } = await begin({
       transport: {
         async send(...call) {

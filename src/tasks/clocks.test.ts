@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { filmVendor, type FilmVendor } from '../../test/support/film-vendor.ts'
+import { videoVendor, type VideoVendor } from '../../test/support/video-vendor.ts'
 import { until } from '../../test/support/gateway.ts'
 import { handTimers } from '../../test/support/hand-timers.ts'
 import { fundedAccount } from '../../test/support/ledger.ts'
@@ -40,7 +40,7 @@ afterEach(async () => {
 })
 
 /** A node on a machine whose clock is ahead of the database's by this much, or behind it. */
-async function nodeAhead(name: string, ms: number, vendor: FilmVendor, more: TaskOverrides = {}) {
+async function nodeAhead(name: string, ms: number, vendor: VideoVendor, more: TaskOverrides = {}) {
   const clock = movableClock()
   clock.setBack(-ms)
   const opened = await openStore({ url })
@@ -51,7 +51,7 @@ async function nodeAhead(name: string, ms: number, vendor: FilmVendor, more: Tas
 }
 
 test('a node whose clock is minutes ahead does not send an order that another node is sending', async () => {
-  const vendor = filmVendor()
+  const vendor = videoVendor()
   const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const slow: TaskOverrides['transport'] = {
     async send(...sent) {
@@ -80,7 +80,7 @@ test('a node whose clock is minutes ahead does not send an order that another no
 })
 
 test('an order from a node whose clock is hours behind is not too late for other nodes', async () => {
-  const vendor = filmVendor()
+  const vendor = videoVendor()
   const one = await nodeAhead('node_a', -3 * 60 * minute, vendor)
   await fundedAccount(one.store, { id: accountId, amount: dollars(100n) })
   const other = await nodeAhead('node_b', 0, vendor)
@@ -93,7 +93,7 @@ test('an order from a node whose clock is hours behind is not too late for other
 })
 
 test('an order from a node whose clock is days ahead counts in the day that its caps use', async () => {
-  const vendor = filmVendor()
+  const vendor = videoVendor()
   const one = await nodeAhead('node_a', 2 * 24 * 60 * minute, vendor)
   await fundedAccount(one.store, { id: accountId, amount: dollars(100n) })
   const { id } = await one.world.order({ receivedAt: one.clock.now() })
@@ -117,11 +117,11 @@ test('a node whose clock is minutes ahead does not claim a webhook that another 
     settings: { allowPrivate: true },
     log: silentLog,
   } as const
-  const one = await nodeAhead('node_a', 0, filmVendor())
+  const one = await nodeAhead('node_a', 0, videoVendor())
   const eventId = await putEvent(one.store, await putAccount(one.store), { url: `http://127.0.0.1:${receiver.port}/` })
   const sending = openWebhooks({ ...parts, store: one.store, node: 'node_a', clock: one.clock })
   await until(() => receiver.received.length === 1)
-  const other = await nodeAhead('node_b', 5 * minute, filmVendor())
+  const other = await nodeAhead('node_b', 5 * minute, videoVendor())
   const timers = handTimers()
   const looking = openWebhooks({ ...parts, store: other.store, node: 'node_b', clock: other.clock, timers })
   looking.wake()

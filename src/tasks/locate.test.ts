@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
 import { nano } from '../base/money.ts'
-import { type FilmVendor, linkOf } from '../../test/support/film-vendor.ts'
+import { type VideoVendor, linkOf } from '../../test/support/video-vendor.ts'
 import { balances } from '../../test/support/ledger.ts'
 import {
   attemptsOf,
@@ -23,7 +23,7 @@ const times = (count: number, status: number) => Array.from({ length: count }, (
 const away = () => Promise.reject(new GatewayError('overloaded', 'Kept results cannot be reached at the moment.'))
 
 /** How often the vendor was asked for the URL of a video. */
-const questions = ({ calls }: FilmVendor) => calls.filter(({ path }) => path.startsWith('/files/')).length
+const questions = ({ calls }: VideoVendor) => calls.filter(({ path }) => path.startsWith('/files/')).length
 
 taskSuite('a film whose record names a file', ({ begin, within }) => {
   test('the link of the video is asked for once it is made, and then given out', () =>
@@ -218,7 +218,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
     const { vendor, world } = await begin({ keepResult })
     vendor.onlyWithKey = true
     const tasks = []
-    for (let films = 0; films < 10; films++) tasks.push(await world.order())
+    for (let videos = 0; videos < 10; videos++) tasks.push(await world.order())
     vendor.become('done')
     for (let seconds = 0; seconds < 120; seconds += 5) await world.pass(5_000)
     expect(fetches).toBeGreaterThanOrEqual(4)
@@ -231,8 +231,8 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
   })
 
   test('a video with a public link is given out under that link while our store is away', async () => {
-    const film = { body: new Uint8Array(10), mediaType: 'video/mp4', header: () => null }
-    const { vendor, world } = await begin({ keepsAll: true, keepResult: away, fetchLink: () => Promise.resolve(film) })
+    const video = { body: new Uint8Array(10), mediaType: 'video/mp4', header: () => null }
+    const { vendor, world } = await begin({ keepsAll: true, keepResult: away, fetchLink: () => Promise.resolve(video) })
     const task = await world.order()
     vendor.become('done')
     for (let round = 0; round < keepTriesMax; round++) await world.pass(minute)

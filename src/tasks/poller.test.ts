@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { nano } from '../base/money.ts'
 import { openStore } from '../store/open.ts'
 import type { Task } from '../store/tasks.ts'
-import { filmVendor } from '../../test/support/film-vendor.ts'
+import { videoVendor } from '../../test/support/video-vendor.ts'
 import { until } from '../../test/support/gateway.ts'
 import { handTimers } from '../../test/support/hand-timers.ts'
 import { fundedAccount } from '../../test/support/ledger.ts'
@@ -21,7 +21,7 @@ const minute = 60_000
 async function crowd() {
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 15n })
-  const vendor = filmVendor()
+  const vendor = videoVendor()
   const world = makeTaskWorld(store, { first: vendor })
   const first = await world.order()
   // Copies of the first task, each with its own ids and its own task at the vendor.
@@ -71,7 +71,7 @@ test('ten thousand due tasks are polled at the vendor’s pace, none twice while
 }, 120_000)
 
 /** Two channels of one vendor, and a gate that a test may shut. */
-async function twoChannels(overrides: (gate: Promise<void>) => Partial<TaskParts>, vendor = filmVendor()) {
+async function twoChannels(overrides: (gate: Promise<void>) => Partial<TaskParts>, vendor = videoVendor()) {
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 15n })
   const gate = Promise.withResolvers<void>()
@@ -88,7 +88,7 @@ async function twoChannels(overrides: (gate: Promise<void>) => Partial<TaskParts
 
 test('a channel that hangs does not delay the tasks of another channel', async () => {
   let hanging = 0
-  const vendor = filmVendor()
+  const vendor = videoVendor()
   const hung = new Set<string>()
   const { world, at, close } = await twoChannels(
     (gate) => ({
@@ -121,29 +121,29 @@ test('a channel that hangs does not delay the tasks of another channel', async (
 })
 
 test('polls refused with 429 slow down polling but leave the credential in use for chat', async () => {
-  const film = filmVendor()
-  const vendor = { ...film.vendor, id: 'dashscope', explain }
+  const video = videoVendor()
+  const vendor = { ...video.vendor, id: 'dashscope', explain }
   const channel = { id: 'first', vendor, baseUrl: vendor.baseUrl, credentials: ['a-key'], weight: 1, priority: 0 }
   const clock = standingClock()
   const channels = makeChannels([channel], clock, () => 0)
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 15n })
-  const world = makeTaskWorld(store, { first: film }, { clock, channels: () => channels })
+  const world = makeTaskWorld(store, { first: video }, { clock, channels: () => channels })
   for (let i = 0; i < 30; i++) await world.order()
   const chatRoutes = () => [...channels.routes([{ channel: 'first', upstreamModel: 'qwen-plus' }])].length
   const pollsIn = async (ms: number) => {
-    const before = film.calls.length
+    const before = video.calls.length
     clock.advance(ms)
     while ((await world.tasks.turn()) > 0) await world.tasks.idle()
-    return film.calls.length - before
+    return video.calls.length - before
   }
-  film.polls.push(...Array.from({ length: 8 }, () => 429))
+  video.polls.push(...Array.from({ length: 8 }, () => 429))
   expect(await pollsIn(6_000)).toBe(8)
   expect(chatRoutes()).toBe(1)
   // The vendor names no time, so polls wait for one second, and then the allowance grows from zero.
   expect(await pollsIn(500)).toBe(0)
   expect(await pollsIn(1_000)).toBeGreaterThan(0)
-  film.polls.push(401)
+  video.polls.push(401)
   await pollsIn(1_000)
   expect(chatRoutes()).toBe(0)
   await world.close()
@@ -151,7 +151,7 @@ test('polls refused with 429 slow down polling but leave the credential in use f
 })
 
 test('videos that are slow to fetch delay no polls, stay with their node and are polled once', async () => {
-  const vendor = filmVendor()
+  const vendor = videoVendor()
   vendor.onlyWithKey = true
   let fetching = 0
   const { world, at, open, close } = await twoChannels(
@@ -164,8 +164,8 @@ test('videos that are slow to fetch delay no polls, stay with their node and are
     }),
     vendor,
   )
-  const films: Task[] = []
-  for (let i = 0; i < 100; i++) films.push(await at('first'))
+  const videos: Task[] = []
+  for (let i = 0; i < 100; i++) videos.push(await at('first'))
   vendor.become('done')
   const [running, quick] = [await at('first'), await at('second')]
   const quickly = vendor.tasks.get(quick.upstreamId ?? '')
@@ -173,7 +173,7 @@ test('videos that are slow to fetch delay no polls, stay with their node and are
   const others = world.node('node_b')
   world.clock.advance(minute)
   const pollsOf = (upstreamId: string | null) => vendor.tasks.get(upstreamId ?? '')?.polls ?? 0
-  const allPolled = () => [...films, quick].every(({ upstreamId }) => pollsOf(upstreamId) > 0)
+  const allPolled = () => [...videos, quick].every(({ upstreamId }) => pollsOf(upstreamId) > 0)
   for (let second = 0; second < 15; second++) {
     await world.tasks.turn()
     world.clock.advance(1_000)
@@ -184,24 +184,24 @@ test('videos that are slow to fetch delay no polls, stay with their node and are
     await others.turn()
     world.clock.advance(5_000)
   }
-  expect(films.map(({ upstreamId }) => pollsOf(upstreamId))).toEqual(films.map(() => 1))
+  expect(videos.map(({ upstreamId }) => pollsOf(upstreamId))).toEqual(videos.map(() => 1))
   expect(pollsOf(running.upstreamId)).toBeGreaterThan(5)
   // At most two of each channel are fetched at a time.
   expect(fetching).toBe(3)
   open()
   await Promise.all([world.tasks.idle(), others.idle()])
-  for (const { id } of [...films, quick]) expect((await world.task(id)).state).toBe('succeeded')
+  for (const { id } of [...videos, quick]) expect((await world.task(id)).state).toBe('succeeded')
   await close()
 }, 120_000)
 
 test('a channel that is removed while it has open tasks is logged once per removal', async () => {
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 15n })
-  const { vendor, transport } = filmVendor()
+  const { vendor, transport } = videoVendor()
   const there = { id: 'first', vendor, baseUrl: 'https://films.example', credentials: ['k'], weight: 1, priority: 0 }
   let configured = [there]
   const channels = () => makeChannels(configured, standingClock(), () => 0)
-  const world = makeTaskWorld(store, { first: filmVendor() }, { channels, transport })
+  const world = makeTaskWorld(store, { first: videoVendor() }, { channels, transport })
   const told = () => world.logged.filter((line) => line.includes('no longer configured')).map(levelOf)
   const { id } = await world.order()
   await world.pass(minute)
@@ -267,7 +267,7 @@ test('the poller looks for tasks less often while there are none', async () => {
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 12n })
   const timers = handTimers()
-  const world = makeTaskWorld(store, { first: filmVendor() }, { timers })
+  const world = makeTaskWorld(store, { first: videoVendor() }, { timers })
   expect(timers.waiting).toEqual([200])
   timers.fire()
   await until(() => timers.waiting.length === 1)
@@ -284,11 +284,11 @@ test('the poller looks for tasks less often while there are none', async () => {
 test('open tasks of the other mode do not make the poller look more often', async () => {
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 12n })
-  const sandbox = makeTaskWorld(store, { first: filmVendor() })
+  const sandbox = makeTaskWorld(store, { first: videoVendor() })
   await sandbox.order()
   await sandbox.close()
   const timers = handTimers()
-  const real = makeTaskWorld(store, { first: filmVendor() }, { timers, mode: 'real' })
+  const real = makeTaskWorld(store, { first: videoVendor() }, { timers, mode: 'real' })
   timers.fire()
   await until(() => timers.waiting.length === 1)
   expect(timers.waiting).toEqual([5_000])

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { nano } from '../base/money.ts'
-import { linkOf } from '../../test/support/film-vendor.ts'
+import { linkOf } from '../../test/support/video-vendor.ts'
 import { balances } from '../../test/support/ledger.ts'
 import {
   attemptsOf,

@@ -116,10 +116,10 @@ test('spaces, line breaks and control characters in a path are encoded or remove
 
 describe('a form', () => {
   test('a form arrives with its fields, files, content type and length', async () => {
-    const picture = Uint8Array.from({ length: 300_000 }, (_, i) => i * 7)
+    const image = Uint8Array.from({ length: 300_000 }, (_, i) => i * 7)
     const form = new FormData()
     form.set('prompt', 'a "quoted" snowman ☃\r\nin two lines')
-    form.append('image[]', new Blob([picture], { type: 'image/png' }), 'ä "b".png')
+    form.append('image[]', new Blob([image], { type: 'image/png' }), 'ä "b".png')
     form.append('image[]', new Blob([]), 'empty.bin')
     const { headers, body } = await asked('/', { body: form, headers: { authorization: 'Bearer k' } })
     expect(headers.get('authorization')).toBe('Bearer k')
@@ -129,7 +129,7 @@ describe('a form', () => {
     const read = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData()
     expect(read.get('prompt')).toBe('a "quoted" snowman ☃\r\nin two lines')
     const [first, second] = read.getAll('image[]') as unknown as File[]
-    expect(new Uint8Array((await first?.arrayBuffer()) ?? new ArrayBuffer())).toEqual(picture)
+    expect(new Uint8Array((await first?.arrayBuffer()) ?? new ArrayBuffer())).toEqual(image)
     expect([first?.type, second?.size]).toEqual(['image/png', 0])
   })
 

@@ -207,9 +207,9 @@ describe.each([
 
   test('the hold of a video is shown as held until its task ends', async () => {
     const { id, key } = await gateway.account({ dollars: '5' })
-    const film = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'A fox. sandbox:queued=60000' } }
+    const video = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'A fox. sandbox:queued=60000' } }
     const customer = jsonClient(gateway.url, key)
-    const { id: task } = (await customer.call('POST', '/v1/videos/generations', film)).body as { id: string }
+    const { id: task } = (await customer.call('POST', '/v1/videos/generations', video)).body as { id: string }
     const { amount } = await gateway.store.db
       .selectFrom('hold')
       .select('amount')

@@ -127,9 +127,9 @@ describe.each([
       return spent === '0.01' && remaining === '3.99'
     })
 
-    const film = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'Waves sandbox:queued=600000' } }
+    const video = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'Waves sandbox:queued=600000' } }
     const path = '/v1/videos/generations'
-    const { body } = await jsonClient(gateway.url, key).call('POST', path, film)
+    const { body } = await jsonClient(gateway.url, key).call('POST', path, video)
     const { held } = await balanceOf(key)
     expect(Number(held)).toBeGreaterThan(0)
     expect(Number((await capOf()).remaining)).toBeCloseTo(3.99 - Number(held), 9)

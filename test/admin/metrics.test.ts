@@ -30,7 +30,7 @@ function nanos(dollars: Record<string, number>): Record<string, number> {
 
 const chat = '/v1/chat/completions'
 const videos = '/v1/videos/generations'
-const film = { model: 'wan2.6-t2v', duration: 5, resolution: '720p' }
+const video = { model: 'wan2.6-t2v', duration: 5, resolution: '720p' }
 
 describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
   let gateway: TestGateway
@@ -90,7 +90,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     await ask('/v1/embeddings', { model: 'text-embedding-3-small', input: 'Hello!' }, 200)
     await ask('/v1/images/generations', { model: 'gpt-image-1-mini', prompt: 'A fox.' }, 200)
     await ask('/v1/audio/speech', { model: 'tts-1', voice: 'alloy', input: 'Hello!' }, 200)
-    await ask(videos, { ...film, input: { prompt: 'A fox.' }, webhook_url: receiver.url() }, 202)
+    await ask(videos, { ...video, input: { prompt: 'A fox.' }, webhook_url: receiver.url() }, 202)
     await until(() => receiver.received.length === 1)
 
     const ledger = await books()
@@ -117,8 +117,8 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     expect(found.all('turnpike_attempts_total')).toEqual({ ...others, 'openai openai refused': refused })
 
     expect(found.value('turnpike_characters_total', { capability: 'speech', model: 'tts-1' })).toBe('Hello!'.length)
-    expect(found.value('turnpike_video_seconds_total', { capability: 'video', model: film.model })).toBe(5)
-    expect(found.all('turnpike_video_tasks_ended_total')).toEqual({ [`${film.model} succeeded`]: 1 })
+    expect(found.value('turnpike_video_seconds_total', { capability: 'video', model: video.model })).toBe(5)
+    expect(found.all('turnpike_video_tasks_ended_total')).toEqual({ [`${video.model} succeeded`]: 1 })
     expect(found.value('turnpike_request_duration_seconds_count', { capability: 'chat', streamed: 'true' })).toBe(1)
     expect(found.value('turnpike_request_duration_seconds_count', { capability: 'chat', streamed: 'false' })).toBe(4)
     // A request that the vendor rejects after it was admitted counts as answered, not as refused.
@@ -141,10 +141,10 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     await ask(chat, says('Hello!'), 402, { authorization: `Bearer ${poor.key}` })
     await ask(chat, says('Hello!', { model: 'nothing-of-ours' }), 404)
     await ask(chat, says('Hello!', { temperature: 9 }), 400)
-    await ask(videos, { ...film, duration: 999, input: { prompt: 'A fox.' } }, 400)
+    await ask(videos, { ...video, duration: 999, input: { prompt: 'A fox.' } }, 400)
     await ask('/v1/nothing', {}, 404)
     // This one had its hold before the vendor rejected it.
-    await ask(videos, { ...film, input: { prompt: 'A fox. sandbox:status=400' } }, 400)
+    await ask(videos, { ...video, input: { prompt: 'A fox. sandbox:status=400' } }, 400)
     const found = await scrape(gateway)
     expect(found.all('turnpike_requests_refused_total')).toEqual({
       [`POST ${chat} 400`]: 1,
@@ -155,7 +155,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
       'unknown 404': 1,
     })
     expect(found.value('turnpike_http_responses_total', { route: `POST ${videos}`, status: '400' })).toBe(2)
-    expect(found.all('turnpike_video_tasks_ended_total')).toMatchObject({ [`${film.model} refused`]: 1 })
+    expect(found.all('turnpike_video_tasks_ended_total')).toMatchObject({ [`${video.model} refused`]: 1 })
     expect(found.all('turnpike_requests_total')).toEqual((await books()).requests)
   })
 
@@ -186,7 +186,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
       signal: leaving.signal,
     })
     expect(stream.status).toBe(200)
-    const order = await gateway.post(videos, { ...film, input: { prompt: 'A fox. sandbox:queued=60000' } })
+    const order = await gateway.post(videos, { ...video, input: { prompt: 'A fox. sandbox:queued=60000' } })
     const { id } = (await order.json()) as { id: string }
     const found = await scrape(gateway)
     expect(found.value('turnpike_open_holds')).toBe(1)
@@ -198,7 +198,7 @@ describe.each(['sqlite', 'postgres'] as const)('metrics on %s', (engine) => {
     const after = await scrape(gateway)
     expect(after.value('turnpike_open_holds')).toBe(0)
     expect(after.all('turnpike_video_tasks_open')).toEqual({ creating: 0, submitted: 0, running: 0 })
-    expect(after.all('turnpike_video_tasks_ended_total')).toMatchObject({ [`${film.model} cancelled`]: 1 })
+    expect(after.all('turnpike_video_tasks_ended_total')).toMatchObject({ [`${video.model} cancelled`]: 1 })
     expect(after.all('turnpike_requests_total')).toEqual((await books()).requests)
   }, 120_000)
 })
@@ -255,7 +255,7 @@ describe('a scrape', () => {
 
   test('unknown task states of a vendor are counted by channel', async () => {
     const gateway = await start()
-    const order = { ...film, input: { prompt: 'A fox. sandbox:odd-state=DREAMING sandbox:slow=5000' } }
+    const order = { ...video, input: { prompt: 'A fox. sandbox:odd-state=DREAMING sandbox:slow=5000' } }
     expect((await gateway.post(videos, order)).status).toBe(202)
     const name = 'turnpike_unknown_task_states_total'
     await until(async () => ((await scrape(gateway)).value(name, { channel: 'dashscope' }) ?? 0) > 0)

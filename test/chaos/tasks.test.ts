@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { until } from '../support/gateway.ts'
 import { sharedPostgres } from '../support/postgres.ts'
-import { filmSettings, runTasks, unfindable } from './tasks.ts'
+import { videoSettings, runTasks, unfindable } from './tasks.ts'
 import { makeWorld, pause } from './world.ts'
 
 // The short form of `npm run chaos -- --tasks`: every point once, no video bought twice, lost or charged wrongly
@@ -22,7 +22,7 @@ describe('gateways that are killed while videos are made', () => {
   }, 600_000)
 
   test('a task that the vendor cannot find stays in doubt and listed, and is not bought again', async () => {
-    const world = await makeWorld({ engine: 'sqlite', nodes: 1, settings: filmSettings })
+    const world = await makeWorld({ engine: 'sqlite', nodes: 1, settings: videoSettings })
     try {
       const [node] = world.nodes
       if (node === undefined) throw new Error('a world without a node')

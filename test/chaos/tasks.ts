@@ -37,7 +37,7 @@ const findable = 'film'
 export const unfindable = 'reel'
 const perTask = { cost: 350_000_000n, charge: 700_000_000n } as const
 
-export function filmSettings(vendorUrl: string): string {
+export function videoSettings(vendorUrl: string): string {
   return `sandbox: false
 channels:
   - { id: kling, vendor: kling, baseUrl: "${vendorUrl}/kling", keys: ["chaos:chaos-secret"] }
@@ -57,7 +57,7 @@ const credit = '1000000'
 
 export async function runTasks(campaign: TaskCampaign): Promise<TaskOutcome> {
   const random = new Random(campaign.seed)
-  const world = await makeWorld({ ...campaign, settings: filmSettings })
+  const world = await makeWorld({ ...campaign, settings: videoSettings })
   const receiver = await startReceiver()
   // The receiver fails now and then, but at most once per event: the try after a second failure is half a minute away.
   const missed = new Set<unknown>()
@@ -125,8 +125,8 @@ function startCustomer(world: World, key: string, webhookUrl: string, random: Ra
 
   async function order(idempotencyKey: string | undefined): Promise<'answered' | 'nothing'> {
     const { url } = random.pick(world.nodes)
-    const film = { model: findable, duration: 5, resolution: '1080p', input: { prompt: 'A fox.' } }
-    const body = { ...film, webhook_url: webhookUrl }
+    const video = { model: findable, duration: 5, resolution: '1080p', input: { prompt: 'A fox.' } }
+    const body = { ...video, webhook_url: webhookUrl }
     try {
       const response = await fetch(`${url}/v1/videos/generations`, {
         method: 'POST',

@@ -10,7 +10,7 @@ import { drawImage } from '../../src/sandbox/files/image.ts'
 import { openaiClient } from '../support/clients.ts'
 import { browserTimeoutMs, hasBrowser, launchBrowser } from '../support/browser.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { paddedPng } from '../support/large-picture.ts'
+import { paddedPng } from '../support/large-image.ts'
 import { speakers } from '../support/speech.ts'
 
 // A browser, as an independent decoder, decodes the files that clients send and get, to the last pixel and sample.
@@ -45,7 +45,7 @@ describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
   })
 
   /** The size, and the alpha of the least and the most opaque pixel; throws if the image cannot be decoded. */
-  function decodePicture(base64: string): Promise<{ width: number; height: number; alpha: [number, number] }> {
+  function decodeImage(base64: string): Promise<{ width: number; height: number; alpha: [number, number] }> {
     return page.evaluate(`(async () => {
       const map = await createImageBitmap(${blobOf(base64)})
       const canvas = new OffscreenCanvas(map.width, map.height).getContext('2d')
@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
     })()`)
   }
 
-  function decodeSound(file: Buffer): Promise<{ seconds: number; channels: number; loudest: number }> {
+  function decodeAudio(file: Buffer): Promise<{ seconds: number; channels: number; loudest: number }> {
     return page.evaluate(`(async () => {
       const bytes = await ${blobOf(file.toString('base64'))}.arrayBuffer()
       const sound = await new OfflineAudioContext(1, 1, 24000).decodeAudioData(bytes)
@@ -70,8 +70,8 @@ describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
     'a %s that the tests send is decoded, and one that breaks off in its head is not',
     async (format) => {
       const file = draw(format)
-      expect(await decodePicture(file.toString('base64'))).toMatchObject({ width: 256, height: 256, alpha: [255, 255] })
-      expect(decodePicture(file.subarray(0, 18).toString('base64'))).rejects.toThrow()
+      expect(await decodeImage(file.toString('base64'))).toMatchObject({ width: 256, height: 256, alpha: [255, 255] })
+      expect(decodeImage(file.subarray(0, 18).toString('base64'))).rejects.toThrow()
     },
     browserTimeoutMs,
   )
@@ -79,10 +79,10 @@ describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
   test(
     'transparent masks and large images are decoded',
     async () => {
-      const { alpha, ...size } = await decodePicture(draw('png', true).toString('base64'))
+      const { alpha, ...size } = await decodeImage(draw('png', true).toString('base64'))
       expect(size).toEqual({ width: 256, height: 256 })
       expect(alpha[0]).toBeLessThan(255)
-      expect(await decodePicture(paddedPng(1_000_000).toString('base64'))).toMatchObject(size)
+      expect(await decodeImage(paddedPng(1_000_000).toString('base64'))).toMatchObject(size)
     },
     browserTimeoutMs,
   )
@@ -98,7 +98,7 @@ describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
         size: '1536x1024',
         output_format,
       })
-      expect(await decodePicture(data?.[0]?.b64_json ?? '')).toMatchObject({ width: 1536, height: 1024 })
+      expect(await decodeImage(data?.[0]?.b64_json ?? '')).toMatchObject({ width: 1536, height: 1024 })
     },
     browserTimeoutMs,
   )
@@ -115,7 +115,7 @@ describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
     async (id) => {
       const format = id === model ? {} : ({ response_format: 'b64_json' } as const)
       const { data } = await client.images.generate({ model: id, prompt, ...format })
-      expect((await decodePicture(data?.[0]?.b64_json ?? '')).width).toBeGreaterThanOrEqual(256)
+      expect((await decodeImage(data?.[0]?.b64_json ?? '')).width).toBeGreaterThanOrEqual(256)
     },
     browserTimeoutMs,
   )
@@ -127,7 +127,7 @@ describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
       const response = await client.audio.speech.create({ model: id, input, voice: 'alloy', response_format })
       const path = join(folder, `${id}.${response_format}`)
       await pipeline(Readable.from(response.body ?? []), createWriteStream(path))
-      const { seconds, loudest } = await decodeSound(readFileSync(path))
+      const { seconds, loudest } = await decodeAudio(readFileSync(path))
       expect(seconds).toBeGreaterThan(1)
       // The simulator of the common protocol has only silence in mp3; everything else is a tone.
       const isSilent = response_format === 'mp3' && !id.startsWith('qwen') && !id.startsWith('gemini')
@@ -143,7 +143,7 @@ describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
       voice: 'Cherry',
       response_format,
     })
-    return (await decodeSound(Buffer.from(await response.arrayBuffer()))).seconds
+    return (await decodeAudio(Buffer.from(await response.arrayBuffer()))).seconds
   }
 
   test(

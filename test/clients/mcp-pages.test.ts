@@ -117,8 +117,8 @@ describe.each(eras)('resources, prompts and limits of the tool server, with a %s
       'createChatCompletion',
     ])
     const tasks = { type: 'ref/resource', uri: 'turnpike://tasks/{id}' } as const
-    const film = { model: 'wan2.6-t2v', prompt: 'Waves sandbox:status=400', duration: 5 }
-    expect((await client.call('generate_video', film)).isError).toBe(true)
+    const video = { model: 'wan2.6-t2v', prompt: 'Waves sandbox:status=400', duration: 5 }
+    expect((await client.call('generate_video', video)).isError).toBe(true)
     const { data } = shown<{ data: Video[] }>(await client.call('list_videos', { limit: 100 }))
     // A refused request makes no task, so neither the completion nor the list has it.
     expect(await client.complete(tasks, { name: 'id', value: 'vid_' })).toEqual(data.map(({ id }) => id))

@@ -26,8 +26,8 @@ const chatModel = 'gpt-4o-mini'
 const videoMsMax = 120_000
 const ofType = ({ content }: Result, type: string): Block[] => content.filter((block) => block.type === type)
 
-type Picture = { url: string; media_type: string; width: number; height: number }
-type Pictures = { model: string; images: Picture[]; cost: string }
+type Image = { url: string; media_type: string; width: number; height: number }
+type Images = { model: string; images: Image[]; cost: string }
 type Video = { id: string; model: string; status: string; content?: { video_url: string } }
 
 describe.each(eras)('the tool server, with a %s client', (era) => {
@@ -161,7 +161,7 @@ describe.each(eras)('the tool server, with a %s client', (era) => {
 
   test('generated images are shown and linked', async () => {
     const result = await client.call('generate_image', { model: 'gpt-image-1', prompt: 'A cat', size: '1024x1536' })
-    const { images, cost } = shown<Pictures>(result)
+    const { images, cost } = shown<Images>(result)
     expect(images).toEqual([{ url: expect.any(String), media_type: 'image/png', width: 1024, height: 1536 }])
     const [block] = ofType(result, 'image')
     const [link] = ofType(result, 'resource_link')
@@ -175,19 +175,19 @@ describe.each(eras)('the tool server, with a %s client', (era) => {
     const linked = await client.call('generate_image', { model: 'qwen-image-2.0', prompt: 'A dog', show: 'link' })
     expect(ofType(linked, 'image')).toEqual([])
     const [onlyLink] = ofType(linked, 'resource_link')
-    expect(shown<Pictures>(linked).images).toEqual([{ url: onlyLink?.uri ?? 'none' } as Picture])
+    expect(shown<Images>(linked).images).toEqual([{ url: onlyLink?.uri ?? 'none' } as Image])
     const seen = await client.call('generate_image', { model: 'qwen-image-2.0', prompt: 'A dog' })
     expect(ofType(seen, 'image')).toHaveLength(1)
   })
 
   test('edit_image takes an image that another tool made and one given as data', async () => {
-    const made = shown<Pictures>(await client.call('generate_image', { model: 'gpt-image-1', prompt: 'A cat' }))
+    const made = shown<Images>(await client.call('generate_image', { model: 'gpt-image-1', prompt: 'A cat' }))
     const edited = await client.call('edit_image', {
       model: 'gpt-image-1',
       prompt: 'Make it night.',
       images: [made.images[0]?.url],
     })
-    expect(shown<Pictures>(edited).images).toHaveLength(1)
+    expect(shown<Images>(edited).images).toHaveLength(1)
     const [block] = ofType(edited, 'image')
     const again = await client.call('edit_image', {
       model: 'gpt-image-1',
@@ -195,7 +195,7 @@ describe.each(eras)('the tool server, with a %s client', (era) => {
       images: [`data:image/png;base64,${block?.data}`, made.images[0]?.url],
       n: 2,
     })
-    expect(shown<Pictures>(again).images).toHaveLength(2)
+    expect(shown<Images>(again).images).toHaveLength(2)
     expect(await recordOf(gateway, requestIdOf(again))).toMatchObject({ capability: 'edits', status: 200 })
   })
 
@@ -287,10 +287,10 @@ describe.each(eras)('the tool server, with a %s client', (era) => {
   test('speech comes as audio and as a linked file', async () => {
     const result = await client.call('speak', { model: 'gpt-4o-mini-tts', input: 'Good morning.' })
     const { media_type: type, bytes, url } = shown<{ media_type: string; bytes: number; url: string }>(result)
-    const [sound] = ofType(result, 'audio')
+    const [audio] = ofType(result, 'audio')
     expect(type).toBe('audio/mpeg')
-    expect(sound?.mimeType).toBe(type)
-    expect(Buffer.from(sound?.data ?? '', 'base64')).toHaveLength(bytes)
+    expect(audio?.mimeType).toBe(type)
+    expect(Buffer.from(audio?.data ?? '', 'base64')).toHaveLength(bytes)
     expect((await (await fetch(url)).arrayBuffer()).byteLength).toBe(bytes)
     expect(await recordOf(gateway, requestIdOf(result))).toMatchObject({ capability: 'speech', status: 200 })
   })

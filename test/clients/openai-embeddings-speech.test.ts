@@ -65,8 +65,8 @@ describe('speech', () => {
     async (model) => {
       const mp3 = await client.audio.speech.create({ model, input: 'The sea is calm tonight.', voice: 'alloy' })
       expect(mp3.headers.get('content-type')).toBe('audio/mpeg')
-      const sound = Buffer.from(await mp3.arrayBuffer())
-      expect([sound[0], (sound[1] ?? 0) & 0xe0]).toEqual([0xff, 0xe0])
+      const audio = Buffer.from(await mp3.arrayBuffer())
+      expect([audio[0], (audio[1] ?? 0) & 0xe0]).toEqual([0xff, 0xe0])
       const wav = await client.audio.speech.create({
         model,
         input: 'The sea is calm tonight.',

@@ -171,16 +171,16 @@ describe.each([
   })
 
   test('images and files reach the vendor, also an image in a tool result', async () => {
-    const picture = { type: 'input_image', image_url: `data:image/png;base64,${png}`, detail: 'low' } as const
+    const image = { type: 'input_image', image_url: `data:image/png;base64,${png}`, detail: 'low' } as const
     const file = { type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${pdf}` } as const
-    const content = [picture, file, { type: 'input_text', text: 'What is in them?' } as const]
+    const content = [image, file, { type: 'input_text', text: 'What is in them?' } as const]
     const response = await client.responses.create({ model, input: [{ role: 'user', content }] })
     expect(response.status).toBe('completed')
     const { text } = await lastCall(gateway)
     expect(text).toContain(png)
     expect(text).toContain(pdf)
     const call = { type: 'function_call', call_id: 'call_1', name: 'look', arguments: '{}' } as const
-    const output = [picture, { type: 'input_text', text: 'There.' } as const]
+    const output = [image, { type: 'input_text', text: 'There.' } as const]
     await client.responses.create({
       model,
       input: [user('Look!'), call, { type: 'function_call_output', call_id: 'call_1', output }],

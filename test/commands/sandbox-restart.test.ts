@@ -20,7 +20,7 @@ async function alone(work: (cli: Cli) => Promise<void>): Promise<void> {
 
 /** One model of every vendor of videos; a model that needs an image is given one. */
 const image = { media: [{ type: 'first_frame', url: 'https://example.com/a.png' }] }
-const films: readonly (readonly [model: string, more: object])[] = [
+const videos: readonly (readonly [model: string, more: object])[] = [
   ['wan2.6-t2v', {}],
   ['doubao-seedance-1-5-pro-251215', {}],
   ['veo-3.1-generate-preview', {}],
@@ -31,7 +31,7 @@ const films: readonly (readonly [model: string, more: object])[] = [
   ['pixverse-v6', {}],
   ['sora-2', {}],
 ]
-type Film = {
+type Video = {
   readonly id: string
   readonly model: string
   readonly status: string
@@ -43,7 +43,7 @@ function using(served: Served, key = served.key) {
   const simulators = /simulators answer \((\S+)\)/.exec(served.output())?.[1] ?? 'nowhere'
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
   const at = `${served.url}/v1/videos/generations`
-  const read = async (id: string) => (await (await fetch(`${at}/${id}`, { headers })).json()) as Film
+  const read = async (id: string) => (await (await fetch(`${at}/${id}`, { headers })).json()) as Video
   return {
     simulators,
     read,
@@ -51,13 +51,13 @@ function using(served: Served, key = served.key) {
       const body = JSON.stringify({ model, input: { prompt, ...more } })
       const response = await fetch(at, { method: 'POST', headers, body })
       if (!response.ok) throw new Error(`${model}: ${await response.text()}`)
-      return ((await response.json()) as Film).id
+      return ((await response.json()) as Video).id
     },
-    async comesTo(id: string, status: string): Promise<Film> {
+    async comesTo(id: string, status: string): Promise<Video> {
       for (;;) {
-        const film = await read(id)
-        if (film.status === status) return film
-        if (['succeeded', 'failed'].includes(film.status)) throw new Error(JSON.stringify(film))
+        const video = await read(id)
+        if (video.status === status) return video
+        if (['succeeded', 'failed'].includes(video.status)) throw new Error(JSON.stringify(video))
         await Bun.sleep(50)
       }
     },
@@ -65,14 +65,14 @@ function using(served: Served, key = served.key) {
   }
 }
 
-const isFilm = async (link: string | null | undefined) =>
+const isVideo = async (link: string | null | undefined) =>
   (await fetch(link ?? 'http://127.0.0.1:1')).headers.get('content-type') === 'video/mp4'
 
 /** Of every vendor one video that is ready and one that is being made, and then a chat. */
 async function beginBusy(user: ReturnType<typeof using>, served: Served) {
   const make = (prompt: string, status: string) =>
     Promise.all(
-      films.map(async ([model, more]) =>
+      videos.map(async ([model, more]) =>
         user.comesTo(await user.order(model, `A secret fox. ${prompt}`, more), status),
       ),
     )
@@ -97,15 +97,15 @@ async function goesOn(cli: Cli, end: 'SIGTERM' | 'SIGKILL'): Promise<void> {
   const second = await cli.serve()
   const after = using(second, first.key)
   expect(after.simulators).toBe(before.simulators)
-  for (const film of ready) expect(await after.read(film.id)).toEqual(film)
+  for (const video of ready) expect(await after.read(video.id)).toEqual(video)
   const made = await Promise.all(running.map(({ id }) => after.comesTo(id, 'succeeded')))
   for (const { model, content } of [...ready, ...made]) {
     // Videos of Veo and Sora are kept by the gateway, whose port changes with each start in tests alone.
     const link = content?.video_url?.replace(first.url, second.url)
-    expect([model, await isFilm(link)]).toEqual([model, true])
+    expect([model, await isVideo(link)]).toEqual([model, true])
   }
   const bill = await after.bill()
-  expect(bill).toHaveLength(2 * films.length + 1)
+  expect(bill).toHaveLength(2 * videos.length + 1)
   expect(new Set(bill.map(({ ref }) => ref)).size).toBe(bill.length)
 
   second.signal('SIGTERM')
@@ -132,7 +132,7 @@ async function takesAnotherPort(cli: Cli): Promise<void> {
     expect(after.simulators).not.toBe(before.simulators)
     const { content } = await after.comesTo(id, 'succeeded')
     expect(content?.video_url).toStartWith(after.simulators)
-    expect(await isFilm(content?.video_url)).toBe(true)
+    expect(await isVideo(content?.video_url)).toBe(true)
   } finally {
     await taken.stop(true)
   }

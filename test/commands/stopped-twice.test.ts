@@ -32,9 +32,9 @@ async function nextWorks(): Promise<void> {
 }
 
 /** An order of a video that its vendor takes fifty seconds to answer. */
-function slowFilm(): Promise<Response | undefined> {
-  const film = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=50000' } }
-  return post(gateway, '/v1/videos/generations', film).catch(() => undefined)
+function slowVideo(): Promise<Response | undefined> {
+  const video = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=50000' } }
+  return post(gateway, '/v1/videos/generations', video).catch(() => undefined)
 }
 
 const tasks = () => site.look((store) => store.db.selectFrom('task').select(['state', 'in_doubt']).execute())
@@ -90,7 +90,7 @@ test('a second stop gives up a webhook delivery without recording an attempt', a
 
 test('a second stop during the notice gives up a delivery while another video is being ordered', async () => {
   const webhook = await untold()
-  const asked = slowFilm()
+  const asked = slowVideo()
   await until(async () => (await tasks()).length === 2)
   const first = gateway.close({ drainMs })
   await stopAgain()
@@ -100,7 +100,7 @@ test('a second stop during the notice gives up a delivery while another video is
 })
 
 test('a second stop does not wait for a vendor to accept a video, and the task is kept in doubt', async () => {
-  const asked = slowFilm()
+  const asked = slowVideo()
   await until(async () => (await tasks()).length === 1)
   const first = gateway.close({ drainMs })
   const startedAt = performance.now()

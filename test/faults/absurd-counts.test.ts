@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { checkLedger } from '../../src/store/check.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { filmsOf } from '../support/ordered-films.ts'
+import { videosOf } from '../support/ordered-videos.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
 import { answer, startVendor, type RawVendor } from '../support/vendor.ts'
 
@@ -35,11 +35,11 @@ const answers: readonly (readonly [path: string, body: object])[] = [
 describe.each(['strict', 'leased'] as const)('%s: an absurd count from a vendor', (mode) => {
   let vendor: RawVendor
   let gateway: TestGateway
-  let films = 0
-  const { order, ended } = filmsOf(() => gateway)
+  let videos = 0
+  const { order, ended } = videosOf(() => gateway)
   beforeAll(async () => {
     vendor = await startVendor((socket, { head }) => {
-      const [, body] = answers.find(([path]) => head.includes(path)) ?? ['', { task_id: `film-${films++}` }]
+      const [, body] = answers.find(([path]) => head.includes(path)) ?? ['', { task_id: `film-${videos++}` }]
       socket.write(answer(200, JSON.stringify(body)))
     })
     const { origin } = new URL(vendor.baseUrl)

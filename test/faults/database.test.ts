@@ -236,7 +236,7 @@ test.each(['leased', 'strict'] as const)(
     const gateway = await startTestGateway({ databaseUrl, mode, impatient: true })
     const busy = await gateway.account({ dollars: credit })
     const tools = await connect(gateway, 'modern')
-    const callbackUrl = await callbackOfFilm(gateway)
+    const callbackUrl = await callbackOfVideo(gateway)
     const load = keepAsking(gateway, busy.key, 2)
     await until(() => load.answers.length > 10)
     const letIn = async (isSo: boolean) => {
@@ -274,9 +274,9 @@ test.each(['leased', 'strict'] as const)(
 )
 
 /** The callback address that a vendor was given with a video. */
-async function callbackOfFilm(gateway: TestGateway): Promise<string> {
-  const film = { model: 'doubao-seedance-2-0-260128', duration: 5, resolution: '720p', input: { prompt: 'A fox.' } }
-  expect((await gateway.post('/v1/videos/generations?wait=true', film)).status).toBe(200)
+async function callbackOfVideo(gateway: TestGateway): Promise<string> {
+  const video = { model: 'doubao-seedance-2-0-260128', duration: 5, resolution: '720p', input: { prompt: 'A fox.' } }
+  expect((await gateway.post('/v1/videos/generations?wait=true', video)).status).toBe(200)
   const sent = (await gateway.calls()).find(({ body }) => body['callback_url'] !== undefined)
   return String(sent?.body['callback_url'])
 }

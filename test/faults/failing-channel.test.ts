@@ -91,13 +91,13 @@ const voice = `
     speech: { formats: [pcm], charactersMax: 20 }
     prices: { inputPerMillion: "1", audioOutputPerMillion: "10" }
 `
-const sound = { type: 'speech.audio.delta', audio: Buffer.from([1, 0]).toString('base64') }
-const soundEnd = { type: 'speech.audio.done', usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }
+const audio = { type: 'speech.audio.delta', audio: Buffer.from([1, 0]).toString('base64') }
+const audioEnd = { type: 'speech.audio.done', usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }
 
 test.each([
   ['chats breaks off', chat, stream(opening + delta('H')), wholeStream],
   ['chats fails in words', chat, stream(opening + delta('H') + event({ error: { message: 'no' } })), wholeStream],
-  ['sounds breaks off', speech, stream(event(sound)), stream(event(sound) + event(soundEnd))],
+  ['sounds breaks off', speech, stream(event(audio)), stream(event(audio) + event(audioEnd))],
 ])('a channel each of whose %s is tried last until one is complete', async (_how, asked, broken, whole) => {
   const clock = movableClock()
   let isWell = false

@@ -229,8 +229,8 @@ describe('speech in pieces', () => {
   test('a later piece that fails before its audio begins is requested again', async () => {
     await start((socket, { body, call }) => {
       if (call === 2) return void socket.write(answer(503, '{"error":{"message":"busy"}}'))
-      const sound = String(body['input']).startsWith('One') ? [1, 0] : [2, 0]
-      socket.write(Buffer.concat([Buffer.from(head), chunk(Uint8Array.from(sound)), Buffer.from(lastChunk)]))
+      const audio = String(body['input']).startsWith('One') ? [1, 0] : [2, 0]
+      socket.write(Buffer.concat([Buffer.from(head), chunk(Uint8Array.from(audio)), Buffer.from(lastChunk)]))
     })
     const response = await gateway.post('/v1/audio/speech', { model: 'voice', input: text, response_format: 'pcm' })
     expect([...new Uint8Array(await response.arrayBuffer())]).toEqual([1, 0, 2, 0])
@@ -283,9 +283,9 @@ describe('speech in pieces', () => {
   })
 
   test('a client that leaves in the middle of a wav is charged by an estimate', async () => {
-    const sound = Buffer.concat([Buffer.from(head), chunk(Uint8Array.of(1, 0))])
+    const audio = Buffer.concat([Buffer.from(head), chunk(Uint8Array.of(1, 0))])
     await start((socket, { call }) => {
-      socket.write(sound)
+      socket.write(audio)
       if (call === 1) return new Promise(() => {})
       socket.write(lastChunk)
     })

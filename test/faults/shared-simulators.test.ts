@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { simulatedModels } from '../../src/simulated.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
-import { filmsOf } from '../support/ordered-films.ts'
+import { videosOf } from '../support/ordered-videos.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { catalogue } from '../support/video-asks.ts'
 
@@ -17,7 +17,7 @@ describe('two nodes on one database that share simulators', () => {
   let simulators: Sandbox
   let one: TestGateway
   let other: TestGateway
-  const { order, ended, writtenOf } = filmsOf(() => one)
+  const { order, ended, writtenOf } = videosOf(() => one)
 
   beforeAll(async () => {
     databaseUrl = await (await sharedPostgres()).freshDatabase()
@@ -40,16 +40,16 @@ describe('two nodes on one database that share simulators', () => {
     const ordered = await Promise.all(
       Array.from({ length: 10 }, () => order({ model: 'wan2.6-t2v', input: { prompt } })),
     )
-    const films = await Promise.all(ordered.map(({ id }) => ended(id)))
-    expect(films.map(({ status, error }) => error?.code ?? status)).toEqual(films.map(() => 'succeeded'))
+    const videos = await Promise.all(ordered.map(({ id }) => ended(id)))
+    expect(videos.map(({ status, error }) => error?.code ?? status)).toEqual(videos.map(() => 'succeeded'))
 
-    const written = await Promise.all(films.map(({ id }) => writtenOf(id)))
+    const written = await Promise.all(videos.map(({ id }) => writtenOf(id)))
     const lines = written.map(({ bill, hold, entries }) => ({
       billed: bill,
       hold: hold.state,
       payable: entries['payable:dashscope'],
     }))
-    expect(lines).toEqual(films.map(() => ({ billed: ['0.5'], hold: 'settled', payable: '0.5' })))
+    expect(lines).toEqual(videos.map(() => ({ billed: ['0.5'], hold: 'settled', payable: '0.5' })))
     expect(await one.bill()).toHaveLength(10)
     await other.settleBooks()
     const after = await one.balance()

@@ -118,19 +118,19 @@ describe('a stop while a vendor is asked to make a video', () => {
   })
   afterEach(async () => (await sharedPostgres()).dropDatabase(databaseUrl))
 
-  const film = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=3000' } }
+  const video = { model: 'minimax-hailuo-02', input: { prompt: 'A fox. sandbox:delay=3000' } }
 
   /** Orders a video, and returns when the vendor works on it. `answer` is undefined if the client leaves. */
   async function ordered(signal?: AbortSignal): Promise<{ readonly answer: Promise<Response | undefined> }> {
     const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
-    const asked = { method: 'POST', headers, body: JSON.stringify(film), ...(signal && { signal }) }
+    const asked = { method: 'POST', headers, body: JSON.stringify(video), ...(signal && { signal }) }
     const answer = fetch(`${gateway.url}/v1/videos/generations`, asked).catch(() => undefined)
     await until(async () => (await gateway.calls()).length === 1)
     return { answer }
   }
 
   /** The id of the only task, whose id at the vendor must be on record. */
-  async function knownFilm(): Promise<string> {
+  async function knownVideo(): Promise<string> {
     const store = await openStore({ url: databaseUrl })
     const { id, ...task } = await store.db
       .selectFrom('task')
@@ -148,7 +148,7 @@ describe('a stop while a vendor is asked to make a video', () => {
     expect(accepted?.status).toBe(202)
     const task: unknown = await accepted?.json()
     await closed
-    expect(task).toMatchObject({ id: await knownFilm(), status: 'submitted' })
+    expect(task).toMatchObject({ id: await knownVideo(), status: 'submitted' })
   })
 
   test('a tool that waits for its video gets the task at once', async () => {
@@ -168,6 +168,6 @@ describe('a stop while a vendor is asked to make a video', () => {
     await ordered(leaving.signal)
     leaving.abort()
     await gateway.close({ drainMs: 30_000 })
-    await knownFilm()
+    await knownVideo()
   })
 })

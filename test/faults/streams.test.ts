@@ -89,8 +89,8 @@ describe('a stream that breaks off', () => {
       (socket) => void socket.end(Buffer.concat([head, chunk(opening + delta('one'))])),
     )
     const url = `data:image/png;base64,${Buffer.alloc(30_000).toString('base64')}`
-    const picture = { type: 'image_url', image_url: { url } }
-    const content = [{ type: 'text', text: 'Hello!' }, picture, picture]
+    const image = { type: 'image_url', image_url: { url } }
+    const content = [{ type: 'text', text: 'Hello!' }, image, image]
     const messages = [{ role: 'user', content }]
     const response = await gateway.post('/v1/chat/completions', { model: 'm', stream: true, messages })
     expect(await response.text()).toContain('"code":"upstream_failed"')

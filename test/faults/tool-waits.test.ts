@@ -10,8 +10,8 @@ test('a tool that waits for its video gets its task despite a short database out
   const bystander = new Client({ connectionString: databaseUrl })
   await bystander.connect()
   try {
-    const film = { model: 'wan2.6-t2v', prompt: 'A fox. sandbox:stuck', wait: true, timeout: 5 }
-    const told = sendRpc(gateway, gateway.key, rpc('tools/call', { name: 'generate_video', arguments: film }))
+    const video = { model: 'wan2.6-t2v', prompt: 'A fox. sandbox:stuck', wait: true, timeout: 5 }
+    const told = sendRpc(gateway, gateway.key, rpc('tools/call', { name: 'generate_video', arguments: video }))
     const onRecord = gateway.store.db.selectFrom('task').select('id').where('upstream_id', 'is not', null)
     await until(async () => (await onRecord.execute()).length === 1)
     const { id } = await onRecord.executeTakeFirstOrThrow()

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import type { Document, Response as Shown } from '../../scripts/openapi/types.ts'
 import { png } from '../support/clients.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { filmsOf } from '../support/ordered-films.ts'
+import { videosOf } from '../support/ordered-videos.ts'
 
 /** What is answered, held against `/openapi.json` as a client that is generated from it would. */
 
 let gateway: TestGateway
 let contract: Document
-const { idle } = filmsOf(() => gateway)
+const { idle } = videosOf(() => gateway)
 
 beforeAll(async () => {
   gateway = await startTestGateway()
@@ -95,8 +95,8 @@ describe('videos', () => {
     async (model) => {
       for (const status of ['succeeded', 'failed']) {
         const text = status === 'failed' ? `${prompt} sandbox:fail=InternalError` : prompt
-        const film = await gateway.post(`${path}?wait=true`, { model, input: { prompt: text } })
-        const record = (await film.json()) as { status: string }
+        const video = await gateway.post(`${path}?wait=true`, { model, input: { prompt: text } })
+        const record = (await video.json()) as { status: string }
         expect(record.status).toBe(status)
         expectFit(path, 200, record)
       }
@@ -173,11 +173,11 @@ test.each(['mp3', 'wav', 'pcm', 'opus', 'aac', 'flac'])(
   'audio as %s has a content type that the contract lists',
   async (format) => {
     const path = '/v1/audio/speech'
-    const sound = await gateway.post(path, { model: 'tts-1', input: 'Hello!', response_format: format })
-    expect(sound.status).toBe(200)
-    await sound.bytes()
+    const audio = await gateway.post(path, { model: 'tts-1', input: 'Hello!', response_format: format })
+    expect(audio.status).toBe(200)
+    await audio.bytes()
     const told = contract.paths[path]?.['post']?.responses['200']
     const types = told !== undefined && 'content' in told ? Object.keys(told.content) : []
-    expect(types).toContain(sound.headers.get('content-type') ?? '')
+    expect(types).toContain(audio.headers.get('content-type') ?? '')
   },
 )

@@ -24,7 +24,7 @@ const path = '/v1/images/edits'
 const newer = ['gpt-image-1', 'gpt-image-1-mini', 'gpt-image-1.5', 'gpt-image-2']
 const older = 'dall-e-2'
 
-function picture(wish: Partial<ImageSpec> = {}): Buffer<ArrayBuffer> {
+function image(wish: Partial<ImageSpec> = {}): Buffer<ArrayBuffer> {
   return drawImage({ width: 256, height: 256, format: 'png', seed: 1, ...wish })
 }
 
@@ -32,7 +32,7 @@ type Head = { width?: number; height?: number; depth?: number; colour?: number; 
 
 /** A PNG whose header is overwritten; its checksum is recomputed unless one is given. */
 function withHead({ width = 256, height = 256, depth, colour, sum }: Head): Buffer<ArrayBuffer> {
-  const file = picture()
+  const file = image()
   file.writeUInt32BE(width, 16)
   file.writeUInt32BE(height, 20)
   if (depth !== undefined) file[24] = depth
@@ -47,7 +47,7 @@ type Fields = readonly (readonly [name: string, value: Part])[]
 const plain: Fields = [
   ['model', 'gpt-image-2'],
   ['prompt', 'Add a hat'],
-  ['image', picture()],
+  ['image', image()],
 ]
 
 /** The plain form with some of its fields replaced; an empty list leaves a field out. */
@@ -117,7 +117,7 @@ async function isInvalid(body: FormData, param: string | null, code?: string): P
 
 describe('image', () => {
   test.each(['png', 'jpeg', 'webp'] as const)('a %s file is sent with the type in its header', async (format) => {
-    const answer = await made(await send(form({ image: picture({ format, width: 300, height: 200 }) })))
+    const answer = await made(await send(form({ image: image({ format, width: 300, height: 200 }) })))
     expect(answer).toMatchObject({
       created: expect.any(Number),
       data: [{ b64_json: expect.any(String) }],
@@ -134,20 +134,20 @@ describe('image', () => {
   })
 
   test('several images are accepted as image[] or as repeated image, up to the model’s maximum', async () => {
-    const two = [picture(), picture({ format: 'jpeg' })]
+    const two = [image(), image({ format: 'jpeg' })]
     for (const field of ['image[]', 'image']) {
       await made(await send(form({ image: [], [field]: two })))
       expect((await lastSent()).files).toEqual(['image[] image-1.png image/png', 'image[] image-2.jpeg image/jpeg'])
     }
     await isInvalid(form({ model: older, image: two }), 'image')
-    const seventeen = Array.from({ length: 17 }, () => picture())
+    const seventeen = Array.from({ length: 17 }, () => image())
     await isInvalid(form({ image: seventeen }), 'image')
   })
 
   test('a missing image, an image given as a URL and an unknown field are refused', async () => {
     await isInvalid(form({ image: [] }), 'image', 'missing_required_parameter')
     await isInvalid(form({ image: 'https://example.com/cat.png' }), 'image')
-    await isInvalid(form({ picture: picture() }), 'picture', 'unknown_parameter')
+    await isInvalid(form({ picture: image() }), 'picture', 'unknown_parameter')
   })
 
   test.each([
@@ -161,8 +161,8 @@ describe('image', () => {
   )
 
   test('a truncated image and one that declares 900 megapixels are refused', async () => {
-    await isInvalid(form({ image: picture().subarray(0, 18) }), 'image', 'invalid_image')
-    const huge = picture()
+    await isInvalid(form({ image: image().subarray(0, 18) }), 'image', 'invalid_image')
+    const huge = image()
     huge.writeUInt32BE(30_000, 16)
     huge.writeUInt32BE(30_000, 20)
     await isInvalid(form({ image: huge }), 'image', 'invalid_image')
@@ -182,7 +182,7 @@ describe('image', () => {
       [1_600, 100],
       [100, 1_600],
     ] as const) {
-      const wish = { image: picture({ width, height }), input_fidelity: 'high', quality: 'low' }
+      const wish = { image: image({ width, height }), input_fidelity: 'high', quality: 'low' }
       const response = await send(form({ ...wish, model: 'gpt-image-1.5' }))
       const { usage } = await made(response)
       expect(usage.input_tokens_details.image_tokens).toBeGreaterThan(6_240)
@@ -191,9 +191,9 @@ describe('image', () => {
   })
 
   test.each([
-    ['cut in half', picture().subarray(0, picture().length >> 1)],
-    ['of a head alone', picture().subarray(0, 33)],
-    ['without pixels', Buffer.concat([picture().subarray(0, 33), picture().subarray(-12)])],
+    ['cut in half', image().subarray(0, image().length >> 1)],
+    ['of a head alone', image().subarray(0, 33)],
+    ['without pixels', Buffer.concat([image().subarray(0, 33), image().subarray(-12)])],
     ['with a colour of 4 bits', withHead({ depth: 4, colour: 2 })],
     ['with a palette of 16 bits', withHead({ depth: 16, colour: 3 })],
     ['of a colour type that is none', withHead({ colour: 5 })],
@@ -202,7 +202,7 @@ describe('image', () => {
 })
 
 describe('mask', () => {
-  const mask = picture({ isTransparent: true })
+  const mask = image({ isTransparent: true })
 
   test('a transparent PNG of the image’s size is accepted and sent', async () => {
     await made(await send(form({ mask })))
@@ -211,18 +211,14 @@ describe('mask', () => {
   })
 
   test('a mask of another size is refused as invalid_mask, with both sizes in the message', async () => {
-    const message = await isInvalid(
-      form({ mask: picture({ isTransparent: true, width: 512 }) }),
-      'mask',
-      'invalid_mask',
-    )
+    const message = await isInvalid(form({ mask: image({ isTransparent: true, width: 512 }) }), 'mask', 'invalid_mask')
     expect(message).toContain('512x256')
     expect(message).toContain('256x256')
   })
 
   test('a mask that is a JPEG, opaque, repeated, truncated or text is refused', async () => {
-    await isInvalid(form({ mask: picture({ format: 'jpeg' }) }), 'mask', 'invalid_mask')
-    await isInvalid(form({ mask: picture() }), 'mask', 'invalid_mask')
+    await isInvalid(form({ mask: image({ format: 'jpeg' }) }), 'mask', 'invalid_mask')
+    await isInvalid(form({ mask: image() }), 'mask', 'invalid_mask')
     await isInvalid(form({ mask: [mask, mask] }), 'mask')
     for (const bytes of [30, mask.length >> 1]) {
       await isInvalid(form({ mask: mask.subarray(0, bytes) }), 'mask', 'invalid_mask')
@@ -380,11 +376,11 @@ describe('an operator’s own model that declares nothing about edits', () => {
   const model = 'own-editor'
 
   test('the model accepts what the specification lists and is charged per image', async () => {
-    const changes = { model, mask: picture({ isTransparent: true }), n: '2', size: '512x512' }
+    const changes = { model, mask: image({ isTransparent: true }), n: '2', size: '512x512' }
     const response = await send(form(changes))
     expect(response.headers.get('x-turnpike-cost')).toBe('0.02')
     expect((await made(response)).data).toHaveLength(2)
-    await made(await send(form({ model, image: [], 'image[]': [picture(), picture()] })))
+    await made(await send(form({ model, image: [], 'image[]': [image(), image()] })))
     await isInvalid(form({ model, size: '2048x2048' }), 'size', 'unsupported_value')
   })
 

@@ -77,14 +77,14 @@ describe('a linked image that cannot be fetched', () => {
   })
 
   test('a video request names input.img_url or input.media', async () => {
-    const film = { model: 'veo-3.1-generate-preview', input: { prompt: 'A cat', img_url: image } }
-    const named = await refusedForFree(gateway, () => gateway.post('/v1/videos/generations', film))
+    const video = { model: 'veo-3.1-generate-preview', input: { prompt: 'A cat', img_url: image } }
+    const named = await refusedForFree(gateway, () => gateway.post('/v1/videos/generations', video))
     expect(await errorOf(named)).toMatchObject({
       status: 400,
       param: 'input.img_url',
       message: expect.stringContaining(why),
     })
-    const listed = { ...film, input: { prompt: 'A cat', media: [{ type: 'first_frame', url: image }] } }
+    const listed = { ...video, input: { prompt: 'A cat', media: [{ type: 'first_frame', url: image }] } }
     const second = await refusedForFree(gateway, () => gateway.post('/v1/videos/generations', listed))
     expect(await errorOf(second)).toMatchObject({ status: 400, param: 'input.media' })
   })

@@ -45,7 +45,7 @@ const native = (url: string) => ({
   input: { messages: [{ role: 'user', content: [{ image: url }, { text: 'Make it night.' }] }] },
 })
 const common = (model: string, url: string) => ({ model, prompt: 'Make it night.', image: [url] })
-const film = (model: string, url: string) => ({ model, input: { prompt: 'It runs.', img_url: url } })
+const video = (model: string, url: string) => ({ model, input: { prompt: 'It runs.', img_url: url } })
 const seen = (url: string) => ({
   model: 'gemini-2.5-flash',
   messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
@@ -67,7 +67,7 @@ describe.each(makers)('an image made by %s', (maker) => {
     expect((await gateway.post('/v1/images/generations', common('gemini-2.5-flash-image', url))).status).toBe(200)
     expect((await gateway.post('/v1/chat/completions', seen(url))).status).toBe(200)
     for (const model of ['wan2.6-i2v', 'kling-v2-6', 'veo-3.1-generate-preview']) {
-      const made = await gateway.post('/v1/videos/generations?wait=true', film(model, url))
+      const made = await gateway.post('/v1/videos/generations?wait=true', video(model, url))
       expect([model, made.status]).toEqual([model, 200])
     }
   })
@@ -106,7 +106,7 @@ test('links to anything else on this machine are refused and never fetched', asy
         ['/v1/images/generations', common('qwen-image-edit', url)],
         ['/v1/images/generations', common('gemini-2.5-flash-image', url)],
         ['/v1/chat/completions', seen(url)],
-        ['/v1/videos/generations', film('wan2.6-i2v', url)],
+        ['/v1/videos/generations', video('wan2.6-i2v', url)],
       ] as const) {
         expect([url, path, (await gateway.post(path, body)).status]).toEqual([url, path, 400])
       }
@@ -116,10 +116,10 @@ test('links to anything else on this machine are refused and never fetched', asy
 })
 
 test('a video request accepts an http link, and its refusal of ftp says so', async () => {
-  const refused = await gateway.post('/v1/videos/generations', film('wan2.6-i2v', 'ftp://example.com/a.png'))
+  const refused = await gateway.post('/v1/videos/generations', video('wan2.6-i2v', 'ftp://example.com/a.png'))
   const { message } = ((await refused.json()) as { error: { message: string } }).error
   expect(message).toContain('expected a public http or https URL, or data:image/… in base64')
-  const taken = await gateway.post('/v1/videos/generations?wait=true', film('wan2.6-i2v', 'http://example.com/a.png'))
+  const taken = await gateway.post('/v1/videos/generations?wait=true', video('wan2.6-i2v', 'http://example.com/a.png'))
   expect(taken.status).toBe(200)
 })
 

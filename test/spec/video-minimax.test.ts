@@ -4,7 +4,7 @@ import { readMp4 } from '../../src/sandbox/video/testing.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { hurried } from '../support/hurried.ts'
 import { movableClock } from '../support/movable-clock.ts'
-import { filmsOf } from '../support/ordered-films.ts'
+import { videosOf } from '../support/ordered-videos.ts'
 import { attemptsOf, booked, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { image, prompt } from '../support/video-asks.ts'
@@ -17,7 +17,7 @@ models:
 `
 
 let gateway: TestGateway
-const { idle } = filmsOf(() => gateway)
+const { idle } = videosOf(() => gateway)
 const clock = movableClock()
 beforeAll(async () => {
   gateway = await startTestGateway({ yaml, clock })
@@ -92,8 +92,8 @@ describe('a video', () => {
 
   test('the link is looked up by the file id and leads to a video of the right length', async () => {
     const { shown } = await made({ input: prompt, duration: 10 })
-    const film = await fetch(shown.content?.video_url ?? '')
-    expect(readMp4(new Uint8Array(await film.arrayBuffer())).ms).toBe(10_000)
+    const video = await fetch(shown.content?.video_url ?? '')
+    expect(readMp4(new Uint8Array(await video.arrayBuffer())).ms).toBe(10_000)
     expect(shown.usage).toMatchObject({ duration: 10, resolution: '768p' })
     const [asked] = (await callsTo('files/retrieve')).slice(-1)
     expect(asked?.headers['authorization']).toBe('Bearer sandbox')

@@ -1,21 +1,21 @@
 import { expect, test } from 'bun:test'
 import { parseDollars } from '../../src/base/money.ts'
-import { filmGateway } from '../support/ordered-films.ts'
+import { videoGateway } from '../support/ordered-videos.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { until } from '../support/gateway.ts'
 import { image, media } from '../support/video-asks.ts'
 
-const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
+const { post, order, read, cancel, ended, writtenOf, gateway } = videoGateway()
 
 const v6 = { model: 'pixverse-v6', duration: 5, resolution: '720p' }
-const film = (prompt: string) => ({ ...v6, input: { prompt } })
+const video = (prompt: string) => ({ ...v6, input: { prompt } })
 
 test.each([
   // 0.36 and 0.27 yuan a second.
   [true, '0.252'],
   [false, '0.189'],
 ])('an order with audio %p is delivered and charged what the vendor bills', async (audio, cost) => {
-  const done = await order({ ...film('A fox.'), parameters: { seed: 9, audio } }, '?wait=true')
+  const done = await order({ ...video('A fox.'), parameters: { seed: 9, audio } }, '?wait=true')
   expect((await fetch(done.content?.video_url ?? 'none')).headers.get('content-type')).toBe('video/mp4')
   expect(done).toMatchObject({
     status: 'succeeded',
@@ -96,7 +96,7 @@ test.each([
   ['500063', 'content_filtered'],
   ['99999', 'upstream_failed'],
 ])('a task that fails with %s is free', async (code, shown) => {
-  const { id } = await order(film(`A fox. sandbox:fail=${code}`))
+  const { id } = await order(video(`A fox. sandbox:fail=${code}`))
   expect(await ended(id)).toMatchObject({ status: 'failed', error: { code: shown, message: expect.any(String) } })
   const { hold, request, attempts, bill } = await writtenOf(id)
   expect(hold.state).toBe('void')
@@ -113,12 +113,12 @@ test('the record does not show the prompts', async () => {
 })
 
 test.each<[object, string]>([
-  [{ ...film('A fox.'), duration: 16 }, 'duration'],
-  [{ ...film('A fox.'), resolution: '4k' }, 'resolution'],
+  [{ ...video('A fox.'), duration: 16 }, 'duration'],
+  [{ ...video('A fox.'), resolution: '4k' }, 'resolution'],
   [{ ...v6, input: media(['reference_image']) }, 'input.media[0].type'],
   [{ ...v6, input: { image } }, 'input.prompt'],
-  [{ ...film('A fox.'), parameters: { img_id: 7 } }, 'parameters.img_id'],
-  [{ ...film('A fox.'), parameters: { quality: '1080p' } }, 'parameters.quality'],
+  [{ ...video('A fox.'), parameters: { img_id: 7 } }, 'parameters.img_id'],
+  [{ ...video('A fox.'), parameters: { quality: '1080p' } }, 'parameters.quality'],
 ])('a request that the model does not support is refused with its field named: %j', async (body, param) => {
   const response = await refusedForFree(gateway(), () => post(body))
   expect([response.status, await response.json()]).toMatchObject([400, { error: { param } }])
@@ -130,13 +130,13 @@ test.each([
   ['status=402', 502, { message: expect.stringContaining('vendor') }],
 ])('an order that the vendor refuses under a 200 is an error and costs nothing: %s', async (word, status, error) => {
   const before = await gateway().balance()
-  const response = await post(film(`A fox. sandbox:${word}`))
+  const response = await post(video(`A fox. sandbox:${word}`))
   expect([response.status, await response.json()]).toMatchObject([status, { error }])
   expect(await gateway().balance()).toEqual(before)
 })
 
 test('a PixVerse task cannot be cancelled', async () => {
-  const { id } = await order(film('A fox. sandbox:queued=3000'))
+  const { id } = await order(video('A fox. sandbox:queued=3000'))
   const refused = await cancel(id)
   expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: 'not_cancellable' } }])
   expect((await ended(id)).status).toBe('succeeded')

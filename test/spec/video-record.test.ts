@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
-import { filmsOf } from '../support/ordered-films.ts'
+import { videosOf } from '../support/ordered-videos.ts'
 import { image } from '../support/video-asks.ts'
 
 let gateway: TestGateway
-const { idle } = filmsOf(() => gateway)
+const { idle } = videosOf(() => gateway)
 beforeAll(async () => {
   gateway = await startTestGateway()
 })
@@ -46,14 +46,14 @@ const made = (body: object) => order(body, '?wait=true')
 describe('the record of a task that is over', () => {
   test('the seed that was sent is shown where the vendor returns none', async () => {
     const input = { prompt: 'A fox.' }
-    const films = await Promise.all([
+    const videos = await Promise.all([
       made({ ...wan, input, parameters: { seed: 7 } }),
       made({ model: 'veo-3.1-generate-preview', input, parameters: { seed: 8 } }),
       made({ model: 'kling-v2-6', input, parameters: { seed: 9 } }),
     ])
-    expect(films.map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded'])
+    expect(videos.map(({ status }) => status)).toEqual(['succeeded', 'succeeded', 'succeeded'])
     // The seed is not sent to Kling, so its video was not made with it.
-    expect(films.map(({ seed }) => seed)).toEqual([7, 8, null])
+    expect(videos.map(({ seed }) => seed)).toEqual([7, 8, null])
   })
 
   const ofEachVendor = [

@@ -297,7 +297,7 @@ describe('parameters', () => {
   })
 
   test('audio follows the request where the model has a choice, else the model’s default', () => {
-    for (const [model, parameters, sound] of [
+    for (const [model, parameters, audio] of [
       ['wan2.6-i2v-flash', {}, true],
       ['wan2.6-i2v-flash', { audio: true }, true],
       ['wan2.6-i2v-flash', { audio: false }, false],
@@ -309,7 +309,7 @@ describe('parameters', () => {
       ['doubao-seedance-1-0-pro-250528', {}, false],
     ] as const) {
       const ask = askFor(model, { input: { ...prompt, img_url: image }, parameters })
-      expect([model, parameters, ask.sound]).toEqual([model, parameters, sound])
+      expect([model, parameters, ask.sound]).toEqual([model, parameters, audio])
     }
   })
 

@@ -3,11 +3,11 @@ import { formatDollars, parseDollars } from '../../src/base/money.ts'
 import { until } from '../support/gateway.ts'
 import { hurried } from '../support/hurried.ts'
 import { movableClock } from '../support/movable-clock.ts'
-import { filmGateway } from '../support/ordered-films.ts'
+import { videoGateway } from '../support/ordered-videos.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { clip, image } from '../support/video-asks.ts'
 
-const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
+const { post, order, read, cancel, ended, writtenOf, gateway } = videoGateway()
 
 const turbo = { model: 'gen4-turbo', duration: 5 }
 const picture = (prompt: string) => ({ ...turbo, input: { prompt, image } })
@@ -109,31 +109,31 @@ describe('cancelling', () => {
 
 describe('a creation in doubt', () => {
   const clock = movableClock()
-  const films = filmGateway({ clock, yaml: 'tasks: { pollSeconds: 0.1, doubtSeconds: 0.1 }' })
-  const moving = films.gateway
+  const videos = videoGateway({ clock, yaml: 'tasks: { pollSeconds: 0.1, doubtSeconds: 0.1 }' })
+  const moving = videos.gateway
 
   test.each(['sandbox:lost', 'sandbox:charge-then-fail=500'])(
     'the task is not sent again, keeps its hold, and fails at its deadline: %s',
     async (word) => {
       const before = await moving().balance()
-      const { id, status } = await films.order(picture(`A fox. ${word}`))
+      const { id, status } = await videos.order(picture(`A fox. ${word}`))
       expect(status).toBe('submitted')
-      const polled = until(async () => (await films.writtenOf(id)).task.polls > 1)
+      const polled = until(async () => (await videos.writtenOf(id)).task.polls > 1)
       await hurried(moving(), clock, polled)
-      const doubtful = await films.writtenOf(id)
+      const doubtful = await videos.writtenOf(id)
       expect(doubtful.task).toMatchObject({ state: 'creating', in_doubt: true, sends: 1, upstream_id: null })
       expect(doubtful.hold.state).toBe('open')
-      expect(await films.read(id)).not.toHaveProperty('upstream_id')
+      expect(await videos.read(id)).not.toHaveProperty('upstream_id')
       expect(formatDollars((await moving().balance()).held)).toBe('0.25')
       // The vendor made it once.
-      await until(async () => (await films.writtenOf(id)).bill.length > 0)
-      expect((await films.writtenOf(id)).bill).toEqual(['0.25'])
+      await until(async () => (await videos.writtenOf(id)).bill.length > 0)
+      expect((await videos.writtenOf(id)).bill).toEqual(['0.25'])
       clock.advance(25 * 60 * 60_000)
-      expect(await hurried(moving(), clock, films.ended(id))).toMatchObject({
+      expect(await hurried(moving(), clock, videos.ended(id))).toMatchObject({
         status: 'failed',
         error: { code: 'timeout' },
       })
-      expect((await films.writtenOf(id)).hold.state).toBe('void')
+      expect((await videos.writtenOf(id)).hold.state).toBe('void')
       expect(await moving().balance()).toEqual(before)
     },
     120_000,

@@ -10,10 +10,10 @@ const picture = (role?: string, url = image) => ({
   image_url: { url },
   ...(role !== undefined && { role }),
 })
-const film = { type: 'video_url', video_url: { url: clip }, role: 'reference_video' }
-const sound = { type: 'audio_url', audio_url: { url: tune }, role: 'reference_audio' }
+const video = { type: 'video_url', video_url: { url: clip }, role: 'reference_video' }
+const audio = { type: 'audio_url', audio_url: { url: tune }, role: 'reference_audio' }
 const content = (...items: readonly object[]) => ({ input: { content: items } })
-const pictures = (count: number) => Array.from({ length: count }, () => picture('reference_image'))
+const images = (count: number) => Array.from({ length: count }, () => picture('reference_image'))
 
 describe('the content items of Seedance', () => {
   test.each<[object, string, string[]]>([
@@ -23,7 +23,7 @@ describe('the content items of Seedance', () => {
     [content(picture('first_frame')), 'i2v', ['first-frame']],
     [content(text(), picture('first_frame'), picture('last_frame')), 'i2v', ['first-frame', 'last-frame']],
     [
-      content(text(), ...pictures(2), film, sound),
+      content(text(), ...images(2), video, audio),
       'r2v',
       ['reference-image', 'reference-image', 'reference-video', 'reference-audio'],
     ],
@@ -36,9 +36,9 @@ describe('the content items of Seedance', () => {
   })
 
   test('at most nine reference images are accepted', () => {
-    expect(askFor(two, content(text(), ...pictures(9))).media).toHaveLength(9)
-    expect(refusalOf(two, content(text(), ...pictures(10)))).toBe('input.content[10].role unsupported_value')
-    expect(refusalOf(two, { input: media(...pictures(10).map(() => ['reference_image'] as const)) })).toBe(
+    expect(askFor(two, content(text(), ...images(9))).media).toHaveLength(9)
+    expect(refusalOf(two, content(text(), ...images(10)))).toBe('input.content[10].role unsupported_value')
+    expect(refusalOf(two, { input: media(...images(10).map(() => ['reference_image'] as const)) })).toBe(
       'input.media[9].type unsupported_value',
     )
   })
@@ -59,16 +59,16 @@ describe('the content items of Seedance', () => {
     [two, content(text(), picture('last_frame')), 'input.content invalid_value'],
     [two, content(text(), picture('first_frame'), picture('first_frame')), 'input.content[2].role invalid_value'],
     [two, content(text(), picture('first_frame'), picture('reference_image')), 'input.content[2].role invalid_value'],
-    [two, content(text(), picture(), film), 'input.content[2].role invalid_value'],
-    [two, content(text(), sound), 'input.content invalid_value'],
-    [two, content(text(), film, film, film, film), 'input.content[4].role unsupported_value'],
+    [two, content(text(), picture(), video), 'input.content[2].role invalid_value'],
+    [two, content(text(), audio), 'input.content invalid_value'],
+    [two, content(text(), video, video, video, video), 'input.content[4].role unsupported_value'],
     [
       two,
-      content(text(), { ...film, video_url: { url: 'data:video/mp4;base64,AAAA' } }),
+      content(text(), { ...video, video_url: { url: 'data:video/mp4;base64,AAAA' } }),
       'input.content[1].video_url.url invalid_value',
     ],
     [two, content(text(), picture('first_frame', 'asset://a-1')), 'input.content[1].image_url.url invalid_value'],
-    ['doubao-seedance-2-0-mini-260615', content(text(), film), 'input.content[1].role unsupported_value'],
+    ['doubao-seedance-2-0-mini-260615', content(text(), video), 'input.content[1].role unsupported_value'],
     [onePointFive, content(text(), picture('reference_image')), 'input.content[1].role unsupported_value'],
     [two, content({ type: 'draft_task', draft_task: { id: 'cgt-1' } }), 'input.content[0].type unsupported_value'],
     [
@@ -206,7 +206,7 @@ describe('the bound', () => {
   })
 
   test('the bound includes reference videos where they are charged', () => {
-    const ask = askFor(two, { ...content(text(), film), duration: 5 })
+    const ask = askFor(two, { ...content(text(), video), duration: 5 })
     expect(ask.bound).toEqual({
       video: { seconds: 20, resolution: '720p', sound: true, hasInputVideo: true },
       videoToken: (1280 * 720 * (24 * 20 + 1)) / 1024,

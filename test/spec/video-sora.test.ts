@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { formatDollars, parseDollars } from '../../src/base/money.ts'
-import { filmGateway } from '../support/ordered-films.ts'
+import { videoGateway } from '../support/ordered-videos.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { image, media } from '../support/video-asks.ts'
 
-const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
+const { post, order, read, cancel, ended, writtenOf, gateway } = videoGateway()
 
-const film = (prompt: string, more: object = {}) => ({ model: 'sora-2', input: { prompt }, ...more })
+const video = (prompt: string, more: object = {}) => ({ model: 'sora-2', input: { prompt }, ...more })
 
 test('an order is delivered under our link and charged by the seconds in the vendor’s record', async () => {
-  const done = await order(film('A fox.', { duration: 8, aspect_ratio: '9:16' }), '?wait=true')
+  const done = await order(video('A fox.', { duration: 8, aspect_ratio: '9:16' }), '?wait=true')
   expect(done).toMatchObject({
     status: 'succeeded',
     object: 'video',
@@ -38,7 +38,7 @@ test.each<[object, string]>([
   [{ duration: 12, resolution: '1792x1024', aspect_ratio: '9:16' }, '6'],
   [{ parameters: { size: '1024x1792', seconds: '8' } }, '4'],
 ])('sora-2-pro is charged by its seconds and its size: %j', async (more, dollars) => {
-  const { id } = await order({ ...film('A fox.', more), model: 'sora-2-pro' }, '?wait=true')
+  const { id } = await order({ ...video('A fox.', more), model: 'sora-2-pro' }, '?wait=true')
   const { hold, request, bill } = await writtenOf(id)
   expect([formatDollars(hold.amount), formatDollars(request.cost), bill]).toEqual([dollars, dollars, [dollars]])
 })
@@ -50,15 +50,15 @@ test('a video can begin with an image', async () => {
 })
 
 test('a shorter video costs its own seconds, and one without a reported length an estimate', async () => {
-  const short = await order(film('A fox. sandbox:seconds=3'), '?wait=true')
+  const short = await order(video('A fox. sandbox:seconds=3'), '?wait=true')
   const { hold, request, bill } = await writtenOf(short.id)
   expect([formatDollars(hold.amount), formatDollars(request.cost), bill]).toEqual(['0.4', '0.3', ['0.3']])
-  const silent = await order(film('A fox. sandbox:nousage'), '?wait=true')
+  const silent = await order(video('A fox. sandbox:nousage'), '?wait=true')
   expect((await writtenOf(silent.id)).request).toMatchObject({ basis: 'estimated', cost: parseDollars('0.4') })
 })
 
 test('a video held back by moderation fails with the vendor’s code and is free', async () => {
-  const { id } = await order(film('A fox. sandbox:fail=moderation_blocked'))
+  const { id } = await order(video('A fox. sandbox:fail=moderation_blocked'))
   expect(await ended(id)).toMatchObject({ status: 'failed', error: { code: 'moderation_blocked' }, content: null })
   const { hold, request, attempts, bill } = await writtenOf(id)
   expect(hold.state).toBe('void')
@@ -67,13 +67,13 @@ test('a video held back by moderation fails with the vendor’s code and is free
 })
 
 test('the record shows neither the prompt nor the vendor’s address of the video', async () => {
-  const { id } = await order(film('A secret fox.'), '?wait=true')
+  const { id } = await order(video('A secret fox.'), '?wait=true')
   const shown = JSON.stringify(await read(id))
   for (const word of ['secret', '/content']) expect(shown).not.toContain(word)
 })
 
 test('a Sora task cannot be cancelled', async () => {
-  const { id } = await order(film('A fox. sandbox:queued=3000'))
+  const { id } = await order(video('A fox. sandbox:queued=3000'))
   const refused = await cancel(id)
   expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: 'not_cancellable' } }])
   expect((await ended(id)).status).toBe('succeeded')
@@ -97,7 +97,7 @@ describe('a request that the model does not support', () => {
     [{ input: media(['reference_image']) }, 'input.media[0].type'],
     [{ input: { prompt: 'A fox.', input_reference: { image_url: image } } }, 'input.input_reference'],
   ])('%j is refused with its field named', async (more, param) => {
-    const response = await refusedForFree(gateway(), () => post(film('A fox.', more)))
+    const response = await refusedForFree(gateway(), () => post(video('A fox.', more)))
     expect([response.status, await response.json()]).toMatchObject([400, { error: { param } }])
   })
 })

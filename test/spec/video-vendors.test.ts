@@ -16,7 +16,7 @@ afterAll(() => closeShops())
 const pixel =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 const contents = (...items: readonly object[]) => ({ input: { content: [{ type: 'text', text: 'a fox' }, ...items] } })
-const film = { type: 'video_url', video_url: { url: clip }, role: 'reference_video' }
+const video = { type: 'video_url', video_url: { url: clip }, role: 'reference_video' }
 
 describe('a video that is made', () => {
   test.each<[string, object]>([
@@ -36,7 +36,7 @@ describe('a video that is made', () => {
     ['wan3.0-video', { input: { img_url: image }, duration: -1 }],
     ['wan3.0-video', { input: media(['reference_image'], ['reference_video', clip]), parameters: { audio: false } }],
     ['doubao-seedance-2-0-260128', { input: prompt, resolution: '4k', aspect_ratio: '21:9' }],
-    ['doubao-seedance-2-0-260128', { ...contents(film), duration: 4 }],
+    ['doubao-seedance-2-0-260128', { ...contents(video), duration: 4 }],
     ['doubao-seedance-2-0-260128', { input: { prompt: 'a fox --rs 1080p --dur 6' } }],
     ['doubao-seedance-2-0-fast-260128', { input: media(['first_frame'], ['last_frame']), duration: -1 }],
     ['doubao-seedance-2-0-mini-260615', contents({ type: 'image_url', image_url: { url: image } })],

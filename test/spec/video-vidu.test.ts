@@ -3,18 +3,18 @@ import { formatDollars, parseDollars } from '../../src/base/money.ts'
 import { until } from '../support/gateway.ts'
 import { hurried } from '../support/hurried.ts'
 import { movableClock } from '../support/movable-clock.ts'
-import { filmGateway } from '../support/ordered-films.ts'
+import { videoGateway } from '../support/ordered-videos.ts'
 import { booked } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { image } from '../support/video-asks.ts'
 
-const { post, order, read, cancel, ended, writtenOf, gateway } = filmGateway()
+const { post, order, read, cancel, ended, writtenOf, gateway } = videoGateway()
 
 const turbo = { model: 'viduq3-turbo', duration: 5, resolution: '720p' }
-const film = (prompt: string) => ({ ...turbo, input: { prompt } })
+const video = (prompt: string) => ({ ...turbo, input: { prompt } })
 
 test('an order is charged by the credits in the vendor’s record, which are on its bill', async () => {
-  const done = await order({ ...film('A fox.'), parameters: { seed: 9, audio: false } }, '?wait=true')
+  const done = await order({ ...video('A fox.'), parameters: { seed: 9, audio: false } }, '?wait=true')
   expect((await fetch(done.content?.video_url ?? 'none')).headers.get('content-type')).toBe('video/mp4')
   expect(done).toMatchObject({
     status: 'succeeded',
@@ -42,7 +42,7 @@ test('a video that takes fewer credits than were held is charged only those', as
 
 test('credits beyond the hold are our loss and are logged', async () => {
   const before = await booked(gateway(), 'platform:loss')
-  const { id } = await order(film('A fox. sandbox:usage=70'), '?wait=true')
+  const { id } = await order(video('A fox. sandbox:usage=70'), '?wait=true')
   const { request, attempts, bill } = await writtenOf(id)
   expect([formatDollars(request.cost), bill]).toEqual(['0.275', ['0.35']])
   expect(formatDollars(attempts[0]?.vendor_cost ?? request.cost)).toBe('0.35')
@@ -51,12 +51,12 @@ test('credits beyond the hold are our loss and are logged', async () => {
 })
 
 test('a record without credits is charged the amount of the hold, as an estimate', async () => {
-  const { id } = await order(film('A fox. sandbox:nousage'), '?wait=true')
+  const { id } = await order(video('A fox. sandbox:nousage'), '?wait=true')
   expect((await writtenOf(id)).request).toMatchObject({ basis: 'estimated', cost: parseDollars('0.275') })
 })
 
 test('a failed task is free and has the vendor’s error code', async () => {
-  const { id } = await order(film('A fox. sandbox:fail=CreationPolicyViolation'))
+  const { id } = await order(video('A fox. sandbox:fail=CreationPolicyViolation'))
   expect(await ended(id)).toMatchObject({ status: 'failed', error: { code: 'CreationPolicyViolation' } })
   const { hold, request, attempts, bill } = await writtenOf(id)
   expect(hold.state).toBe('void')
@@ -65,7 +65,7 @@ test('a failed task is free and has the vendor’s error code', async () => {
 })
 
 test('the record shows neither the prompt nor the vendor’s other links', async () => {
-  const { id } = await order(film('A secret fox.'), '?wait=true')
+  const { id } = await order(video('A secret fox.'), '?wait=true')
   const shown = JSON.stringify(await read(id))
   for (const word of ['secret', 'cover_url', 'payload']) expect(shown).not.toContain(word)
 })
@@ -83,13 +83,13 @@ test.each<[object, string]>([
 
 test('an order that the vendor refuses gets the vendor’s message and leaves no hold', async () => {
   const before = await gateway().balance()
-  const response = await post(film('A fox. sandbox:status=400'))
+  const response = await post(video('A fox. sandbox:status=400'))
   expect([response.status, await response.json()]).toMatchObject([400, { error: { message: 'A field is not valid.' } }])
   expect(await gateway().balance()).toEqual(before)
 })
 
 test('a Vidu task cannot be cancelled', async () => {
-  const { id } = await order(film('A fox. sandbox:queued=3000'))
+  const { id } = await order(video('A fox. sandbox:queued=3000'))
   const refused = await cancel(id)
   expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: 'not_cancellable' } }])
   expect((await ended(id)).status).toBe('succeeded')
@@ -97,21 +97,21 @@ test('a Vidu task cannot be cancelled', async () => {
 
 describe('a creation in doubt', () => {
   const clock = movableClock()
-  const films = filmGateway({ clock, yaml: 'tasks: { pollSeconds: 0.1, doubtSeconds: 0.1 }' })
-  const moving = films.gateway
+  const videos = videoGateway({ clock, yaml: 'tasks: { pollSeconds: 0.1, doubtSeconds: 0.1 }' })
+  const moving = videos.gateway
 
   test('the task is not sent again, keeps its hold, and fails at its deadline', async () => {
     const before = await moving().balance()
-    const { id } = await films.order(film('A fox. sandbox:lost'))
-    const polled = until(async () => (await films.writtenOf(id)).task.polls > 1)
+    const { id } = await videos.order(video('A fox. sandbox:lost'))
+    const polled = until(async () => (await videos.writtenOf(id)).task.polls > 1)
     await hurried(moving(), clock, polled)
-    const doubtful = await films.writtenOf(id)
+    const doubtful = await videos.writtenOf(id)
     expect(doubtful.task).toMatchObject({ state: 'creating', in_doubt: true, sends: 1, upstream_id: null })
     expect(doubtful.hold.state).toBe('open')
-    await until(async () => (await films.writtenOf(id)).bill.length > 0)
-    expect((await films.writtenOf(id)).bill).toEqual(['0.275'])
+    await until(async () => (await videos.writtenOf(id)).bill.length > 0)
+    expect((await videos.writtenOf(id)).bill).toEqual(['0.275'])
     clock.advance(25 * 60 * 60_000)
-    expect(await hurried(moving(), clock, films.ended(id))).toMatchObject({
+    expect(await hurried(moving(), clock, videos.ended(id))).toMatchObject({
       status: 'failed',
       error: { code: 'timeout' },
     })

@@ -1,6 +1,6 @@
 import type { Places } from './canaries.ts'
 import type { Planted } from './canary-world.ts'
-import { paddedPng } from './large-picture.ts'
+import { paddedPng } from './large-image.ts'
 import { rpc, rpcHeaders } from './mcp.ts'
 import { says } from './streams.ts'
 
@@ -80,9 +80,9 @@ const messages = '/v1/messages'
 const responses = '/v1/responses'
 const embeddings = '/v1/embeddings'
 const speech = '/v1/audio/speech'
-const pictures = '/v1/images/generations'
+const images = '/v1/images/generations'
 const edits = '/v1/images/edits'
-const films = '/v1/videos/generations'
+const videos = '/v1/videos/generations'
 
 function chatOf({ prompt, instructions }: Planted, words: string, more: Record<string, unknown> = {}) {
   const system = { role: 'system', content: `Be brief. ${instructions}` }
@@ -100,18 +100,18 @@ const responseOf = ({ prompt, instructions }: Planted, words: string, more: Reco
   ...more,
 })
 
-function pictureWith(secret: string): Buffer<ArrayBuffer> {
-  const picture = paddedPng(200_000)
-  picture.write(secret, 150_000)
-  return picture
+function imageWith(secret: string): Buffer<ArrayBuffer> {
+  const image = paddedPng(200_000)
+  image.write(secret, 150_000)
+  return image
 }
 
 function editOf(secrets: Planted): FormData {
-  const picture = pictureWith(secrets.fileBytes)
+  const image = imageWith(secrets.fileBytes)
   const form = new FormData()
   form.append('model', 'gpt-image-2')
   form.append('prompt', secrets.edit)
-  form.append('image', new File([picture], `${secrets.fileName}.png`, { type: 'image/png' }))
+  form.append('image', new File([image], `${secrets.fileName}.png`, { type: 'image/png' }))
   return form
 }
 
@@ -157,8 +157,8 @@ export async function useAll(send: Send, secrets: Planted): Promise<Heard[]> {
   }
   for (const model of ['gpt-image-2', 'qwen-image-2.0', 'doubao-seedream-4-0', 'imagen-4.0-generate-001']) {
     const prompt = `A cat. ${secrets.picture}`
-    for (const format of ['url', 'b64_json']) use(pictures, { model, prompt, response_format: format })
-    use(pictures, { model, input: { messages: [{ role: 'user', content: [{ text: prompt }] }] } })
+    for (const format of ['url', 'b64_json']) use(images, { model, prompt, response_format: format })
+    use(images, { model, input: { messages: [{ role: 'user', content: [{ text: prompt }] }] } })
   }
   use(edits, editOf(secrets))
   for (const path of ['/v1/models', '/v1/models/raw', '/v1/usage?records=true', '/v1/balance', '/docs']) use(path)
@@ -170,13 +170,13 @@ export async function useAll(send: Send, secrets: Planted): Promise<Heard[]> {
 }
 
 /** Orders videos from every vendor, with good and bad outcomes and a webhook each. Returns their ids. */
-export async function orderFilms(send: Send, secrets: Planted, receiverUrl: string): Promise<string[]> {
+export async function orderVideos(send: Send, secrets: Planted, receiverUrl: string): Promise<string[]> {
   const ids: string[] = []
   const order = async (model: string, words: string, more: object = {}) => {
     const isTaken = !/lost|error200/.test(words)
     const input = { prompt: `A fox. ${isTaken ? secrets.film : secrets.doubtfulFilm} ${words}`, ...more }
     const webhookUrl = `${receiverUrl}?token=${secrets.receiverToken}`
-    const { status, text } = await send(films, { body: { model, input, webhook_url: webhookUrl } })
+    const { status, text } = await send(videos, { body: { model, input, webhook_url: webhookUrl } })
     if (status !== 202) throw new Error(`${model} ${words} was answered with ${status}: ${text}`)
     ids.push((JSON.parse(text) as { id: string }).id)
   }
@@ -193,10 +193,10 @@ export async function orderFilms(send: Send, secrets: Planted, receiverUrl: stri
       await order(model, `sandbox:${word}`)
     }
   }
-  const image = `data:image/png;base64,${pictureWith(secrets.firstFrame).toString('base64')}`
+  const image = `data:image/png;base64,${imageWith(secrets.firstFrame).toString('base64')}`
   await order('kling-v2-6', '', { image })
   await order('wan2.6-t2v', 'sandbox:queued=60000')
-  await send(`${films}/${ids.at(-1)}`, { method: 'DELETE' })
+  await send(`${videos}/${ids.at(-1)}`, { method: 'DELETE' })
   return ids
 }
 
@@ -245,11 +245,11 @@ export async function useBadly(send: Send, secrets: Planted, kind: keyof typeof 
   for (const fault of faults[kind]) {
     use(embeddings, { model: 'text-embedding-v4', input: `${secrets.embedding} sandbox:${fault}` })
     use(speech, { model: 'qwen3-tts-flash', input: `${secrets.speech} sandbox:${fault}` })
-    use(pictures, { model: 'qwen-image-2.0', prompt: `${secrets.picture} sandbox:${fault}` })
+    use(images, { model: 'qwen-image-2.0', prompt: `${secrets.picture} sandbox:${fault}` })
   }
   for (const model of ['gpt-image-2', 'qwen-image-2.0']) {
     const prompt = `${secrets.picture} sandbox:expired`
-    for (const format of ['url', 'b64_json']) use(pictures, { model, prompt, response_format: format })
+    for (const format of ['url', 'b64_json']) use(images, { model, prompt, response_format: format })
   }
   use(chats, chatOf(secrets, '', { model: 'nobody' }))
   const endless = chatOf(secrets, 'sandbox:endless sandbox:pace=5', { stream: true })
@@ -263,7 +263,7 @@ const shown = (url: string) => [{ role: 'user', content: [{ type: 'image_url', i
 export async function beRefused(send: Send, secrets: Planted): Promise<void> {
   const { brokenBody: broken, prompt } = secrets
   const good = chatOf(secrets, '')
-  for (const path of [chats, messages, embeddings, speech, pictures, films, '/v1/models', '/mcp']) {
+  for (const path of [chats, messages, embeddings, speech, images, videos, '/v1/models', '/mcp']) {
     for (const key of [secrets.unknownKey, secrets.foreignKey, '']) await send(path, { body: good, key })
     for (const text of [broken, `{"model": ${broken}}`, `{"model": "${broken}`, `["${broken}"]`, `{"${broken}": 1}`]) {
       await send(path, { body: text })
@@ -284,14 +284,14 @@ export async function beRefused(send: Send, secrets: Planted): Promise<void> {
     await send(chats, { body: { ...good, ...odd } })
   }
   await send(chats, { body: { ...good, seed: 1 }, headers: { 'idempotency-key': secrets.idempotencyKey } })
-  const film = { model: 'wan2.6-t2v', input: { prompt: secrets.film } }
-  await send(films, { body: { ...film, duration: 99 } })
-  await send(films, { body: { ...film, webhook_url: `ftp://inside.test/?token=${secrets.receiverToken}` } })
+  const video = { model: 'wan2.6-t2v', input: { prompt: secrets.film } }
+  await send(videos, { body: { ...video, duration: 99 } })
+  await send(videos, { body: { ...video, webhook_url: `ftp://inside.test/?token=${secrets.receiverToken}` } })
   const form = editOf(secrets)
   form.append('image', new File([secrets.fileBytes], secrets.fileName))
   await send(edits, { body: form })
   await send(edits, { body: `--${broken}\r\n`, headers: { 'content-type': `multipart/form-data; boundary=${broken}` } })
-  for (const path of ['/v1/usage', films, '/artifacts/art_1.png', '/nowhere']) {
+  for (const path of ['/v1/usage', videos, '/artifacts/art_1.png', '/nowhere']) {
     await send(`${path}?token=${secrets.query}`)
   }
   await send(`/${secrets.path}`)

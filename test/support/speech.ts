@@ -39,15 +39,15 @@ export async function billedFor(gateway: TestGateway, response: Response) {
 }
 
 /** What a WAV header says, after a check that the lengths in it are correct. */
-export function wavOf(sound: Buffer) {
-  expect(sound.toString('latin1', 0, 4) + sound.toString('latin1', 8, 16)).toBe('RIFFWAVEfmt ')
-  expect(sound.toString('latin1', 36, 40)).toBe('data')
-  expect(sound.readUInt32LE(4)).toBe(sound.length - 8)
-  expect(sound.readUInt32LE(40)).toBe(sound.length - 44)
-  const seconds = (sound.length - 44) / sound.readUInt32LE(28)
-  return { rate: sound.readUInt32LE(24), channels: sound.readUInt16LE(22), seconds }
+export function wavOf(audio: Buffer) {
+  expect(audio.toString('latin1', 0, 4) + audio.toString('latin1', 8, 16)).toBe('RIFFWAVEfmt ')
+  expect(audio.toString('latin1', 36, 40)).toBe('data')
+  expect(audio.readUInt32LE(4)).toBe(audio.length - 8)
+  expect(audio.readUInt32LE(40)).toBe(audio.length - 44)
+  const seconds = (audio.length - 44) / audio.readUInt32LE(28)
+  return { rate: audio.readUInt32LE(24), channels: audio.readUInt16LE(22), seconds }
 }
 
-export function expectMp3(sound: Buffer): void {
-  expect([sound[0], (sound[1] ?? 0) & 0xe0]).toEqual([0xff, 0xe0])
+export function expectMp3(audio: Buffer): void {
+  expect([audio[0], (audio[1] ?? 0) & 0xe0]).toEqual([0xff, 0xe0])
 }

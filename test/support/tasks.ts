@@ -14,7 +14,7 @@ import { usualPace } from '../../src/tasks/pace.ts'
 import { openTasks, type Tasks } from '../../src/tasks/tasks.ts'
 import { type Channel, makeChannels } from '../../src/upstream/channels.ts'
 import { eachEngine } from './engines.ts'
-import { type FilmVendor, filmVendor } from './film-vendor.ts'
+import { type VideoVendor, videoVendor } from './video-vendor.ts'
 import { fundedAccount } from './ledger.ts'
 import { movableClock } from './movable-clock.ts'
 
@@ -118,7 +118,7 @@ const secret = (text: string) => Buffer.from(text.padEnd(32, 'x').slice(0, 32))
 /** Tasks on a store and in-memory vendors, with a clock that a test moves. */
 export function makeTaskWorld(
   store: Store,
-  vendors: Readonly<Record<string, FilmVendor>>,
+  vendors: Readonly<Record<string, VideoVendor>>,
   overrides: TaskOverrides = {},
 ): TaskWorld {
   const clock = movableClock()
@@ -213,7 +213,7 @@ export async function moneyOf(store: Store) {
   return account.executeTakeFirstOrThrow()
 }
 
-type Begun = { readonly store: Store; readonly vendor: FilmVendor; readonly world: TaskWorld }
+type Begun = { readonly store: Store; readonly vendor: VideoVendor; readonly world: TaskWorld }
 
 /** On both engines: one account with a hundred dollars, one vendor, one node. The books must balance at the end. */
 export function taskSuite(
@@ -227,7 +227,7 @@ export function taskSuite(
     const begin = async (overrides: TaskOverrides = {}, channels: readonly string[] = ['first']) => {
       const store = await open()
       await fundedAccount(store, { id: accountId, amount: dollars(100n) })
-      const vendor = filmVendor()
+      const vendor = videoVendor()
       const vendors = Object.fromEntries(channels.map((channel) => [channel, vendor]))
       return { store, vendor, world: makeTaskWorld(store, vendors, overrides) }
     }

@@ -1,7 +1,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import type { Engine } from '../../src/store/open.ts'
 import { asCanary, canary, makePlaces, type Canary, type Places } from '../support/canaries.ts'
-import { beRefused, orderFilms, useAll, useBadly, useTools, visitor, type Send } from '../support/canary-visits.ts'
+import { beRefused, orderVideos, useAll, useBadly, useTools, visitor, type Send } from '../support/canary-visits.ts'
 import { makeCanaryWorld, mistakes, type CanaryWorld, type Planted } from '../support/canary-world.ts'
 import type { Served } from '../support/cli.ts'
 import { until } from '../support/gateway.ts'
@@ -111,10 +111,10 @@ async function beOperator({ send, operate }: Ports, secrets: Planted) {
 }
 
 /** Links that work without a key, and the address that a vendor was given to call back. */
-async function linksOf(world: CanaryWorld, send: Send, answers: string, film: string) {
+async function linksOf(world: CanaryWorld, send: Send, answers: string, video: string) {
   let link = ''
   await until(async () => {
-    link = found(/(?<=signature=)[\w%-]+/i, (await send(`/v1/videos/generations/${film}`)).text)
+    link = found(/(?<=signature=)[\w%-]+/i, (await send(`/v1/videos/generations/${video}`)).text)
     return link !== '' && world.receiver.received.some(({ body }) => body.includes(link))
   })
   return {
@@ -141,8 +141,8 @@ async function liveLong(world: CanaryWorld, places: Places): Promise<Record<stri
   await until(async () => (await send('/readyz')).status === 200)
   await useTools(send, secrets)
   await world.vendorCalls()
-  const films = await orderFilms(send, secrets, receiver.url())
-  const links = await linksOf(world, send, used.map(({ text }) => text).join(''), films[0] ?? '')
+  const videos = await orderVideos(send, secrets, receiver.url())
+  const links = await linksOf(world, send, used.map(({ text }) => text).join(''), videos[0] ?? '')
   await useBadly(send, secrets, 'passing')
   await beRefused(send, secrets)
   world.breakBucket()

@@ -183,7 +183,7 @@ const whole = (ask: { path: string; body: object }) => ({ ...ask, body: { ...ask
 
 describe.skipIf(!isTold)('an endless answer', () => {
   const embedding = { path: '/v1/embeddings', body: { model: 'text-embedding-3-small', input: 'Hi' } }
-  const picture = { path: '/v1/images/generations', body: { model: 'gpt-image-2', prompt: 'a hat' } }
+  const image = { path: '/v1/images/generations', body: { model: 'gpt-image-2', prompt: 'a hat' } }
   const json = head('application/json')
 
   test.each([
@@ -192,7 +192,7 @@ describe.skipIf(!isTold)('an endless answer', () => {
     ['messages', whole(asks['messages, passed through']), '{"content":["'],
     ['messages, translated', whole(asks['messages, translated']), '{"choices":["'],
     ['embeddings', embedding, '{"data":[{"embedding":"'],
-    ['a picture', picture, '{"data":[{"b64_json":"'],
+    ['a picture', image, '{"data":[{"b64_json":"'],
   ])(
     'an endless answer (%s) is cut off at 64 MiB',
     async (_name, ask, text) => {

@@ -68,11 +68,11 @@ const ways: readonly (readonly [path: string, base: Body])[] = [
 
 const url = { url: long }
 const chat = (more: Body) => ['/v1/chat/completions', says('Hi', more)] as const
-const film = (model: string, more: Body) => ['/v1/videos/generations', { model, ...more }] as const
+const video = (model: string, more: Body) => ['/v1/videos/generations', { model, ...more }] as const
 const seedance = (item: Body) =>
-  film('doubao-seedance-1-5-pro-251215', { content: [{ type: 'text', text: 'a fox' }, item] })
+  video('doubao-seedance-1-5-pro-251215', { content: [{ type: 'text', text: 'a fox' }, item] })
 const wan = (input: Body, parameters: Body = {}) =>
-  film('wan2.6-i2v', { input: { prompt: 'a fox', img_url: 'https://example.com/a.png', ...input }, parameters })
+  video('wan2.6-i2v', { input: { prompt: 'a fox', img_url: 'https://example.com/a.png', ...input }, parameters })
 const tool = (parameters: Body) => chat({ tools: [{ type: 'function', function: { name: 'f', parameters } }] })
 const file = (part: Body) => chat({ messages: [{ role: 'user', content: [{ type: 'file', file: part }] }] })
 
@@ -132,7 +132,7 @@ describe.skipIf(!isTold)('a megabyte of text', () => {
     ['a film’s draft', seedance({ type: 'draft_task', draft_task: { id: long } })],
     [
       'two sizes that differ',
-      film('wan2.6-t2v', { resolution: long, input: { prompt: 'a' }, parameters: { resolution: 'x' } }),
+      video('wan2.6-t2v', { resolution: long, input: { prompt: 'a' }, parameters: { resolution: 'x' } }),
     ],
   ])(
     'a megabyte as %s neither stalls the loop nor makes a long refusal',

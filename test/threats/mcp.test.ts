@@ -371,8 +371,8 @@ describe('X-07: limits on requests', () => {
   test('an ordered video is reported even if the key has no request left to look at it', async () => {
     const { key, keyId } = await gateway.account({ dollars: '5' })
     await setLimits(gateway, keyId, { requestsPerMinute: 1 })
-    const film = { model: 'wan2.6-t2v', prompt: 'Waves', duration: 5, wait: true }
-    const { answer } = await sendRpc(gateway, key, rpc('tools/call', { name: 'generate_video', arguments: film }))
+    const video = { model: 'wan2.6-t2v', prompt: 'Waves', duration: 5, wait: true }
+    const { answer } = await sendRpc(gateway, key, rpc('tools/call', { name: 'generate_video', arguments: video }))
     const task = { id: expect.stringMatching(/^vid_/), status: 'succeeded' }
     expect(shown(answer['result'] as Result)).toMatchObject(task)
   })

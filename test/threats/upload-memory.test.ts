@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { makeCli, type Served } from '../support/cli.ts'
-import { paddedPng } from '../support/large-picture.ts'
+import { paddedPng } from '../support/large-image.ts'
 import { png } from '../support/clients.ts'
 
 // What large uploads do to the memory of a gateway, seen from outside its process (B-12).

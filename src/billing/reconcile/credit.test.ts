@@ -94,10 +94,10 @@ eachEngine('what customers get back', (open) => {
   })
 
   test('video tokens are refunded only where all videos have one price', async () => {
-    const film = [line('a', 10n, { units: { videoToken: 5 } })]
-    expect(await givenBack(film, tokens('default', 4_000n))).toBe(20n)
-    expect(await givenBack(film, tokens('720p', 4_000n))).toBe(0n)
-    expect(await givenBack(film)).toBe(0n)
+    const video = [line('a', 10n, { units: { videoToken: 5 } })]
+    expect(await givenBack(video, tokens('default', 4_000n))).toBe(20n)
+    expect(await givenBack(video, tokens('720p', 4_000n))).toBe(0n)
+    expect(await givenBack(video)).toBe(0n)
   })
 
   test('an attempt without a record of its delivery counts as delivered if it cost something', async () => {

@@ -48,8 +48,8 @@ test('each link in a conversation is fetched once through the guarded fetch, whe
 
 test('a link that the vendor reads itself stays a link, but is refused as an image', async () => {
   const { asked, fetchLink } = fetching('image/png', 3)
-  const film = { kind: 'video', media: { kind: 'url', url: 'https://youtu.be/x' } } as const
-  const talk: Conversation = { ...talkOf(), turns: [{ role: 'user', blocks: [film] }] }
+  const video = { kind: 'video', media: { kind: 'url', url: 'https://youtu.be/x' } } as const
+  const talk: Conversation = { ...talkOf(), turns: [{ role: 'user', blocks: [video] }] }
   expect(await inlineMedia(talk, () => true, routed, fetchLink)).toBe(talk)
   expect(asked).toEqual([])
   expect(inlineMedia(talkOf('https://youtu.be/x'), () => true, routed, fetchLink)).rejects.toMatchObject({
@@ -83,7 +83,7 @@ const refused: FetchLink = () => Promise.reject(new GuardRefusal('unresolved'))
 
 const shown = 'messages[1].content[1]'
 
-function pictureAt(at: string, url: string): Conversation {
+function imageAt(at: string, url: string): Conversation {
   const image = { kind: 'image', media: { kind: 'url', url }, at } as const
   return { ...talkOf(), turns: [{ role: 'user', blocks: [image] }] }
 }
@@ -104,7 +104,7 @@ test('a link that cannot be fetched is reported at its own field, not where the 
   }
   const { fetchLink } = fetching('text/html', 1)
   for (const fetch of [refused, fetchLink]) {
-    const talk = pictureAt(shown, url)
+    const talk = imageAt(shown, url)
     const thrown: unknown = await inlineMedia(talk, never, { ...routed, ask: { native } }, fetch).catch(
       (error: unknown) => error,
     )
@@ -117,7 +117,7 @@ test('a link that cannot be fetched is reported at its own field, not where the 
 test('the refusal of a link under a very long field name stays short', async () => {
   const url = 'https://h/a'
   const native = { messages: [{}, { content: [{}, { ['x'.repeat(100_000)]: { url } }] }] }
-  const talk = pictureAt(shown, url)
+  const talk = imageAt(shown, url)
   const thrown: unknown = await inlineMedia(talk, never, { ...routed, ask: { native } }, refused).catch(
     (error: unknown) => error,
   )

@@ -61,9 +61,9 @@ function follow(ask: ImageAskBase, events: ImageStream, references: number): Fol
     events,
     count() {
       if (facts.outputEvents === 0) return undefined
-      const { pictures, previews, looks } = events.shown
+      const { images, previews, looks } = events.shown
       // Where images are sold by the piece, one is the least that can be charged.
-      const made = ask.sold === 'pieces' ? Math.max(1, pictures) : pictures
+      const made = ask.sold === 'pieces' ? Math.max(1, images) : images
       const tokens = facts.ended ? facts.usage : undefined
       const counted = countImages(ask, { made, previews, looks, tokens, references })
       return facts.ended ? counted : { ...counted, basis: 'estimated' }

@@ -26,9 +26,9 @@ export class AudioConverter {
     return this.#samples
   }
 
-  async push(sound: Uint8Array, form: AudioForm): Promise<Uint8Array> {
-    if (form.kind === 'ready') return sound
-    const whole = this.#wholeSamples(this.#bare(sound, form))
+  async push(audio: Uint8Array, form: AudioForm): Promise<Uint8Array> {
+    if (form.kind === 'ready') return audio
+    const whole = this.#wholeSamples(this.#bare(audio, form))
     const samples = this.#samples
     if (whole.length === 0 || samples === undefined) return nothing
     switch (this.#format) {
@@ -67,13 +67,13 @@ export class AudioConverter {
     return Buffer.concat([wavHead(samples), whole])
   }
 
-  #bare(sound: Uint8Array, form: Exclude<AudioForm, { kind: 'ready' }>): Uint8Array {
+  #bare(audio: Uint8Array, form: Exclude<AudioForm, { kind: 'ready' }>): Uint8Array {
     if (form.kind === 'pcm') {
       this.#keepTo({ rate: form.rate, channels: 1 })
-      return sound
+      return audio
     }
     this.#wav ??= new WavReader()
-    const bare = this.#wav.push(sound)
+    const bare = this.#wav.push(audio)
     if (this.#wav.samples !== undefined) this.#keepTo(this.#wav.samples)
     return bare
   }

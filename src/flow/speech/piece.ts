@@ -57,8 +57,8 @@ export class PieceAudio {
         this.#isOver = true
         return undefined
       }
-      const sound = this.#read(bytes)
-      if (sound.length > 0) return sound
+      const audio = this.#read(bytes)
+      if (audio.length > 0) return audio
     }
     return undefined
   }
@@ -94,16 +94,16 @@ export class PieceAudio {
       this.#exchange.abort()
       throw new GatewayError('upstream-failed', "The model's vendor sent more than was requested.")
     }
-    const sound = this.#reader.read(bytes)
+    const audio = this.#reader.read(bytes)
     const { refusal } = this.#reader
     if (refusal !== undefined) {
       if (this.#isHeard) throw new GatewayError('upstream-failed', "The model's vendor broke off the audio.")
       throw refusedInside(refusal)
     }
-    if (sound.length === 0) return sound
+    if (audio.length === 0) return audio
     this.#isHeard = true
-    this.#length.push(sound, this.#reader.form)
-    return sound
+    this.#length.push(audio, this.#reader.form)
+    return audio
   }
 
   /** The input of the whole text, and the audio that came: at most what the vendor announced for all of it. */

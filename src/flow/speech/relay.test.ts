@@ -15,7 +15,7 @@ const reader = () => ({
   read: (bytes: Uint8Array) => bytes,
 })
 
-const sound = (): Sent => ({ kind: 'response', exchange: scriptedExchange(200, ['aa', 'bb']) })
+const audio = (): Sent => ({ kind: 'response', exchange: scriptedExchange(200, ['aa', 'bb']) })
 
 /** Three pieces, the first of which has begun. `answers`: what the vendor does at each call; audio by default. */
 async function speaking(
@@ -38,7 +38,7 @@ async function speaking(
   }
   const send: Transport['send'] = async (_call, _timeouts, signal) => {
     signals.push(signal)
-    return (answers[signals.length - 1] ?? sound)(signal)
+    return (answers[signals.length - 1] ?? audio)(signal)
   }
   const { signal: stopping } = new AbortController()
   const channels = makeChannels([], systemClock, () => 0)
@@ -86,7 +86,7 @@ test.each(['unknown', 'unsent'] as const)(
         const error = new GatewayError('client-gone', 'The client hung up.')
         signal.addEventListener('abort', () => resolve({ kind: 'failed', error, delivery }))
       })
-    const { relay, signals, sent, outlet, ended } = await speaking([sound, endedWith])
+    const { relay, signals, sent, outlet, ended } = await speaking([audio, endedWith])
     relay.pour(outlet(99))
     await until(() => signals.length === 2)
     relay.abort()
@@ -107,7 +107,7 @@ test('a piece that arrives at the moment the relay is aborted is aborted too', a
     abort: () => void aborted++,
     outliveClient: () => relay?.abort(), // its audio has come, but the relay does not have the piece yet
   }
-  const made = await speaking([sound, () => ({ kind: 'response', exchange })])
+  const made = await speaking([audio, () => ({ kind: 'response', exchange })])
   relay = made.relay
   relay.pour(made.outlet(99))
   expect((await made.ended)?.kind).toBe('client-gone')

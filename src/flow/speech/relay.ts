@@ -125,11 +125,11 @@ export class SpeechRelay implements Relay {
     this.#checkUnbroken()
     try {
       while (!this.#isOver) {
-        const sound = await this.#nextSound()
+        const audio = await this.#nextSound()
         this.#checkUnbroken() // an encoder that is opened after `abort` would never be closed
-        if (sound === undefined) this.#isOver = true
+        if (audio === undefined) this.#isOver = true
         const { converter } = this.#speaking
-        const shaped = sound === undefined ? await converter.end() : await converter.push(sound.bytes, sound.form)
+        const shaped = audio === undefined ? await converter.end() : await converter.push(audio.bytes, audio.form)
         if (shaped.length > 0) return this.#written(shaped)
       }
       return undefined
@@ -147,13 +147,13 @@ export class SpeechRelay implements Relay {
     if (this.#failure !== undefined) throw this.#failure.thrown
   }
 
-  #written(sound: Uint8Array): Uint8Array {
+  #written(audio: Uint8Array): Uint8Array {
     const { ask, codec } = this.#speaking
-    this.#bytes += sound.length
+    this.#bytes += audio.length
     if (this.#bytes > audioBytesMax) {
       throw new GatewayError('upstream-failed', "The model's vendor sent more audio than is allowed.")
     }
-    return ask.asEvents ? codec.writeDelta(sound) : sound
+    return ask.asEvents ? codec.writeDelta(audio) : audio
   }
 
   /** After a failure, only legs that were given out are owed; after the client left, all that the vendor sent. */
@@ -204,23 +204,23 @@ export class SpeechRelay implements Relay {
     this.#opening = routed
     try {
       const opened = await attempt(this.#parts, routed, saying.call, async (exchange) => {
-        const sound = new PieceAudio(
+        const audio = new PieceAudio(
           exchange,
           saying.openReader((name) => exchange.header(name)),
           piece,
         )
-        await sound.begin()
-        return sound
+        await audio.begin()
+        return audio
       })
       if (opened.kind === 'failed') {
         this.#failed.push(...opened.attempts)
         return opened
       }
-      const sound = opened.accepted
-      if (this.#failure !== undefined) sound.abort() // `abort` was called while this call was opening
-      this.#current = sound
+      const { accepted } = opened
+      if (this.#failure !== undefined) accepted.abort() // `abort` was called while this call was opening
+      this.#current = accepted
       const { attemptId } = routed
-      const count = () => sound.count(ask, codec)
+      const count = () => accepted.count(ask, codec)
       const leg = this.legs.length
       this.legs.push({ attemptId, made: count, count: () => (this.#isOwed(leg) ? count() : undefined) })
       return undefined

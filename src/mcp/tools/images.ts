@@ -117,12 +117,12 @@ function makeImages(
   return context.progress.during('The image is being generated', async () => {
     const response = await context.ask(route, asking)
     const { data, usage } = (await response.json()) as Made
-    const pictures = await Promise.all(data.map((made) => showImage(context, made)))
+    const images = await Promise.all(data.map((made) => showImage(context, made)))
     return {
-      blocks: pictures.flatMap(({ blocks }) => blocks),
+      blocks: images.flatMap(({ blocks }) => blocks),
       structured: {
         model,
-        images: pictures.map(({ about }) => about),
+        images: images.map(({ about }) => about),
         ...(usage !== undefined && { usage }),
         ...costOf(response),
       },

@@ -35,12 +35,12 @@ export const speak = tool({
     return context.progress.during('The text is being spoken', async () => {
       const response = await context.ask(path, { json: withoutAbsent(fields) })
       const mediaType = response.headers.get('content-type')?.split(';')[0] ?? 'audio/mpeg'
-      const sound = new Uint8Array(await response.arrayBuffer())
-      const url = await context.keep(sound, mediaType)
-      const about = { model: fields.model, media_type: mediaType, bytes: sound.length }
+      const audio = new Uint8Array(await response.arrayBuffer())
+      const url = await context.keep(audio, mediaType)
+      const about = { model: fields.model, media_type: mediaType, bytes: audio.length }
       return {
         blocks: [
-          { type: 'audio', data: Buffer.from(sound).toString('base64'), mimeType: mediaType },
+          { type: 'audio', data: Buffer.from(audio).toString('base64'), mimeType: mediaType },
           ...(url === undefined ? [] : [fileLink(url, 'speech', mediaType)]),
         ],
         structured: { ...about, ...(url !== undefined && { url }), ...costOf(response) },

@@ -12,7 +12,7 @@ const path = '/dashscope/api/v1/services/aigc/multimodal-generation/generation'
 const image = 'https://example.com/a.png'
 
 type Refused = { code: string; message: string; request_id: string }
-type Pictures = {
+type Images = {
   output: { choices: { finish_reason: string; message: { role: string; content: { image: string }[] } }[] }
   usage: { image_count: number; width: number; height: number }
   request_id: string
@@ -26,7 +26,7 @@ const fox = { text: 'a red fox' }
 describe('Qwen images', () => {
   test('the images are links in one choice and are billed per image', async () => {
     const response = await draw('qwen-image-2.0', [fox], { n: 2, size: '1033*1032', seed: 7 })
-    const { output, usage, request_id: id } = await jsonOf<Pictures>(response)
+    const { output, usage, request_id: id } = await jsonOf<Images>(response)
     expect(response.headers.get('x-request-id')).toBe(id)
     expect(usage).toEqual({ image_count: 2, width: 1040, height: 1024 })
     const content = output.choices[0]?.message.content ?? []
@@ -42,18 +42,18 @@ describe('Qwen images', () => {
     ['qwen-image-max', [fox], 1664, 928],
     ['qwen-image-edit', [{ image }, fox], 1024, 1024],
   ] as const)("an image of %s has the model's default size", async (model, content, width, height) => {
-    expect((await jsonOf<Pictures>(draw(model, [...content]))).usage).toEqual({ image_count: 1, width, height })
+    expect((await jsonOf<Images>(draw(model, [...content]))).usage).toEqual({ image_count: 1, width, height })
   })
 
   test('an edit takes the aspect ratio of the last input image', async () => {
     const file = drawImage({ width: 200, height: 100, format: 'png', seed: 1 }).toString('base64')
     const content = [{ image }, { image: `data:image/png;base64,${file}` }, fox]
-    const { usage } = await jsonOf<Pictures>(draw('qwen-image-edit-plus', content))
+    const { usage } = await jsonOf<Images>(draw('qwen-image-edit-plus', content))
     expect(usage).toMatchObject({ width: 1456, height: 720 })
   })
 
   test('a failed image is missing from the answer and costs nothing', async () => {
-    const { usage } = await jsonOf<Pictures>(draw('qwen-image-2.0', [{ text: 'a fox sandbox:fail-image=1' }], { n: 3 }))
+    const { usage } = await jsonOf<Images>(draw('qwen-image-2.0', [{ text: 'a fox sandbox:fail-image=1' }], { n: 3 }))
     expect(usage.image_count).toBe(2)
     expect(await bill()).toMatchObject([{ units: { images: { count: 2 } } }])
   })

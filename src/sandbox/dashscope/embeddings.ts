@@ -6,11 +6,11 @@ import { type Endpoint, usageUnlessHidden } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { invalidForAlgorithm, invalidParameter, requestIdFor } from './errors.ts'
-import { type Native, nativeHeaders, nativeManners, openNative } from './native.ts'
+import { type Native, nativeHeaders, nativeDialect, openNative } from './native.ts'
 
 /** Embeddings in the vendor's own protocol: `texts` in, and a single number of usage out. */
 export const nativeEmbeddings: Endpoint<Native, EmbeddingAsk, CodedRefusal> = {
-  manners: nativeManners,
+  dialect: nativeDialect,
   capabilities: ['embeddings'],
   open: openNative,
   read: readAsk,

@@ -45,13 +45,13 @@ export function readImages({ input, parameters }: Native, model: SandboxModel): 
   if (rules.sizes.kind === 'none' && isGiven(parameters.prompt_extend)) {
     throw invalidParameter('prompt_extend is not supported by this model.')
   }
-  const pictures = images.join('\n')
+  const joined = images.join('\n')
   return {
     model,
     steering: readSteering(text),
     count: Number(n),
     size: roundSize(readSize(parameters.size, rules, images.at(-1))),
-    seed: hashText(`${text}\n${isGiven(seed) ? shown(seed) : ''}\n${pictures.length}${pictures.slice(-64)}`),
+    seed: hashText(`${text}\n${isGiven(seed) ? shown(seed) : ''}\n${joined.length}${joined.slice(-64)}`),
   }
 }
 

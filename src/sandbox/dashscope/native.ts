@@ -1,5 +1,5 @@
 import { type Fields, fieldsIn, isFields, parseFields, textIn } from '../fields.ts'
-import type { Manners, Opened } from '../media/serve.ts'
+import type { Dialect, Opened } from '../media/serve.ts'
 import type { Call } from '../protocol.ts'
 import { CodedRefusal } from '../refusal.ts'
 import { badKey, invalidParameter, modelNotFound, refusalsFor, requestIdFor, writeRefusal } from './errors.ts'
@@ -7,7 +7,7 @@ import { badKey, invalidParameter, modelNotFound, refusalsFor, requestIdFor, wri
 /** A request in Alibaba's own protocol: what to work on, and how. */
 export type Native = { readonly input: Fields; readonly parameters: Fields }
 
-export const nativeManners: Manners<CodedRefusal> = {
+export const nativeDialect: Dialect<CodedRefusal> = {
   readKey(request) {
     const key = /^Bearer +(\S.*)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
     if (key === undefined) throw badKey('No API-key provided.')

@@ -4,12 +4,12 @@ import type { Protocol } from '../protocol.ts'
 import { nativeEmbeddings } from './embeddings.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { type ImageAsk, makeImages, readImages } from './images.ts'
-import { type Native, nativeManners, openNative } from './native.ts'
+import { type Native, nativeDialect, openNative } from './native.ts'
 import { makeSpeech, readSpeech, type SpeechAsk } from './speech.ts'
 
 /** One path for images and speech: the model decides which. */
 const multimodal: Endpoint<Native, ImageAsk | SpeechAsk, CodedRefusal> = {
-  manners: nativeManners,
+  dialect: nativeDialect,
   capabilities: ['images', 'edits', 'speech'],
   open: openNative,
   read: (body, model) => (isSoldFor(model, 'speech') ? readSpeech(body, model) : readImages(body, model)),
@@ -18,7 +18,7 @@ const multimodal: Endpoint<Native, ImageAsk | SpeechAsk, CodedRefusal> = {
 
 /** The path of CosyVoice and the newer speech models. */
 const synthesizer: Endpoint<Native, SpeechAsk, CodedRefusal> = {
-  manners: nativeManners,
+  dialect: nativeDialect,
   capabilities: ['speech'],
   open: openNative,
   read: readSpeech,

@@ -1,7 +1,7 @@
 import { badRequest, type VendorError } from '../chat/errors.ts'
 import { type Fields, isGiven, itemsIn, shown, textIn } from '../fields.ts'
-import { commonManners } from '../media/common.ts'
-import type { Manners } from '../media/serve.ts'
+import { commonDialect } from '../media/common.ts'
+import type { Dialect } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { type EmbeddingAsk, type InputRefusals, readInputs, steeringOf, vectorsOf } from './ask.ts'
@@ -9,15 +9,15 @@ import { embeddingsAt } from './endpoint.ts'
 import { hasDimensions, rulesFor } from './rules.ts'
 import { toBase64 } from './vector.ts'
 
-const manners: Manners<VendorError> = {
-  ...commonManners,
+const dialect: Dialect<VendorError> = {
+  ...commonDialect,
   writeRefusal: ({ text }, { status, message }) =>
     Response.json({ id: seededId('', hashText(text)), message }, { status }),
 }
 
 /** `POST /embed` of Cohere's second version: texts in; vectors by type and the billed tokens out. */
 export const cohereProtocol = embeddingsAt('/embed', {
-  manners,
+  dialect,
   read: readAsk,
   write(ask, { input }, call) {
     const vectors = vectorsOf(ask)

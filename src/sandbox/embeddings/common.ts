@@ -1,7 +1,7 @@
 import { badRequest, quotedList, VendorError } from '../chat/errors.ts'
 import { checkNumber } from '../chat/check-fields.ts'
 import { type Fields, isGiven } from '../fields.ts'
-import { commonManners, oneOf } from '../media/common.ts'
+import { commonDialect, oneOf } from '../media/common.ts'
 import { usageUnlessHidden } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { hashText, seededId } from '../seeded.ts'
@@ -13,7 +13,7 @@ import { toBase64 } from './vector.ts'
 
 /** `POST /embeddings` in OpenAI's form, which most vendors share. */
 export const embeddingsProtocol = embeddingsAt('/embeddings', {
-  manners: commonManners,
+  dialect: commonDialect,
   read: readAsk,
   write: (ask, { input }, call) => ({
     object: 'list',

@@ -2,21 +2,21 @@ import type { Units } from '../bill.ts'
 import type { VendorError } from '../chat/errors.ts'
 import type { Fields } from '../fields.ts'
 import { commonHeaders, openJson } from '../media/common.ts'
-import { endpointAt, type Endpoint, type Manners } from '../media/serve.ts'
+import { endpointAt, type Endpoint, type Dialect } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call, Protocol } from '../protocol.ts'
 import { countUnits, type EmbeddingAsk } from './ask.ts'
 
 /** What differs between vendors' embeddings. */
 type Form = {
-  readonly manners: Manners<VendorError>
+  readonly dialect: Dialect<VendorError>
   readonly read: (body: Fields, model: SandboxModel) => EmbeddingAsk
   readonly write: (ask: EmbeddingAsk, units: Units, call: Call) => object
 }
 
-export function embeddingsAt(path: string, { manners, read, write }: Form): Protocol {
+export function embeddingsAt(path: string, { dialect, read, write }: Form): Protocol {
   const endpoint: Endpoint<Fields, EmbeddingAsk, VendorError> = {
-    manners,
+    dialect,
     capabilities: ['embeddings'],
     open: openJson,
     read,

@@ -1,7 +1,7 @@
 import { badRequest, type VendorError } from '../chat/errors.ts'
 import { type Fields, isGiven, shown } from '../fields.ts'
-import { commonManners } from '../media/common.ts'
-import { type Manners, usageUnlessHidden } from '../media/serve.ts'
+import { commonDialect } from '../media/common.ts'
+import { type Dialect, usageUnlessHidden } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { htmlPage } from '../odd-answers.ts'
 import { writeVectors } from './common.ts'
@@ -10,15 +10,15 @@ import { embeddingsAt } from './endpoint.ts'
 import { hasDimensions, rulesFor } from './rules.ts'
 
 /** Voyage puts every refusal as one sentence into `detail`. */
-const manners: Manners<VendorError> = {
-  ...commonManners,
+const dialect: Dialect<VendorError> = {
+  ...commonDialect,
   writeRefusal: (_, { status, message }) =>
     status === 502 ? htmlPage(status) : Response.json({ detail: message }, { status }),
 }
 
 /** `POST /embeddings` of Voyage: OpenAI's answer with a single number of usage, but other names in the request. */
 export const voyageProtocol = embeddingsAt('/embeddings', {
-  manners,
+  dialect,
   read: readAsk,
   write: (ask, { input }) => ({
     object: 'list',

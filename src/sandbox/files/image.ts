@@ -16,7 +16,7 @@ export type GradientImage = Size & {
 
 const encoders = { png: encodePng, jpeg: encodeJpeg, webp: encodeWebp } as const satisfies Record<
   ImageFormat,
-  (picture: GradientImage) => Uint8Array
+  (image: GradientImage) => Uint8Array
 >
 
 export const isImageFormat = (name: string): name is ImageFormat => Object.hasOwn(encoders, name)

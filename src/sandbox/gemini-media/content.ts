@@ -14,15 +14,15 @@ import { type MediaAsk, type Endpoint, type MediaAnswer, reportedUnits } from '.
 import { isSoldFor, type SandboxModel } from '../model.ts'
 import { seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
-import { mannersOn } from './manners.ts'
-import { type Picturing, picturing, readPicturing } from './picture.ts'
+import { dialectOn } from './dialect.ts'
+import { type ImageWork, drawImages, readImageWork } from './image.ts'
 import { readSpeaking, type Speaking, speaking } from './speech.ts'
 
 /** A prompt that is answered with an image or with audio. */
 type ContentAsk = MediaAsk & {
   readonly counted: CountedPrompt
   readonly userText: string
-  readonly work: Picturing | Speaking
+  readonly work: ImageWork | Speaking
   /** A few words accompany an image, unless only an image is requested. */
   readonly words: string
   readonly finish: string
@@ -33,7 +33,7 @@ type ContentAsk = MediaAsk & {
  */
 export function mediaContent(model: string, delivery: Delivery): Endpoint<Fields, ContentAsk, GoogleError> {
   return {
-    manners: mannersOn(delivery === 'plain' ? 'generateContent' : 'streamGenerateContent'),
+    dialect: dialectOn(delivery === 'plain' ? 'generateContent' : 'streamGenerateContent'),
     capabilities: ['images', 'speech'],
     open: ({ text }) => ({ model, body: readMessage(text, generateContentRequest) }),
     read: (body, known, { text }) => readAsk(body, text, known),
@@ -61,7 +61,7 @@ function readAsk(body: Fields, bodyText: string, model: SandboxModel): ContentAs
     steering,
     counted,
     userText,
-    work: isSpoken ? readSpeaking(config, userText) : readPicturing(config, model.model, counted),
+    work: isSpoken ? readSpeaking(config, userText) : readImageWork(config, model.model, counted),
     words: modalities.includes('TEXT') ? 'Here is the image you asked for.' : '',
     finish: steering.has('refusal') ? (isSpoken ? 'OTHER' : 'IMAGE_SAFETY') : (steering.text('finish') ?? 'STOP'),
   }
@@ -110,7 +110,7 @@ function countUnits({ steering, counted, work, words, finish }: ContentAsk): Uni
   if (steering.has('blocked')) return reportedUnits(steering, 'input', { input })
   const output = splitTokens(words).length
   const made = isWithheld(finish) ? 0 : work.tokens
-  return work.kind === 'picture'
+  return work.kind === 'image'
     ? reportedUnits(steering, 'imageOutput', { input, output, imageOutput: made })
     : reportedUnits(steering, 'audioOutput', { input, output, audioOutput: made })
 }
@@ -131,7 +131,7 @@ function* answersOf(ask: ContentAsk, units: Units, isStreaming: boolean): Genera
     yield { candidates: [{ ...writeFinish(finish), index: 0 }], ...told }
     return
   }
-  const media = work.kind === 'picture' ? picturing(work) : speaking(work, isStreaming)
+  const media = work.kind === 'image' ? drawImages(work) : speaking(work, isStreaming)
   const parts = [...(words === '' ? [] : [{ text: words }]), ...media.map((inlineData) => ({ inlineData }))]
   if (!isStreaming) {
     yield { candidates: [{ content: writeContent(parts), finishReason: finish, index: 0 }], ...told }
@@ -143,10 +143,10 @@ function* answersOf(ask: ContentAsk, units: Units, isStreaming: boolean): Genera
   }
 }
 
-function writeUsage(counted: CountedPrompt, work: Picturing | Speaking, units: Units): unknown {
+function writeUsage(counted: CountedPrompt, work: ImageWork | Speaking, units: Units): unknown {
   const { input, output, imageOutput = 0, audioOutput = 0 } = units
   const media = imageOutput + audioOutput
-  const modality = work.kind === 'picture' ? 'IMAGE' : 'AUDIO'
+  const modality = work.kind === 'image' ? 'IMAGE' : 'AUDIO'
   return {
     promptTokenCount: input,
     ...(output + media !== 0 && { candidatesTokenCount: output + media }),

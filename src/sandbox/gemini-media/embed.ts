@@ -5,7 +5,7 @@ import { type GoogleError, invalid, jsonType, writeJson } from '../gemini/errors
 import { int32, list, message, oneOf, readMessage, string } from '../gemini/proto.ts'
 import { content } from '../gemini/shapes.ts'
 import type { Endpoint } from '../media/serve.ts'
-import { mannersOn } from './manners.ts'
+import { dialectOn } from './dialect.ts'
 import { splitTokens } from '../tokens.ts'
 
 const embedRequest = message('EmbedContentRequest', () => ({
@@ -35,7 +35,7 @@ type Method = 'embedContent' | 'batchEmbedContents'
 export function embedding(model: string, method: Method): Endpoint<readonly Fields[], EmbeddingAsk, GoogleError> {
   const isBatch = method === 'batchEmbedContents'
   return {
-    manners: mannersOn(method),
+    dialect: dialectOn(method),
     capabilities: ['embeddings'],
     open({ text }) {
       const body = readMessage(text, isBatch ? batchRequest : embedRequest)

@@ -33,9 +33,9 @@ describe('Gemini images', () => {
 
   test('the tokens of an image are reported and billed apart from the text', async () => {
     const answer = await jsonOf<Answer>(draw({ responseModalities: ['TEXT', 'IMAGE'] }))
-    const [picture] = mediaOf([answer])
-    expect(picture?.mimeType).toBe('image/png')
-    expect(readImageHeader(Buffer.from(picture?.data ?? '', 'base64'))).toMatchObject({ width: 1024, height: 1024 })
+    const [image] = mediaOf([answer])
+    expect(image?.mimeType).toBe('image/png')
+    expect(readImageHeader(Buffer.from(image?.data ?? '', 'base64'))).toMatchObject({ width: 1024, height: 1024 })
     const { promptTokenCount: input, candidatesTokenCount: output = 0, candidatesTokensDetails } = answer.usageMetadata
     expect(candidatesTokensDetails).toEqual([{ modality: 'IMAGE', tokenCount: 1290 }])
     expect(await bill()).toMatchObject([{ units: { input, output: output - 1290, imageOutput: 1290 } }])
@@ -44,8 +44,8 @@ describe('Gemini images', () => {
   test('an image has the requested aspect ratio and size', async () => {
     const config = { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '16:9', imageSize: '4K' } }
     const answer = await jsonOf<Answer>(draw(config, 'a fox', { model: 'gemini-3-pro-image' }))
-    const [picture] = mediaOf([answer])
-    expect(readImageHeader(Buffer.from(picture?.data ?? '', 'base64'))).toMatchObject({ width: 5376, height: 3072 })
+    const [image] = mediaOf([answer])
+    expect(readImageHeader(Buffer.from(image?.data ?? '', 'base64'))).toMatchObject({ width: 5376, height: 3072 })
     expect(answer.usageMetadata.candidatesTokenCount).toBe(2000)
   })
 

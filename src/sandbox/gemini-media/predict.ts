@@ -5,7 +5,7 @@ import { list, message, readMessage, struct } from '../gemini/proto.ts'
 import { type MediaAsk, type Endpoint, reportedUnits } from '../media/serve.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
-import { mannersOn } from './manners.ts'
+import { dialectOn } from './dialect.ts'
 
 const predictRequest = message('PredictRequest', () => ({ instances: list(struct), parameters: struct }))
 
@@ -20,7 +20,7 @@ type ImagenAsk = MediaAsk & {
 /** Imagen: images as bytes, sold by the image. A filtered image is missing from the answer. */
 export function imagen(model: string): Endpoint<Fields, ImagenAsk, GoogleError> {
   return {
-    manners: mannersOn('predict'),
+    dialect: dialectOn('predict'),
     capabilities: ['images'],
     open: ({ text }) => ({ model, body: readMessage(text, predictRequest) }),
     read(body, known) {
@@ -33,8 +33,8 @@ export function imagen(model: string): Endpoint<Fields, ImagenAsk, GoogleError> 
       const indexes = Array.from({ length: count }, (_, index) => index)
       const predictions = indexes.flatMap((index): unknown[] => {
         if (index + 1 === filtered) return ask.tellsReasons ? [{ raiFilteredReason }] : []
-        const picture = drawImage({ ...size, format, seed: hashText(`${index}`, seed) })
-        return [{ mimeType: `image/${format}`, bytesBase64Encoded: picture.toString('base64') }]
+        const image = drawImage({ ...size, format, seed: hashText(`${index}`, seed) })
+        return [{ mimeType: `image/${format}`, bytesBase64Encoded: image.toString('base64') }]
       })
       const made = indexes.filter((index) => index + 1 !== filtered).length
       const units = reportedUnits(steering, 'images', { images: { count: made, size: writeSize(size) } })

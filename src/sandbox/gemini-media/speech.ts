@@ -2,7 +2,7 @@ import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import { recordAudio, sampleRate } from '../files/audio.ts'
 import { invalid } from '../gemini/errors.ts'
 import { piecesOf, spokenMs } from '../speech/speak.ts'
-import type { InlineData } from './picture.ts'
+import type { InlineData } from './image.ts'
 
 export type Speaking = { readonly kind: 'speech'; readonly ms: number; readonly tokens: number }
 
@@ -30,8 +30,8 @@ export function readSpeaking(config: Fields, text: string): Speaking {
 
 /** Raw samples without a header: the rate is part of the MIME type. A stream sends a second at a time. */
 export function speaking({ ms }: Speaking, isStreaming: boolean): readonly InlineData[] {
-  const sound = recordAudio('pcm', ms)
-  const pieces = piecesOf(sound, isStreaming ? sampleRate * 2 : sound.length)
+  const audio = recordAudio('pcm', ms)
+  const pieces = piecesOf(audio, isStreaming ? sampleRate * 2 : audio.length)
   const mimeType = `audio/L16;codec=pcm;rate=${sampleRate}`
   return Array.from(pieces, (piece) => ({ mimeType, data: Buffer.from(piece, 'latin1').toString('base64') }))
 }

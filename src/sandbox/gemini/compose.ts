@@ -46,12 +46,12 @@ export function compose(ask: GeminiAsk, cachedTokens: number): Composition {
     id: seededId('', hashText(model, ask.seed)),
     model: ask.steering.has('dated') ? `${model}-01-2026` : model,
     candidates,
-    units: withSoundApart(countUnits(ask, candidates, cachedTokens), ask),
+    units: withAudioApart(countUnits(ask, candidates, cachedTokens), ask),
   }
 }
 
 /** Audio has its own price. Cached tokens are reported as text, so audio counts as not cached. */
-function withSoundApart(units: Units, { counted }: GeminiAsk): Units {
+function withAudioApart(units: Units, { counted }: GeminiAsk): Units {
   const audioInput = Math.min(counted.media.get('AUDIO') ?? 0, units.input)
   return audioInput === 0 ? units : { ...units, input: units.input - audioInput, audioInput }
 }

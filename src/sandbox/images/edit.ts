@@ -2,7 +2,7 @@ import { badRequest, type VendorError } from '../chat/errors.ts'
 import type { Fields } from '../fields.ts'
 import { readForm } from '../files/form.ts'
 import { type ImageHeader, readImageHeader } from '../files/image-header.ts'
-import { commonManners } from '../media/common.ts'
+import { commonDialect } from '../media/common.ts'
 import type { Endpoint } from '../media/serve.ts'
 import type { Call } from '../protocol.ts'
 import { type Edited, type ImageAsk, readAsk } from './ask.ts'
@@ -14,7 +14,7 @@ type Form = { readonly fields: Fields; readonly images: readonly Upload[]; reado
 
 /** `POST /images/edits`: a form with images in it. */
 export const imageEdits: Endpoint<Form, ImageAsk, VendorError> = {
-  manners: commonManners,
+  dialect: commonDialect,
   capabilities: ['edits'],
   async open(call) {
     const form = await readEdit(call)

@@ -1,6 +1,6 @@
 import type { VendorError } from '../chat/errors.ts'
 import type { Fields } from '../fields.ts'
-import { commonManners, openJson } from '../media/common.ts'
+import { commonDialect, openJson } from '../media/common.ts'
 import { endpointAt, type Endpoint } from '../media/serve.ts'
 import type { Protocol } from '../protocol.ts'
 import { type ImageAsk, readAsk } from './ask.ts'
@@ -8,7 +8,7 @@ import { imageEdits } from './edit.ts'
 import { makeImages } from './make.ts'
 
 const imageGenerations: Endpoint<Fields, ImageAsk, VendorError> = {
-  manners: commonManners,
+  dialect: commonDialect,
   capabilities: ['images'],
   open: openJson,
   read: (body, model) => readAsk(body, model),

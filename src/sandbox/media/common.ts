@@ -5,10 +5,10 @@ import { type Fields, shown, textIn } from '../fields.ts'
 import type { Call } from '../protocol.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
-import type { Manners, Opened } from './serve.ts'
+import type { Dialect, Opened } from './serve.ts'
 
-/** The manners of OpenAI's protocol, which most vendors share. */
-export const commonManners: Manners<VendorError> = {
+/** The dialect of OpenAI's protocol, which most vendors share. */
+export const commonDialect: Dialect<VendorError> = {
   readKey,
   isRefusal: (error) => error instanceof VendorError,
   writeRefusal: (call, refusal) => writeError(call.vendor, refusal, call.text),

@@ -12,7 +12,7 @@ import type { Steering } from '../steering.ts'
 type Refusal = Error & { readonly status: number }
 
 /** How a vendor reads a key and words its refusals. */
-export type Manners<R extends Refusal> = {
+export type Dialect<R extends Refusal> = {
   readKey(request: Request): string
   isRefusal(error: unknown): error is R
   writeRefusal(call: Call, refusal: R): Response
@@ -43,7 +43,7 @@ export type MediaAnswer = {
 
 /** One path that makes something other than chat, in one vendor's protocol. */
 export type Endpoint<Body, Ask extends MediaAsk, R extends Refusal> = {
-  readonly manners: Manners<R>
+  readonly dialect: Dialect<R>
   /** A model must be sold for one of these. */
   readonly capabilities: readonly string[]
   open(call: Call): Opened<Body> | Promise<Opened<Body>>
@@ -64,21 +64,21 @@ export async function serve<Body, Ask extends MediaAsk, R extends Refusal>(
   world: World,
   endpoint: Endpoint<Body, Ask, R>,
 ): Promise<Response> {
-  const { manners } = endpoint
+  const { dialect } = endpoint
   let model = ''
   let isBilled = false
   const billNothing = (status: number): void => world.bill.add({ ref: call.ref, model, status, units: noUnits })
   try {
-    const key = manners.readKey(call.request)
+    const key = dialect.readKey(call.request)
     const opened = await endpoint.open(call)
     model = opened.model
     const known = world.models.get(call.vendor)?.get(model)
-    if (!known) throw manners.unknownModel(model)
-    if (!isSoldFor(known, ...endpoint.capabilities)) throw manners.wrongModel(model)
+    if (!known) throw dialect.unknownModel(model)
+    if (!isSoldFor(known, ...endpoint.capabilities)) throw dialect.wrongModel(model)
     const ask = endpoint.read(opened.body, known, call)
 
     const { steering } = ask
-    const refusals = manners.refusalsFor(key)
+    const refusals = dialect.refusalsFor(key)
     const fault = await faultAfterDelay(call.request, steering, refusals)
     if (fault) {
       billNothing(fault.status)
@@ -91,9 +91,9 @@ export async function serve<Body, Ask extends MediaAsk, R extends Refusal>(
     isBilled = true
     throw refusals.forStatus(failStatus)
   } catch (error) {
-    if (!manners.isRefusal(error)) throw error
+    if (!dialect.isRefusal(error)) throw error
     if (!isBilled) billNothing(error.status)
-    return manners.writeRefusal(call, error)
+    return dialect.writeRefusal(call, error)
   }
 }
 

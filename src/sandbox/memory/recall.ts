@@ -6,7 +6,7 @@ import type { Journal } from './journal.ts'
 export type Recalled = {
   readonly lines: readonly BillLine[]
   /** The latest record of each video, by family and id. */
-  readonly films: ReadonlyMap<string, ReadonlyMap<string, Fields>>
+  readonly videos: ReadonlyMap<string, ReadonlyMap<string, Fields>>
 }
 
 const keptMs = 24 * 60 * 60 * 1_000
@@ -14,19 +14,19 @@ const keptMs = 24 * 60 * 60 * 1_000
 /** Reads a journal from its beginning. A video's last record counts; cleared bills and forgotten videos are dropped. */
 export function recall(journal: Journal | undefined, now: number): Recalled {
   let lines: BillLine[] = []
-  const films = new Map<string, Map<string, Fields>>()
+  const videos = new Map<string, Map<string, Fields>>()
   for (const record of journal?.read() ?? []) {
     if (!isFields(record)) continue
     const { bill, at, cleared, family, film, forgotten } = record
     if (cleared === true) lines = []
     if (isLine(bill) && isRecent(at, now)) lines.push(bill)
     if (typeof family !== 'string') continue
-    const known = films.get(family) ?? new Map<string, Fields>()
-    films.set(family, known)
+    const known = videos.get(family) ?? new Map<string, Fields>()
+    videos.set(family, known)
     if (typeof forgotten === 'string') known.delete(forgotten)
     if (isFields(film) && typeof film.id === 'string' && isRecent(film.changedAt, now)) known.set(film.id, film)
   }
-  return { lines, films }
+  return { lines, videos }
 }
 
 function isRecent(at: unknown, now: number): boolean {

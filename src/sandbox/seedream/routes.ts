@@ -4,7 +4,7 @@ import { eventEncoder, type Frame, namedEventEncoder } from '../event-stream.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 import { drawImage, type ImageFormat, type ImageSpec, type Size, writeSize } from '../files/image.ts'
 import { linkImage } from '../files/results.ts'
-import { commonHeaders, commonManners, oneOf, openJson, requiredText } from '../media/common.ts'
+import { commonHeaders, commonDialect, oneOf, openJson, requiredText } from '../media/common.ts'
 import {
   endpointAt,
   type MediaAsk,
@@ -31,7 +31,7 @@ type SeedreamAsk = MediaAsk & {
 
 /** `POST /images/generations` of ByteDance. The path is OpenAI's, the request is not. */
 const seedream: Endpoint<Fields, SeedreamAsk, VendorError> = {
-  manners: commonManners,
+  dialect: commonDialect,
   capabilities: ['images', 'edits'],
   open: openJson,
   read: readAsk,

@@ -1,6 +1,6 @@
 import { type Fields, fieldsIn, parseFields, textIn } from '../fields.ts'
 import { type AudioFormat, audioTypes, isAudioFormat, recordAudio } from '../files/audio.ts'
-import { endpointAt, type MediaAsk, type Endpoint, type Manners, reportedUnits } from '../media/serve.ts'
+import { endpointAt, type MediaAsk, type Endpoint, type Dialect, reportedUnits } from '../media/serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { htmlPage } from '../odd-answers.ts'
 import type { Call } from '../protocol.ts'
@@ -37,7 +37,7 @@ const writeDetail = (status: string, message: string): object => ({ detail: { st
 const edgeStatuses: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
 
 /** ElevenLabs takes its key in a header of its own and puts every refusal into `detail`. */
-const manners: Manners<CodedRefusal> = {
+const dialect: Dialect<CodedRefusal> = {
   readKey(request) {
     const key = request.headers.get('xi-api-key') ?? ''
     if (key === '') throw errorForCode('needs_authorization')
@@ -63,7 +63,7 @@ type ElevenAsk = MediaAsk & { readonly text: string; readonly format: AudioForma
 
 /** `POST /text-to-speech/{voice}`: audio bytes, with their cost in a header. */
 const elevenSpeech: Endpoint<Fields, ElevenAsk, CodedRefusal> = {
-  manners,
+  dialect,
   capabilities: ['speech'],
   open({ text }) {
     const body = parseFields(text)

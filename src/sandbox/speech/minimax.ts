@@ -11,7 +11,7 @@ import type { CodedRefusal } from '../refusal.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
 import { errorForCode, invalid, writeBase } from '../video-minimax/errors.ts'
-import { minimaxManners } from '../video-minimax/manners.ts'
+import { minimaxDialect } from '../video-minimax/dialect.ts'
 import { hanTwice, piecesOf, spokenMs } from './speak.ts'
 
 type MinimaxAsk = MediaAsk & {
@@ -28,7 +28,7 @@ const writeTrouble = (): string => JSON.stringify(writeBase(1000, 'unknown error
 
 /** `POST /t2a_v2` of MiniMax: audio as hexadecimal digits inside JSON. */
 const minimaxSpeech: Endpoint<Fields, MinimaxAsk, CodedRefusal<number>> = {
-  manners: { ...minimaxManners, wrongModel: (model) => invalid(`model ${model} does not speak`) },
+  dialect: { ...minimaxDialect, wrongModel: (model) => invalid(`model ${model} does not speak`) },
   capabilities: ['speech'],
   open({ text }) {
     const body = parseFields(text)
@@ -118,8 +118,8 @@ function writeAnswer({ steering, text, format, ms }: MinimaxAsk, call: Call, aud
 
 /** The last event repeats the whole audio unless the request excludes it. */
 function* eventTexts(ask: MinimaxAsk, call: Call, units: Units): Generator<string, void> {
-  const sound = recordAudio(ask.format, ask.ms)
-  for (const piece of piecesOf(sound)) {
+  const recorded = recordAudio(ask.format, ask.ms)
+  for (const piece of piecesOf(recorded)) {
     const audio = Buffer.from(piece, 'latin1').toString('hex')
     yield JSON.stringify({
       data: { audio, status: 1, ced: '' },
@@ -127,5 +127,5 @@ function* eventTexts(ask: MinimaxAsk, call: Call, units: Units): Generator<strin
       ...writeBase(0, ''),
     })
   }
-  yield JSON.stringify(writeAnswer(ask, call, ask.repeats ? sound.toString('hex') : '', units))
+  yield JSON.stringify(writeAnswer(ask, call, ask.repeats ? recorded.toString('hex') : '', units))
 }

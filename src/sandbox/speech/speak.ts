@@ -3,7 +3,7 @@ import { badRequest, type VendorError } from '../chat/errors.ts'
 import { eventEncoder, type Frame } from '../event-stream.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 import { type AudioFormat, audioTypes, recordAudio } from '../files/audio.ts'
-import { commonHeaders, commonManners, countTokens, oneOf, openJson, requiredText } from '../media/common.ts'
+import { commonHeaders, commonDialect, countTokens, oneOf, openJson, requiredText } from '../media/common.ts'
 import { endpointAt, type MediaAsk, type Endpoint, reportedUnits, usageUnlessHidden } from '../media/serve.ts'
 import type { Units } from '../bill.ts'
 import type { SandboxModel } from '../model.ts'
@@ -43,7 +43,7 @@ const isOlder = ({ model }: SandboxModel): boolean => model.startsWith('tts-1')
 
 /** `POST /audio/speech`: bytes, or the same in events. */
 const speech: Endpoint<Fields, SpeechAsk, VendorError> = {
-  manners: commonManners,
+  dialect: commonDialect,
   capabilities: ['speech'],
   open: openJson,
   read: readAsk,

@@ -78,11 +78,11 @@ type Minimax = {
 
 describe('MiniMax speech', () => {
   const body = { model: 'speech-2.6-hd', text: 'Hello 你好', voice_setting: { voice_id: 'narrator' } }
-  const sound = recordAudio('mp3', 8 * 60)
+  const audio = recordAudio('mp3', 8 * 60)
 
   test('the audio is in hex, and a Han character counts twice', async () => {
     const { data, extra_info: told, base_resp: base } = await jsonOf<Minimax>(post('/minimax/v1/t2a_v2', body))
-    expect(Buffer.from(data?.audio ?? '', 'hex')).toEqual(sound)
+    expect(Buffer.from(data?.audio ?? '', 'hex')).toEqual(audio)
     expect([base.status_code, told]).toMatchObject([0, { usage_characters: 10, audio_length: 480 }])
     expect(await bill()).toMatchObject([{ units: { characters: 10 }, cost: '0.00000015' }])
   })
@@ -91,10 +91,10 @@ describe('MiniMax speech', () => {
     const text = await (await post('/minimax/v1/t2a_v2', { ...body, stream: true })).text()
     const events = splitEvents(text).map((event): Minimax => JSON.parse(event))
     expect(events.map(({ data }) => data?.status)).toEqual([1, 2])
-    expect(Buffer.from(events[1]?.data?.audio ?? '', 'hex')).toEqual(sound)
+    expect(Buffer.from(events[1]?.data?.audio ?? '', 'hex')).toEqual(audio)
     const options = { stream: true, stream_options: { exclude_aggregated_audio: true } }
     const once = splitEvents(await (await post('/minimax/v1/t2a_v2', { ...body, ...options })).text())
-    expect(once.map((event) => (JSON.parse(event) as Minimax).data?.audio)).toEqual([sound.toString('hex'), ''])
+    expect(once.map((event) => (JSON.parse(event) as Minimax).data?.audio)).toEqual([audio.toString('hex'), ''])
   })
 
   test.each([

@@ -82,13 +82,13 @@ function readMode(items: readonly Item[], family: Family): Content['mode'] {
   const first = isBare ? 1 : count('first_frame')
   const last = count('last_frame')
   const clips = items.filter(({ type }) => type === 'video_url').length
-  const sounds = items.filter(({ type }) => type === 'audio_url').length
-  const references = count('reference_image') + clips + sounds
+  const audios = items.filter(({ type }) => type === 'audio_url').length
+  const references = count('reference_image') + clips + audios
   if (references > 0) {
     if (first + last > 0) {
       throw invalidField('content', 'first/last frame content cannot be mixed with reference media content')
     }
-    checkReferences(count('reference_image'), clips, sounds, family)
+    checkReferences(count('reference_image'), clips, audios, family)
     return 'reference'
   }
   if (first > 1 || last > 1) throw invalidField('content', 'more than one image has the same role')

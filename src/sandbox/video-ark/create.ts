@@ -12,7 +12,7 @@ import { tellChange } from './callback.ts'
 import { type Content, readContent } from './content.ts'
 import { type Family, familyOf, sizeOf } from './families.ts'
 import { readFlags } from './flags.ts'
-import { arkManners, invalidField } from './refusals.ts'
+import { arkDialect, invalidField } from './refusals.ts'
 import { readSettings, type Settings } from './settings.ts'
 
 /** What a Seedance task holds. */
@@ -41,12 +41,12 @@ export const seedanceTasks: TaskFamily<SeedanceAsk> = {
 }
 
 export const seedanceCreation: Creation<Fields, SeedanceAsk, VendorError> = {
-  manners: arkManners,
+  dialect: arkDialect,
   family: seedanceTasks,
   open: openJson,
   read(body, model, _call, world) {
     const family = familyOf(model.model)
-    if (!family) throw arkManners.wrongModel(model.model)
+    if (!family) throw arkDialect.wrongModel(model.model)
     const content = readContent(body.content, family)
     if (content.draftId === undefined) {
       return readOrder(body, family, content, readSteering(content.text))

@@ -7,7 +7,7 @@ export type Family = {
   readonly seconds: readonly [least: number, most: number]
   /** How many images, videos and audio files a request may refer to; absent if it may not refer to any. */
   readonly references?: { readonly images: number; readonly videos: number; readonly audios: number }
-  readonly hasSound: boolean
+  readonly hasAudio: boolean
   readonly isFlexible: boolean
   readonly makesDrafts: boolean
 }
@@ -15,13 +15,13 @@ export type Family = {
 const upTo1080 = ['480p', '720p', '1080p'] as const
 
 const families = {
-  '1.0': { resolutions: upTo1080, seconds: [2, 12], hasSound: false, isFlexible: true, makesDrafts: false },
-  '1.5': { resolutions: upTo1080, seconds: [4, 12], hasSound: true, isFlexible: true, makesDrafts: true },
+  '1.0': { resolutions: upTo1080, seconds: [2, 12], hasAudio: false, isFlexible: true, makesDrafts: false },
+  '1.5': { resolutions: upTo1080, seconds: [4, 12], hasAudio: true, isFlexible: true, makesDrafts: true },
   '2.0': {
     resolutions: [...upTo1080, '4k'],
     seconds: [4, 15],
     references: { images: 9, videos: 3, audios: 3 },
-    hasSound: true,
+    hasAudio: true,
     isFlexible: false,
     makesDrafts: false,
   },
@@ -29,7 +29,7 @@ const families = {
     resolutions: upTo1080,
     seconds: [4, 30],
     references: { images: 30, videos: 10, audios: 10 },
-    hasSound: true,
+    hasAudio: true,
     isFlexible: false,
     makesDrafts: true,
   },

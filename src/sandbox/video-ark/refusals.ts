@@ -1,6 +1,6 @@
 import { VendorError } from '../chat/errors.ts'
-import { commonManners } from '../media/common.ts'
-import type { Manners } from '../media/serve.ts'
+import { commonDialect } from '../media/common.ts'
+import type { Dialect } from '../media/serve.ts'
 
 /** An invalid field in Ark's words. The request id is added when the error is written. */
 export function invalidField(param: string, why: string, code = 'InvalidParameter'): VendorError {
@@ -23,8 +23,8 @@ export function wrongState(id: string, state: string): VendorError {
   return new VendorError({ status: 403, message, code: 'OperationDenied.InvalidState', verbatim: true })
 }
 
-export const arkManners: Manners<VendorError> = {
-  ...commonManners,
+export const arkDialect: Dialect<VendorError> = {
+  ...commonDialect,
   unknownModel(model) {
     const message = `The model or endpoint ${model} does not exist or you do not have access to it.`
     return new VendorError({ status: 404, message, code: 'InvalidEndpointOrModel.NotFound', verbatim: true })

@@ -3,7 +3,7 @@ import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
 import { seedanceCreation, seedanceTasks } from './create.ts'
 import { writeRecord } from './record.ts'
-import { arkManners, invalidField, taskNotFound, wrongState } from './refusals.ts'
+import { arkDialect, invalidField, taskNotFound, wrongState } from './refusals.ts'
 
 /** Ark's content generation tasks: Seedance's videos. */
 export const arkVideoProtocol: Protocol = (vendor, root, world) => {
@@ -19,7 +19,7 @@ export const arkVideoProtocol: Protocol = (vendor, root, world) => {
 }
 
 function answerTask(call: Call, world: World, id: string): Response {
-  return answerFree(call, arkManners, (refusals) => {
+  return answerFree(call, arkDialect, (refusals) => {
     const task = world.videos.of(seedanceTasks).poll(id)
     if (!task) throw taskNotFound(id)
     refusePoll(task, refusals)
@@ -29,7 +29,7 @@ function answerTask(call: Call, world: World, id: string): Response {
 
 /** DELETE cancels a queued task and deletes one that has ended. It refuses a running or a cancelled task. */
 function answerDelete(call: Call, world: World, id: string): Response {
-  return answerFree(call, arkManners, () => {
+  return answerFree(call, arkDialect, () => {
     const tasks = world.videos.of(seedanceTasks)
     const task = tasks.find(id)
     if (!task) throw taskNotFound(id)
@@ -45,7 +45,7 @@ const pageSizeUsual = 10
 
 /** The vendor offers no filter for the caller's own reference. */
 function answerList(call: Call, world: World): Response {
-  return answerFree(call, arkManners, () => {
+  return answerFree(call, arkDialect, () => {
     const { searchParams: query } = new URL(call.request.url)
     const number = readPage(query, 'page_num', 1)
     const size = readPage(query, 'page_size', pageSizeUsual)

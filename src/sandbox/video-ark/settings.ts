@@ -56,8 +56,8 @@ export function readSettings(body: Fields, flags: Fields, family: Family, conten
   if (generation === '2.5' && isFramed && ratio !== 'adaptive') {
     throw invalidField('ratio', 'the output ratio follows the first-frame image', 'InvalidParameter.TaskTypeConstraint')
   }
-  const isAudible = read('generate_audio', family.hasSound, boolean)
-  if (isAudible && !family.hasSound) throw invalidField('generate_audio', 'it is not supported by the model')
+  const isAudible = read('generate_audio', family.hasAudio, boolean)
+  if (isAudible && !family.hasAudio) throw invalidField('generate_audio', 'it is not supported by the model')
   for (const name of ['watermark', 'camera_fixed']) read(name, false, boolean)
   return {
     resolution,

@@ -26,7 +26,7 @@ const quick = 'sandbox:queued=0 sandbox:slow=0'
 const text = (words = quick) => ({ type: 'text', text: `a fox runs ${words}` })
 const image = (role?: string) => ({ type: 'image_url', image_url: { url: 'https://h/a.png' }, ...(role && { role }) })
 const movie = { type: 'video_url', video_url: { url: 'https://h/a.mp4' }, role: 'reference_video' }
-const sound = { type: 'audio_url', audio_url: { url: 'https://h/a.mp3' }, role: 'reference_audio' }
+const audio = { type: 'audio_url', audio_url: { url: 'https://h/a.mp3' }, role: 'reference_audio' }
 
 const post = (body: object, ref?: string): Promise<Response> =>
   send(tasks, { model: second, content: [text()], ...body }, ref === undefined ? {} : { ref })
@@ -123,7 +123,7 @@ describe('a video task', () => {
     [{ content: [text(), image('last_frame')] }, 'InvalidParameter', 'content'],
     [{ content: [text(), image('first_frame'), image('reference_image')] }, 'InvalidParameter', 'content'],
     [{ content: [text(), ...Array(10).fill(image('reference_image'))] }, 'InvalidParameter', 'content'],
-    [{ content: [text(), sound] }, 'InvalidParameter', 'content'],
+    [{ content: [text(), audio] }, 'InvalidParameter', 'content'],
     [{ model: pro, content: [text(), image('reference_image')] }, 'InvalidParameter', 'content'],
     [
       { content: [text(), { ...image(), image_url: { url: 'a.png' } }] },

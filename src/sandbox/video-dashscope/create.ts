@@ -1,6 +1,6 @@
 import { noUnits } from '../bill.ts'
 import { invalidParameter, refusalsFor, requestIdFor } from '../dashscope/errors.ts'
-import { nativeManners } from '../dashscope/native.ts'
+import { nativeDialect } from '../dashscope/native.ts'
 import { type Fields, parseFields, textIn } from '../fields.ts'
 import type { Call } from '../protocol.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
@@ -31,7 +31,7 @@ export const wanTasks: TaskFamily<WanAsk> = {
 }
 
 export const wanCreation: Creation<Fields, WanAsk, CodedRefusal> = {
-  manners: nativeManners,
+  dialect: nativeDialect,
   family: wanTasks,
   open(call) {
     if (call.request.headers.get('x-dashscope-async') !== 'enable') {
@@ -42,7 +42,7 @@ export const wanCreation: Creation<Fields, WanAsk, CodedRefusal> = {
   },
   read(body, model, call) {
     const family = familyOf(model.model)
-    if (!family) throw nativeManners.wrongModel(model.model)
+    if (!family) throw nativeDialect.wrongModel(model.model)
     return readOrder(body, family, call)
   },
   write({ id, ask }) {

@@ -1,5 +1,5 @@
 import { requestIdFor } from '../dashscope/errors.ts'
-import { nativeManners } from '../dashscope/native.ts'
+import { nativeDialect } from '../dashscope/native.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
@@ -28,7 +28,7 @@ export const dashscopeVideoProtocol: Protocol = (vendor, root, world) => {
 
 /** A task that never existed or has been forgotten is not an error: its state is UNKNOWN. */
 function answerTask(call: Call, world: World, id: string): Response {
-  return answerFree(call, nativeManners, (refusals) => {
+  return answerFree(call, nativeDialect, (refusals) => {
     const task = world.videos.of(wanTasks).poll(id)
     if (task) refusePoll(task, refusals)
     const record = task ? writeRecord(task) : { output: { task_id: id, task_status: 'UNKNOWN' } }
@@ -37,7 +37,7 @@ function answerTask(call: Call, world: World, id: string): Response {
 }
 
 function answerList(call: Call, world: World): Response {
-  return answerFree(call, nativeManners, () => {
+  return answerFree(call, nativeDialect, () => {
     const { searchParams } = new URL(call.request.url)
     const tasks = world.videos.of(wanTasks).list()
     return write(call, listTasks(tasks, searchParams, world.videos.clock.now()))
@@ -45,7 +45,7 @@ function answerList(call: Call, world: World): Response {
 }
 
 function answerCancel(call: Call, world: World, tail: string): Response {
-  return answerFree(call, nativeManners, () => {
+  return answerFree(call, nativeDialect, () => {
     const [, id] = /^(.+)\/cancel$/.exec(tail) ?? []
     if (id === undefined) throw new CodedRefusal(404, 'InvalidURL', 'url error, please check url!')
     const tasks = world.videos.of(wanTasks)

@@ -8,7 +8,7 @@ import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily, VideoTask } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { errorForCode, invalidField } from './errors.ts'
-import { klingManners, writeKling } from './manners.ts'
+import { klingDialect, writeKling } from './dialect.ts'
 import { writeData } from './record.ts'
 
 /** What a task is made from. A task is found only under the path of its kind. */
@@ -39,7 +39,7 @@ const shapes = { '16:9': [1280, 720], '9:16': [720, 1280], '1:1': [960, 960] } a
 const proScale = 1.5
 
 export const klingCreation = (kind: Kind): Creation<Fields, KlingAsk, CodedRefusal<number>> => ({
-  manners: klingManners,
+  dialect: klingDialect,
   family: klingTasks,
   open({ text }) {
     const body = readBody(text)

@@ -3,7 +3,7 @@ import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
 import { type Kind, klingCreation, klingTasks } from './create.ts'
 import { errorForCode, invalidField } from './errors.ts'
-import { klingManners, writeKling } from './manners.ts'
+import { klingDialect, writeKling } from './dialect.ts'
 import { writeData } from './record.ts'
 
 /** Kling's videos. Each kind has its own path, and its tasks are found only there. */
@@ -26,7 +26,7 @@ function routesOf(kind: Kind, root: string, world: World): Route[] {
 
 /** Finds a task by its own id or by the caller's id. */
 function answerTask(call: Call, world: World, kind: Kind, name: string): Response {
-  return answerFree(call, klingManners, (refusals) => {
+  return answerFree(call, klingDialect, (refusals) => {
     const tasks = world.videos.of(klingTasks)
     const byName = tasks.list().find(({ ask }) => ask.externalId === name)
     const task = tasks.poll(byName?.id ?? name)
@@ -41,7 +41,7 @@ const pageSizeMax = 500
 const pageSizeUsual = 30
 
 function answerList(call: Call, world: World, kind: Kind): Response {
-  return answerFree(call, klingManners, () => {
+  return answerFree(call, klingDialect, () => {
     const { searchParams: query } = new URL(call.request.url)
     const number = readPage(query, 'pageNum', 1, pageMax)
     const size = readPage(query, 'pageSize', pageSizeUsual, pageSizeMax)

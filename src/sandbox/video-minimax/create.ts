@@ -7,7 +7,7 @@ import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { errorForCode, invalid, writeBase } from './errors.ts'
-import { minimaxManners } from './manners.ts'
+import { minimaxDialect } from './dialect.ts'
 
 export type MinimaxAsk = {
   /** How often its file was requested. */
@@ -24,7 +24,7 @@ export const minimaxTasks: TaskFamily<MinimaxAsk> = {
 const shapes = { '768P': [1360, 768], '512P': [912, 512], '1080P': [1920, 1080] } as const
 
 export const minimaxCreation: Creation<Fields, MinimaxAsk, CodedRefusal<number>> = {
-  manners: minimaxManners,
+  dialect: minimaxDialect,
   family: minimaxTasks,
   open({ text }) {
     const body = parseFields(text)

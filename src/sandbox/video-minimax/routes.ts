@@ -3,7 +3,7 @@ import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
 import { minimaxCreation, minimaxTasks } from './create.ts'
 import { invalid } from './errors.ts'
-import { minimaxManners } from './manners.ts'
+import { minimaxDialect } from './dialect.ts'
 import { taskIdOf, writeFile, writeRecord } from './record.ts'
 
 /** MiniMax's videos: a task by its id, and its result as a file, which holds the download link. */
@@ -15,7 +15,7 @@ export const minimaxVideoProtocol: Protocol = (vendor, root, world) => [
 ]
 
 function answerTask(call: Call, world: World): Response {
-  return answerFree(call, minimaxManners, (refusals) => {
+  return answerFree(call, minimaxDialect, (refusals) => {
     const task = world.videos.of(minimaxTasks).poll(readQuery(call, 'task_id'))
     if (!task) throw invalid('task_id')
     refusePoll(task, refusals)
@@ -26,7 +26,7 @@ function answerTask(call: Call, world: World): Response {
 const refusedFileCalls = 2
 
 function answerFile(call: Call, world: World): Response {
-  return answerFree(call, minimaxManners, (refusals) => {
+  return answerFree(call, minimaxDialect, (refusals) => {
     const task = world.videos.of(minimaxTasks).find(taskIdOf(readQuery(call, 'file_id')))
     if (task?.state !== 'succeeded') throw invalid('file_id')
     const { file } = task.ask

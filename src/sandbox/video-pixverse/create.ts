@@ -6,8 +6,8 @@ import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { errorForCode, invalid, writeAnswer } from './errors.ts'
-import { pixverseManners } from './manners.ts'
-import { isPictureId } from './upload.ts'
+import { pixverseDialect } from './dialect.ts'
+import { isImageId } from './upload.ts'
 
 /** The fields that a task's record repeats. */
 export type PixverseAsk = { readonly prompt: string; readonly negativePrompt: string; readonly seed: number }
@@ -37,16 +37,16 @@ const secondsMax = 15
 const seedMax = 2_147_483_647
 
 /** The paths for orders, and the image fields that each requires. */
-export const pictureFields = {
+export const imageFields = {
   text: [],
   img: ['img_id'],
   transition: ['first_frame_img', 'last_frame_img'],
 } as const satisfies Readonly<Record<string, readonly string[]>>
 
-export type PixverseKind = keyof typeof pictureFields
+export type PixverseKind = keyof typeof imageFields
 
 export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseAsk, CodedRefusal<number>> => ({
-  manners: pixverseManners,
+  dialect: pixverseDialect,
   family: pixverseTasks,
   open({ text }) {
     const body = parseFields(text)
@@ -57,7 +57,7 @@ export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseA
     const prompt = readText(body, 'prompt', promptCharactersMax, 400018)
     if (prompt === '') throw invalid('prompt is empty', 400011)
     const negativePrompt = readText(body, 'negative_prompt', negativeCharactersMax, 400019)
-    for (const name of pictureFields[kind]) readPictureId(body, name)
+    for (const name of imageFields[kind]) readImageId(body, name)
     // A video made from images takes their shape, which the sandbox does not know.
     const [across, down] = shapes[kind === 'text' ? readShape(body) : '16:9']
     const resolution = oneOf(body, 'quality', ['360p', '540p', '720p', '1080p'])
@@ -86,9 +86,9 @@ function readShape(body: Fields): keyof typeof shapes {
   return oneOf(body, 'aspect_ratio', Object.keys(shapes) as (keyof typeof shapes)[])
 }
 
-function readPictureId(body: Fields, name: string): void {
+function readImageId(body: Fields, name: string): void {
   if (!isGiven(body[name])) throw invalid(`${name} is empty`, 400011)
-  if (!isPictureId(body[name])) throw invalid(`${name} is not there`, 400032)
+  if (!isImageId(body[name])) throw invalid(`${name} is not there`, 400032)
 }
 
 function readText(body: Fields, name: string, charactersMax: number, tooLong: number): string {

@@ -1,13 +1,13 @@
 import type { Call, Protocol, Route, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
-import { pictureFields, pixverseCreation, type PixverseKind, pixverseTasks } from './create.ts'
+import { imageFields, pixverseCreation, type PixverseKind, pixverseTasks } from './create.ts'
 import { errorForCode } from './errors.ts'
-import { pixverseManners } from './manners.ts'
+import { pixverseDialect } from './dialect.ts'
 import { writeRecord } from './record.ts'
 import { answerUpload } from './upload.ts'
 
-const kinds = Object.keys(pictureFields) as PixverseKind[]
+const kinds = Object.keys(imageFields) as PixverseKind[]
 
 /** PixVerse's videos, and the uploads of their first and last images. */
 export const pixverseProtocol: Protocol = (vendor, root, world) => {
@@ -26,7 +26,7 @@ export const pixverseProtocol: Protocol = (vendor, root, world) => {
 }
 
 function answerTask(call: Call, world: World, id: string): Response {
-  return answerFree(call, pixverseManners, (refusals) => {
+  return answerFree(call, pixverseDialect, (refusals) => {
     const task = world.videos.of(pixverseTasks).poll(id)
     if (!task) throw errorForCode('500008')
     refusePoll(task, refusals)

@@ -45,7 +45,7 @@ function upload(name: string, value: string | Blob): Promise<Response> {
   body.append(name, value)
   return fetch(`${base}/image/upload`, { method: 'POST', headers: { ...keyed, 'x-client-request-id': 'upload' }, body })
 }
-const pictureId = async (link: string): Promise<number> =>
+const imageId = async (link: string): Promise<number> =>
   (await jsonOf<Answer<{ img_id: number }>>(upload('image_url', link))).Resp.img_id
 const link = 'https://h/a.png'
 const pixel = Buffer.from(
@@ -53,8 +53,8 @@ const pixel = Buffer.from(
   'base64',
 )
 
-const made = async (kind: string, pictures: object): Promise<Answer<{ video_id: number } | null>> => {
-  const body = { ...plain, ...pictures, aspect_ratio: undefined }
+const made = async (kind: string, images: object): Promise<Answer<{ video_id: number } | null>> => {
+  const body = { ...plain, ...images, aspect_ratio: undefined }
   return jsonOf(send(`${root}/${kind}/generate`, body, { headers: keyed }))
 }
 
@@ -83,7 +83,7 @@ describe('an uploaded image', () => {
   })
 
   test('an image can be the first frame of a video, and another its last', async () => {
-    const [first, last] = [await pictureId(link), await pictureId('https://h/b.png')]
+    const [first, last] = [await imageId(link), await imageId('https://h/b.png')]
     expect((await made('img', { img_id: first })).ErrCode).toBe(0)
     const { Resp } = await made('transition', { first_frame_img: first, last_frame_img: last })
     expect(await end(Resp?.video_id ?? 0)).toMatchObject({ status: 1 })

@@ -7,7 +7,7 @@ import type { CodedRefusal } from '../refusal.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
 import { errorForCode, invalid, writeAnswer } from './errors.ts'
-import { pixverseManners } from './manners.ts'
+import { pixverseDialect } from './dialect.ts'
 
 const moderationCode = 500052
 const bytesMax = 20 * 1024 * 1024
@@ -16,15 +16,15 @@ const sideMax = 10_000
 /** Accepts an image as a file or by its link, in which steering words apply. Costs nothing and is not on the bill. */
 export async function answerUpload(call: Call): Promise<Response> {
   try {
-    const refusals = pixverseManners.refusalsFor(pixverseManners.readKey(call.request))
-    const { label, link } = await readPicture(call)
+    const refusals = pixverseDialect.refusalsFor(pixverseDialect.readKey(call.request))
+    const { label, link } = await readImage(call)
     const steering = readSteering(link)
     await pause(steering.number('delay') ?? 0, call.request.signal)
     const fault = await faultFor(steering, refusals)
-    return fault ?? Response.json(writeAnswer({ img_id: writePictureId(label), img_url: link }))
+    return fault ?? Response.json(writeAnswer({ img_id: writeImageId(label), img_url: link }))
   } catch (error) {
-    if (!pixverseManners.isRefusal(error)) throw error
-    return error.code === moderationCode ? writeModerated(error) : pixverseManners.writeRefusal(call, error)
+    if (!pixverseDialect.isRefusal(error)) throw error
+    return error.code === moderationCode ? writeModerated(error) : pixverseDialect.writeRefusal(call, error)
   }
 }
 
@@ -33,9 +33,9 @@ function writeModerated({ code, message }: CodedRefusal<number>): Response {
   return Response.json({ err_code: code, err_msg: message, resp: '' }, { status: 500 })
 }
 
-type Picture = { readonly label: string; readonly link: string }
+type Image = { readonly label: string; readonly link: string }
 
-async function readPicture(call: Call): Promise<Picture> {
+async function readImage(call: Call): Promise<Image> {
   const form = await readForm(call)
   if (!form) throw invalid('the body is no form', 400013)
   const [file, link] = [form.get('image'), form.get('image_url')]
@@ -45,7 +45,7 @@ async function readPicture(call: Call): Promise<Picture> {
   return { label: link, link }
 }
 
-function readFile(bytes: Uint8Array): Picture {
+function readFile(bytes: Uint8Array): Image {
   const header = readImageHeader(bytes)
   if (!header) throw errorForCode('500032')
   const { width, height, format } = header
@@ -56,12 +56,12 @@ function readFile(bytes: Uint8Array): Picture {
 const checkDigits = 1_000
 
 /** Images are not remembered. An id proves itself valid: its last digits are a checksum of the others. */
-function writePictureId(label: string): number {
+function writeImageId(label: string): number {
   const seed = hashText(label)
   return seed * checkDigits + checkOf(seed)
 }
 
-export function isPictureId(value: unknown): boolean {
+export function isImageId(value: unknown): boolean {
   if (typeof value !== 'number' || !Number.isSafeInteger(value)) return false
   return value % checkDigits === checkOf(Math.floor(value / checkDigits))
 }

@@ -7,7 +7,7 @@ import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily } from '../video/tasks.ts'
 import type { Refusal } from '../refusal.ts'
 import { errorForStatus, failureFor, invalidField } from './errors.ts'
-import { runwayManners } from './manners.ts'
+import { runwayDialect } from './dialect.ts'
 
 /** What a task is made from. Each kind has its own path and fields. */
 export type Kind = 'text_to_video' | 'image_to_video' | 'video_to_video'
@@ -32,7 +32,7 @@ const textSizes = sizes.slice(0, 2)
 const resolution = '720p'
 
 export const runwayCreation = (kind: Kind): Creation<Fields, Kind, Refusal> => ({
-  manners: runwayManners,
+  dialect: runwayDialect,
   family: runwayTasks,
   open({ text }) {
     const body = parseFields(text)
@@ -42,7 +42,7 @@ export const runwayCreation = (kind: Kind): Creation<Fields, Kind, Refusal> => (
   read(body) {
     const prompt = readPrompt(body, kind)
     checkSeed(body.seed)
-    const asked = kind === 'video_to_video' ? readFilm(body) : readScene(body, kind)
+    const asked = kind === 'video_to_video' ? readVideo(body) : readScene(body, kind)
     const steering = readSteering(prompt)
     const [width = 0, height = 0] = asked.size.split(':').map(Number)
     const seconds = steering.number('seconds') ?? asked.seconds
@@ -95,7 +95,7 @@ function readImage(image: unknown): void {
   checkLink('promptImage', only.uri, 'image')
 }
 
-function readFilm(body: Fields): Asked {
+function readVideo(body: Fields): Asked {
   if (isGiven(body.duration)) throw invalidField('duration', 'unexpected')
   checkLink('videoUri', body.videoUri, 'video')
   const [reference, ...more] = itemsIn(body.references).map(fieldsIn)

@@ -4,7 +4,7 @@ import { resultRoute, videoLink } from '../video/results.ts'
 import type { VideoState, VideoTask } from '../video/tasks.ts'
 import { type Kind, runwayCreation, runwayTasks } from './create.ts'
 import { errorForStatus } from './errors.ts'
-import { runwayManners } from './manners.ts'
+import { runwayDialect } from './dialect.ts'
 
 const kinds: readonly Kind[] = ['text_to_video', 'image_to_video', 'video_to_video']
 
@@ -28,7 +28,7 @@ export const runwayProtocol: Protocol = (vendor, root, world) => {
 }
 
 function answerTask(call: Call, world: World, id: string): Response {
-  return answerFree(call, runwayManners, (refusals) => {
+  return answerFree(call, runwayDialect, (refusals) => {
     const task = world.videos.of(runwayTasks).poll(id)
     if (!task) throw errorForStatus(404)
     refusePoll(task, refusals)
@@ -38,7 +38,7 @@ function answerTask(call: Call, world: World, id: string): Response {
 
 /** DELETE stops a task that has not ended and deletes one that has. Neither is found again. */
 function answerDelete(call: Call, world: World, id: string): Response {
-  return answerFree(call, runwayManners, () => {
+  return answerFree(call, runwayDialect, () => {
     const tasks = world.videos.of(runwayTasks)
     const task = tasks.find(id)
     if (!task) throw errorForStatus(404)

@@ -1,7 +1,7 @@
 import { noUnits } from '../bill.ts'
 import { badRequest, errorForCode, type VendorError } from '../chat/errors.ts'
 import { type Fields, fieldsIn, isFields, isGiven, textIn } from '../fields.ts'
-import { commonHeaders, commonManners, oneOf, openJson, requiredText } from '../media/common.ts'
+import { commonHeaders, commonDialect, oneOf, openJson, requiredText } from '../media/common.ts'
 import { seeded } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
 import type { Creation } from '../video/creation.ts'
@@ -31,7 +31,7 @@ const largeSizes = ['1024x1792', '1792x1024'] as const
 const [usualTier, largeTier] = ['720p', '1792x1024']
 
 export const soraCreation: Creation<Fields, SoraAsk, VendorError> = {
-  manners: commonManners,
+  dialect: commonDialect,
   family: soraTasks,
   open: openJson,
   read(body, { model }) {

@@ -1,5 +1,5 @@
 import { badRequest, VendorError } from '../chat/errors.ts'
-import { commonManners, oneOf } from '../media/common.ts'
+import { commonDialect, oneOf } from '../media/common.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { answerVideo } from '../video/results.ts'
@@ -27,7 +27,7 @@ export const soraProtocol: Protocol = (_, root, world) => {
 }
 
 function answerTask(call: Call, world: World, id: string): Response {
-  return answerFree(call, commonManners, (refusals) => {
+  return answerFree(call, commonDialect, (refusals) => {
     const task = world.videos.of(soraTasks).poll(id)
     if (!task) throw notFound(id)
     refusePoll(task, refusals)
@@ -40,7 +40,7 @@ const pageSizeUsual = 20
 
 /** The vendor offers no filter for the caller's own reference. */
 function answerList(call: Call, world: World): Response {
-  return answerFree(call, commonManners, () => {
+  return answerFree(call, commonDialect, () => {
     const query = Object.fromEntries(new URL(call.request.url).searchParams)
     const { after, limit = String(pageSizeUsual) } = query
     if (!/^\d{1,3}$/.test(limit) || Number(limit) > pageMax) {
@@ -58,7 +58,7 @@ function answerList(call: Call, world: World): Response {
 
 /** The bytes of the video. Other variants, such as previews, are not made here. */
 function answerContent(call: Call, world: World, id: string): Response {
-  return answerFree(call, commonManners, () => {
+  return answerFree(call, commonDialect, () => {
     const variant = new URL(call.request.url).searchParams.get('variant') ?? 'video'
     if (variant !== 'video') throw badRequest(`Invalid value: '${variant}'.`, 'variant', 'invalid_value')
     const task = world.videos.of(soraTasks).find(id)
@@ -70,7 +70,7 @@ function answerContent(call: Call, world: World, id: string): Response {
 
 /** Deletes a video that has ended. The vendor has no way to stop one that is queued or running. */
 function answerDelete(call: Call, world: World, id: string): Response {
-  return answerFree(call, commonManners, () => {
+  return answerFree(call, commonDialect, () => {
     const tasks = world.videos.of(soraTasks)
     const task = tasks.find(id)
     if (!task) throw notFound(id)

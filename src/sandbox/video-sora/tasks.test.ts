@@ -59,9 +59,9 @@ describe('a video', () => {
     const done = await end(id)
     expect(done).toMatchObject({ status: 'completed', progress: 100, seconds: '8', size: '1280x720', error: null })
     expect(done.expires_at).toBeGreaterThan(done.completed_at ?? Infinity)
-    const film = await content(id)
-    expect(film.headers.get('content-type')).toBe('video/mp4')
-    expect(readMp4(await film.bytes())).toEqual({ width: 1280, height: 720, ms: 8_000, tracks: 2 })
+    const video = await content(id)
+    expect(video.headers.get('content-type')).toBe('video/mp4')
+    expect(readMp4(await video.bytes())).toEqual({ width: 1280, height: 720, ms: 8_000, tracks: 2 })
     // Eight seconds at ten cents.
     expect(await bill('one')).toMatchObject([{ model: 'sora-2', units: { video: { seconds: 8 } }, cost: '0.8' }])
   })

@@ -12,7 +12,7 @@ import {
   writeJson,
 } from '../gemini/errors.ts'
 import { readKey } from '../gemini/key.ts'
-import type { Manners } from '../media/serve.ts'
+import type { Dialect } from '../media/serve.ts'
 import { seededId } from '../seeded.ts'
 import { readSteering, type Steering } from '../steering.ts'
 import type { Creation } from '../video/creation.ts'
@@ -24,7 +24,7 @@ export type VeoAsk = { readonly wish: Wish; readonly root: string }
 
 const method = 'predictLongRunning'
 
-export const veoManners: Manners<GoogleError> = {
+export const veoDialect: Dialect<GoogleError> = {
   readKey,
   isRefusal: (error) => error instanceof GoogleError,
   writeRefusal: (_, refusal) => writeError(refusal, false),
@@ -53,7 +53,7 @@ const shapes: Readonly<Record<Wish['resolution'], readonly [width: number, heigh
 
 /** The model is part of the path, so there is a creation per model. */
 export const veoCreation = (model: string, root: string): Creation<Fields, VeoAsk, GoogleError> => ({
-  manners: veoManners,
+  dialect: veoDialect,
   family: veoTasks,
   open: ({ text }) => ({ model, body: readBody(text) }),
   read(body) {

@@ -2,7 +2,7 @@ import { GoogleError, jsonType, writeJson } from '../gemini/errors.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
-import { veoCreation, veoManners, veoTasks } from './create.ts'
+import { veoCreation, veoDialect, veoTasks } from './create.ts'
 import { redirectToFile, writeOperation } from './operation.ts'
 
 /** Veo's files. Its operations are below Google's models, whose routes hand those calls on. */
@@ -25,7 +25,7 @@ export function readOperation(tail: string): { readonly model: string; readonly 
 type Operation = NonNullable<ReturnType<typeof readOperation>>
 
 export function getOperation(call: Call, world: World, { model, id }: Operation): Response {
-  return answerFree(call, veoManners, (refusals) => {
+  return answerFree(call, veoDialect, (refusals) => {
     const task = world.videos.of(veoTasks).poll(id)
     if (!task || task.model.model !== model) {
       throw new GoogleError({ status: 404, message: 'Requested entity was not found.' })
@@ -36,7 +36,7 @@ export function getOperation(call: Call, world: World, { model, id }: Operation)
 }
 
 function answerFile(call: Call, world: World, start: string): Response {
-  return answerFree(call, veoManners, () => {
+  return answerFree(call, veoDialect, () => {
     const [, id = ''] = /^(\w+)-\d:download$/.exec(decodeURIComponent(call.path.slice(start.length))) ?? []
     const task = world.videos.of(veoTasks).find(id)
     if (task?.state === 'succeeded') return redirectToFile(task)

@@ -8,7 +8,7 @@ import type { TaskFamily, VideoTask } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { type Kind, readWish, shapes, type Wish } from './check.ts'
 import { errorForCode, invalidField } from './errors.ts'
-import { viduManners } from './manners.ts'
+import { viduDialect } from './dialect.ts'
 import { writeTask } from './record.ts'
 
 export type ViduAsk = { readonly wish: Wish; readonly credits: number }
@@ -36,7 +36,7 @@ function creditsFor(model: string, kind: Kind, { resolution, seconds }: Wish): n
 }
 
 export const viduCreation = (kind: Kind): Creation<Fields, ViduAsk, CodedRefusal> => ({
-  manners: viduManners,
+  dialect: viduDialect,
   family: viduTasks,
   open({ text }) {
     const body = parseFields(text)

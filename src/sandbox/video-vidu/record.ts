@@ -20,10 +20,10 @@ export function writeTask(task: VideoTask<ViduAsk>): object {
     err_code: state === 'failed' ? (failure?.code ?? '') : '',
     ...(!steering.has('nousage') && { credits: ask.credits }),
     payload: ask.wish.payload,
-    creations: state === 'succeeded' && !steering.has('no-video') ? [writeFilm(task)] : [],
+    creations: state === 'succeeded' && !steering.has('no-video') ? [writeVideo(task)] : [],
   }
 }
 
-function writeFilm(task: VideoTask<ViduAsk>): object {
+function writeVideo(task: VideoTask<ViduAsk>): object {
   return { id: `c${task.id}`, url: videoLink(task), cover_url: frameLink(task) }
 }

@@ -4,7 +4,7 @@ import { resultRoute } from '../video/results.ts'
 import { kinds } from './check.ts'
 import { viduCreation, viduTasks } from './create.ts'
 import { errorForCode } from './errors.ts'
-import { viduManners } from './manners.ts'
+import { viduDialect } from './dialect.ts'
 import { writeTask } from './record.ts'
 
 const tail = '/creations'
@@ -28,7 +28,7 @@ export const viduProtocol: Protocol = (vendor, root, world) => {
 }
 
 function answerTask(call: Call, world: World, name: string): Response {
-  return answerFree(call, viduManners, (refusals) => {
+  return answerFree(call, viduDialect, (refusals) => {
     const id = name.endsWith(tail) ? decodeURIComponent(name.slice(0, -tail.length)) : ''
     const task = world.videos.of(viduTasks).poll(id)
     if (!task) throw errorForCode('TaskNotFound')

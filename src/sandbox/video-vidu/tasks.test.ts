@@ -63,10 +63,10 @@ describe('a video task', () => {
     await until(async () => ((await get(runs)).state === 'processing' ? true : undefined))
     const task = await end(id)
     expect([task.state, task.err_code, task.credits, task.payload]).toEqual(['success', '', 56, 'ours'])
-    const [film] = task.creations
-    const file = new Uint8Array(await (await fetch(film?.url ?? 'none')).arrayBuffer())
+    const [video] = task.creations
+    const file = new Uint8Array(await (await fetch(video?.url ?? 'none')).arrayBuffer())
     expect(readMp4(file)).toEqual({ width: 540, height: 960, ms: 8_000, tracks: 2 })
-    expect((await fetch(film?.cover_url ?? 'none')).headers.get('content-type')).toBe('image/png')
+    expect((await fetch(video?.cover_url ?? 'none')).headers.get('content-type')).toBe('image/png')
     // 8 seconds at 7 credits, at half a cent.
     expect(await bill('one')).toMatchObject([{ model: 'viduq3-turbo', units: { video: { tokens: 56 } }, cost: '0.28' }])
   })

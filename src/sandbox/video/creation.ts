@@ -1,7 +1,7 @@
 import { pause } from '../../base/pause.ts'
 import { noUnits } from '../bill.ts'
 import { faultFor, type Refusals } from '../faults.ts'
-import type { Manners, Opened } from '../media/serve.ts'
+import type { Dialect, Opened } from '../media/serve.ts'
 import { isSoldFor, type SandboxModel } from '../model.ts'
 import { oddHeaders } from '../odd-answers.ts'
 import { plainAnswer } from '../plain-answer.ts'
@@ -13,7 +13,7 @@ type Refusal = Error & { readonly status: number }
 
 /** How a vendor accepts orders for videos. */
 export type Creation<Body, Ask, R extends Refusal> = {
-  readonly manners: Manners<R>
+  readonly dialect: Dialect<R>
   readonly family: TaskFamily<Ask>
   open(call: Call): Opened<Body>
   /** Throws what the vendor refuses at once. What it only detects later becomes the order's failure. */
@@ -30,17 +30,17 @@ export async function createTask<Body, Ask, R extends Refusal>(
   world: World,
   creation: Creation<Body, Ask, R>,
 ): Promise<Response> {
-  const { manners, family } = creation
+  const { dialect, family } = creation
   let model = ''
   let task: VideoTask<Ask> | undefined
   const billNothing = (status: number): void => world.bill.add({ ref: call.ref, model, status, units: noUnits })
   try {
-    const refusals = manners.refusalsFor(manners.readKey(call.request))
+    const refusals = dialect.refusalsFor(dialect.readKey(call.request))
     const opened = creation.open(call)
     model = opened.model
     const known = world.models.get(call.vendor)?.get(model)
-    if (!known) throw manners.unknownModel(model)
-    if (!isSoldFor(known, 'video')) throw manners.wrongModel(model)
+    if (!known) throw dialect.unknownModel(model)
+    if (!isSoldFor(known, 'video')) throw dialect.wrongModel(model)
     const order = creation.read(opened.body, known, call, world)
 
     const { steering } = order
@@ -57,10 +57,10 @@ export async function createTask<Body, Ask, R extends Refusal>(
     if (failStatus !== undefined) throw refusals.forStatus(failStatus)
     return answer(call, steering, creation.write(task))
   } catch (error) {
-    if (!manners.isRefusal(error)) throw error
+    if (!dialect.isRefusal(error)) throw error
     // A task adds its own line to the bill when it ends.
     if (!task) billNothing(error.status)
-    return manners.writeRefusal(call, error)
+    return dialect.writeRefusal(call, error)
   }
 }
 
@@ -92,13 +92,13 @@ function lostBody(): ReadableStream<Uint8Array> {
 /** Answers a call about tasks, which costs nothing and adds no line to the bill. */
 export function answerFree<R extends Refusal>(
   call: Call,
-  manners: Manners<R>,
+  dialect: Dialect<R>,
   find: (refusals: Refusals) => Response,
 ): Response {
   try {
-    return find(manners.refusalsFor(manners.readKey(call.request)))
+    return find(dialect.refusalsFor(dialect.readKey(call.request)))
   } catch (error) {
-    if (manners.isRefusal(error)) return manners.writeRefusal(call, error)
+    if (dialect.isRefusal(error)) return dialect.writeRefusal(call, error)
     throw error
   }
 }

@@ -4,7 +4,7 @@ import { createBitWriter } from '../files/bits.ts'
  * Minimal valid H.264: one picture of a single colour, then pictures in which nothing moves. A file of any size and
  * length costs one byte per macroblock and some ten per picture, and needs no encoder.
  */
-export type Picture = { readonly width: number; readonly height: number; readonly colour: Colour }
+export type Image = { readonly width: number; readonly height: number; readonly colour: Colour }
 
 /** How far brightness and the two colour axes lie from grey: whole numbers from 2 to 8, or their negatives. */
 export type Colour = readonly [luma: number, blue: number, red: number]
@@ -20,7 +20,7 @@ export const profileBytes = [profile, compatibility, level] as const
 const macroblock = 16
 const blocksOf = (pixels: number): number => Math.ceil(pixels / macroblock)
 
-export function sequenceParameters({ width, height }: Picture): Uint8Array {
+export function sequenceParameters({ width, height }: Image): Uint8Array {
   const bits = createBits()
   for (const byte of profileBytes) bits.fixed(byte, 8)
   bits.unsigned(0)
@@ -40,7 +40,7 @@ export function sequenceParameters({ width, height }: Picture): Uint8Array {
   return bits.finish(0x67)
 }
 
-export function pictureParameters(): Uint8Array {
+export function imageParameters(): Uint8Array {
   const bits = createBits()
   bits.unsigned(0)
   bits.unsigned(0)
@@ -53,7 +53,7 @@ export function pictureParameters(): Uint8Array {
 }
 
 /** The first macroblock sets the colour. All others are predicted from their neighbours without a residual. */
-export function firstPicture({ width, height, colour }: Picture): Uint8Array {
+export function firstImage({ width, height, colour }: Image): Uint8Array {
   const bits = createBits()
   startSlice(bits, 7, 0)
   bits.unsigned(0) // The id of this random access point.
@@ -72,7 +72,7 @@ export function firstPicture({ width, height, colour }: Picture): Uint8Array {
 }
 
 /** Every macroblock is the same as in the picture before. */
-export function samePicture({ width, height }: Picture, index: number): Uint8Array {
+export function sameImage({ width, height }: Image, index: number): Uint8Array {
   const bits = createBits()
   startSlice(bits, 5, index)
   bits.fixed(0, 3)

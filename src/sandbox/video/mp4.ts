@@ -1,17 +1,17 @@
 import { box, boxHeadBytes, join, text, u16, u32, zeros } from './boxes.ts'
-import { firstPicture, type Picture, pictureParameters, profileBytes, samePicture, sequenceParameters } from './h264.ts'
+import { firstImage, type Image, imageParameters, profileBytes, sameImage, sequenceParameters } from './h264.ts'
 
 export type Footage = Omit<Clip, 'colour'>
 
 /** A video. Every byte of its file follows from this. */
-export type Clip = Picture & { readonly frames: number; readonly sound: boolean }
+export type Clip = Image & { readonly frames: number; readonly sound: boolean }
 
 export const framesPerSecond = 24
 
 // The whole file counts its duration in this many parts of a second.
 const movieScale = framesPerSecond
-const soundScale = 48_000
-const samplesPerSoundFrame = 1_024
+const audioScale = 48_000
+const samplesPerAudioFrame = 1_024
 /** A silent AAC frame with one channel. */
 const silence = Uint8Array.of(0x00, 0xc8, 0x00, 0x80, 0x23, 0x80)
 
@@ -29,7 +29,7 @@ type Track = {
 
 /** A complete MP4 file: H.264, plus silent AAC where it has sound. */
 export function writeMp4(clip: Clip): Uint8Array<ArrayBuffer> {
-  const tracks = clip.sound ? [videoTrack(clip), soundTrack(clip)] : [videoTrack(clip)]
+  const tracks = clip.sound ? [videoTrack(clip), audioTrack(clip)] : [videoTrack(clip)]
   const type = box('ftyp', text('isom'), u32(0x200), text('isomiso2avc1mp41'))
   // The index comes first and holds offsets beyond itself, so it is written once to learn its length and then for real.
   const indexBytes = writeIndex(clip, tracks, 0).length
@@ -40,7 +40,7 @@ export function writeMp4(clip: Clip): Uint8Array<ArrayBuffer> {
 function videoTrack(clip: Clip): Track {
   const { width, height, frames } = clip
   const samples = Array.from({ length: frames }, (_, index) =>
-    withLength(index === 0 ? firstPicture(clip) : samePicture(clip, index)),
+    withLength(index === 0 ? firstImage(clip) : sameImage(clip, index)),
   )
   const description = box(
     'avc1',
@@ -73,14 +73,14 @@ function videoTrack(clip: Clip): Track {
 /** The parameters that a decoder needs before the first picture. */
 function decoderFacts(clip: Clip): Uint8Array {
   const sequence = sequenceParameters(clip)
-  const picture = pictureParameters()
+  const image = imageParameters()
   const start = Uint8Array.of(1, ...profileBytes, 0xff, 0xe1)
-  return box('avcC', start, u16(sequence.length), sequence, Uint8Array.of(1), u16(picture.length), picture)
+  return box('avcC', start, u16(sequence.length), sequence, Uint8Array.of(1), u16(image.length), image)
 }
 
-function soundTrack({ frames }: Clip): Track {
-  const duration = (frames * soundScale) / framesPerSecond
-  const samples = Array.from({ length: Math.ceil(duration / samplesPerSoundFrame) }, () => silence)
+function audioTrack({ frames }: Clip): Track {
+  const duration = (frames * audioScale) / framesPerSecond
+  const samples = Array.from({ length: Math.ceil(duration / samplesPerAudioFrame) }, () => silence)
   const description = box(
     'mp4a',
     zeros(6),
@@ -89,15 +89,15 @@ function soundTrack({ frames }: Clip): Track {
     u16(1),
     u16(16),
     zeros(4),
-    u16(soundScale),
+    u16(audioScale),
     u16(0),
-    soundFacts,
+    audioFacts,
   )
   const size = { width: 0, height: 0 }
   return {
-    scale: soundScale,
+    scale: audioScale,
     samples,
-    sampleDuration: samplesPerSoundFrame,
+    sampleDuration: samplesPerAudioFrame,
     duration,
     kind: 'soun',
     ...size,
@@ -106,7 +106,7 @@ function soundTrack({ frames }: Clip): Track {
 }
 
 /** Nested descriptors: AAC-LC, 48 kHz, one channel. */
-const soundFacts = box(
+const audioFacts = box(
   'esds',
   u32(0),
   descriptor(

@@ -39,14 +39,14 @@ export function resultRoute(vendor: string, now: () => number): Route {
 }
 
 function writeResult(path: string): Response {
-  const [, id = '', width, height, frames, sound] = pattern.exec(path) ?? []
+  const [, id = '', width, height, frames, audio] = pattern.exec(path) ?? []
   const seed = hashText(id)
   const size = { width: Number(width), height: Number(height) }
   if (frames === undefined) {
-    const picture = new Uint8Array(drawImage({ ...size, format: 'png', seed }))
-    return new Response(picture, { headers: { 'content-type': 'image/png' } })
+    const image = new Uint8Array(drawImage({ ...size, format: 'png', seed }))
+    return new Response(image, { headers: { 'content-type': 'image/png' } })
   }
-  return answerVideo({ id, clip: { ...size, frames: Number(frames), sound: sound !== undefined } })
+  return answerVideo({ id, clip: { ...size, frames: Number(frames), sound: audio !== undefined } })
 }
 
 /** The video itself, for vendors that give no link to it. */

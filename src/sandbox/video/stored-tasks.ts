@@ -32,9 +32,9 @@ export function writeStoredTask<Ask>(
 }
 
 /** Undefined for a record with missing fields, which these simulators did not write. */
-export function readStoredTask<Ask>(film: Fields, own: string): Task<Ask> | undefined {
-  if (!isStoredTask<Ask>(film)) return undefined
-  const { words, origin = own, model: written, ...task } = film
+export function readStoredTask<Ask>(video: Fields, own: string): Task<Ask> | undefined {
+  if (!isStoredTask<Ask>(video)) return undefined
+  const { words, origin = own, model: written, ...task } = video
   const model = readModel(written)
   if (model === undefined) return undefined
   return {
@@ -43,9 +43,9 @@ export function readStoredTask<Ask>(film: Fields, own: string): Task<Ask> | unde
     origin,
     steering: readSteering(words),
     // JSON leaves out undefined fields, which the type requires.
-    oddWord: film.oddWord,
-    startedAt: film.startedAt,
-    endedAt: film.endedAt,
+    oddWord: video.oddWord,
+    startedAt: video.startedAt,
+    endedAt: video.endedAt,
   }
 }
 
@@ -59,16 +59,16 @@ const states: ReadonlySet<string> = new Set<VideoState>([
 ])
 
 /** Trusts `ask`, whose type only the family knows, because the same simulators wrote it. */
-function isStoredTask<Ask>(film: Fields): film is Fields & StoredTask<Ask> {
-  const numbers = [film.seed, film.createdAt, film.changedAt, film.polls]
-  const texts = [film.id, film.words, film.model]
+function isStoredTask<Ask>(video: Fields): video is Fields & StoredTask<Ask> {
+  const numbers = [video.seed, video.createdAt, video.changedAt, video.polls]
+  const texts = [video.id, video.words, video.model]
   return (
     numbers.every((value) => typeof value === 'number') &&
     texts.every((value) => typeof value === 'string') &&
-    states.has(textIn(film.state)) &&
-    isFields(film.clip) &&
-    isFields(film.units) &&
-    'ask' in film
+    states.has(textIn(video.state)) &&
+    isFields(video.clip) &&
+    isFields(video.units) &&
+    'ask' in video
   )
 }
 

@@ -145,8 +145,8 @@ describe('a task after a restart', () => {
   /** A studio that keeps its videos in a folder: written when it closes, and read by the next one. */
   function openAgain(folder: string, at: number, origin = 'http://one') {
     const journal = openJournal({ folder: join(root, folder), now: Date.now(), complain })
-    const { films } = recall(journal, at)
-    const studio = openStudio({ at, kept: { journal, films, origin } })
+    const { videos } = recall(journal, at)
+    const studio = openStudio({ at, kept: { journal, videos, origin } })
     return {
       ...studio,
       close(): void {

@@ -95,7 +95,7 @@ type VideoParts = {
  */
 export type KeptVideos = {
   readonly journal: Journal
-  readonly films: ReadonlyMap<string, ReadonlyMap<string, Fields>>
+  readonly videos: ReadonlyMap<string, ReadonlyMap<string, Fields>>
   readonly origin: string
 }
 
@@ -211,8 +211,8 @@ function createTasks<Ask>(
     const task = tasks.get(id)
     return task && remembers(task) ? task : undefined
   }
-  for (const film of kept?.films.get(family.name)?.values() ?? []) {
-    const task = readStoredTask<Ask>(film, kept?.origin ?? '')
+  for (const video of kept?.videos.get(family.name)?.values() ?? []) {
+    const task = readStoredTask<Ask>(video, kept?.origin ?? '')
     if (task === undefined) continue
     tasks.set(task.id, task)
     wind(task)

@@ -167,13 +167,13 @@ function readUsage(record: JsonObject, facts: VideoFacts): Usage | undefined {
   const { total_tokens: total, completion_tokens: made } = objectIn(record['usage'])
   const tokens = typeof total === 'number' ? total : made
   if (typeof tokens !== 'number') return undefined
-  const { generate_audio: sound } = record
+  const { generate_audio: audio } = record
   return {
     videoToken: countIn(tokens),
     video: {
       seconds: readSeconds(record) ?? facts.seconds,
       resolution: readResolution(record) ?? facts.resolution,
-      sound: typeof sound === 'boolean' ? sound : facts.sound,
+      sound: typeof audio === 'boolean' ? audio : facts.sound,
       ...(facts.hasInputVideo && { hasInputVideo: true }),
     },
   }

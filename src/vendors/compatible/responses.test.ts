@@ -45,7 +45,7 @@ describe.each(['openai', 'azure'])('the Responses protocol of %s', (vendor) => {
 describe('the Responses protocol for chat clients', () => {
   const tool = { type: 'function', function: { name: 'f', parameters: {} } }
   const custom = { type: 'custom', custom: { name: 'g' } }
-  const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }
+  const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }
   test.each([
     ['gpt-5.2', { tools: [tool], reasoning_effort: 'high' }, false],
     ['gpt-5.4', { tools: [tool], reasoning_effort: 'high' }, true],
@@ -62,10 +62,10 @@ describe('the Responses protocol for chat clients', () => {
     ['gpt-5.4-pro-2026-03-05', {}, true],
     ['o3-pro', {}, true],
     ['o3', { tools: [tool], reasoning_effort: 'high' }, false],
-    ['o3', shown(picture), true],
-    ['o3', { ...shown(picture), tools: [custom] }, false],
+    ['o3', shown(image), true],
+    ['o3', { ...shown(image), tools: [custom] }, false],
     ['o3', shown({ type: 'text', text: 'Words.' }), false],
-    ['o3', { messages: [{ role: 'user', content: [picture] }] }, false],
+    ['o3', { messages: [{ role: 'user', content: [image] }] }, false],
   ])('the protocol serves %s with %j: %p', (upstreamModel, body, isServed) => {
     expect(served(askOf(openaiChat, body), thinker(upstreamModel))).toBe(isServed)
   })

@@ -156,12 +156,12 @@ function readSeconds(usage: JsonObject): number | undefined {
 function readUsage(usage: JsonObject, facts: VideoFacts): Usage | undefined {
   const seconds = readSeconds(usage)
   if (seconds === undefined) return undefined
-  const sound: Json | undefined = usage['audio']
+  const audio: Json | undefined = usage['audio']
   return {
     video: {
       seconds,
       resolution: readResolution(usage) ?? facts.resolution,
-      sound: typeof sound === 'boolean' ? sound : facts.sound,
+      sound: typeof audio === 'boolean' ? audio : facts.sound,
     },
   }
 }

@@ -53,13 +53,13 @@ class EventReader implements AudioReader {
     }
     this.usage = readUsage(answer['usageMetadata']) ?? this.usage
     const [candidate = {}] = objectsIn(answer['candidates'])
-    const sound = this.#audioOf(candidate)
-    this.#hasAudio ||= sound.length > 0
+    const audio = this.#audioOf(candidate)
+    this.#hasAudio ||= audio.length > 0
     if (isObject(answer['promptFeedback']) || typeof candidate['finishReason'] === 'string') {
       this.ended = true
       if (!this.#hasAudio) throw withheld(answer, candidate)
     }
-    return sound
+    return audio
   }
 
   #audioOf({ content }: JsonObject): Uint8Array {

@@ -52,13 +52,13 @@ export const video: VideoAdapter = {
     const data = objectIn(record['data'])
     const { task_status: word, task_status_msg: message } = data
     if (record['code'] !== 0 || typeof word !== 'string') throw unexpected()
-    const [film] = objectsIn(objectIn(data['task_result'])['videos'])
+    const [creation] = objectsIn(objectIn(data['task_result'])['videos'])
     return newsOf(words, {
       word,
       record,
       error: { code: 'upstream_failed', message: textIn(message) },
-      result: film === undefined ? undefined : readResult(film, facts),
-      used: readUsage(data, film, facts),
+      result: creation === undefined ? undefined : readResult(creation, facts),
+      used: readUsage(data, creation, facts),
     })
   },
 
@@ -131,16 +131,16 @@ function bare(url: string): string {
 }
 
 /** The seconds of the video; the vendor's own units tell whether it was charged at all. */
-function readUsage(data: JsonObject, film: JsonObject | undefined, facts: VideoFacts): Usage | undefined {
-  const seconds = secondsIn(film?.['duration']) ?? facts.seconds
+function readUsage(data: JsonObject, creation: JsonObject | undefined, facts: VideoFacts): Usage | undefined {
+  const seconds = secondsIn(creation?.['duration']) ?? facts.seconds
   const isFree = Number(textIn(data['final_unit_deduction']) || Number.NaN) === 0
   return { video: { seconds: isFree ? 0 : seconds, resolution: facts.resolution, sound: facts.sound } }
 }
 
-function readResult(film: JsonObject, { kind, resolution, ratio }: VideoFacts): VideoResult | undefined {
-  const videoUrl = textIn(film['url'])
+function readResult(creation: JsonObject, { kind, resolution, ratio }: VideoFacts): VideoResult | undefined {
+  const videoUrl = textIn(creation['url'])
   if (videoUrl === '') return undefined
-  const seconds = secondsIn(film['duration'])
+  const seconds = secondsIn(creation['duration'])
   return {
     videoUrl,
     needsKey: false,

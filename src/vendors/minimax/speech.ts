@@ -72,8 +72,8 @@ class EventReader implements AudioReader {
     if (stage === complete) this.ended = true
     // A server that does not know `exclude_aggregated_audio` repeats the whole audio at the end.
     if (stage === complete && this.#hasAudio) return new Uint8Array()
-    const sound = Buffer.from(textIn(audio), 'hex')
-    this.#hasAudio ||= sound.length > 0
-    return sound
+    const bytes = Buffer.from(textIn(audio), 'hex')
+    this.#hasAudio ||= bytes.length > 0
+    return bytes
   }
 }

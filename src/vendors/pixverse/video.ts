@@ -67,18 +67,18 @@ export const video: VideoAdapter = {
   readTask(response, facts) {
     if (isUnknown(response)) return lost
     const record = parseSuccessBody(response)
-    const film = objectIn(record['Resp'])
-    const word = numberIn(film['status'])
+    const found = objectIn(record['Resp'])
+    const word = numberIn(found['status'])
     if (statusOf(record) !== undefined || word === '') throw unexpected()
     const { seconds, resolution, sound } = facts
     return newsOf(words, {
       word,
-      record: writeRecord(record, film),
+      record: writeRecord(record, found),
       error:
         word === moderated
           ? { code: 'content_filtered', message: 'The vendor’s moderation held the video back.' }
           : { code: 'upstream_failed', message: 'The vendor could not make the video.' },
-      result: readResult(film, facts),
+      result: readResult(found, facts),
       // The record counts nothing, so the video is billed by what was asked for.
       used: { video: { seconds, resolution, sound } },
     })
@@ -224,11 +224,11 @@ function writeFrames({ uploaded = [] }: CreateContext): JsonObject {
   return last === undefined ? { img_id: first } : { first_frame_img: first, last_frame_img: last }
 }
 
-function readResult(film: JsonObject, facts: VideoFacts): VideoResult | undefined {
+function readResult(found: JsonObject, facts: VideoFacts): VideoResult | undefined {
   const { kind, seconds, resolution, ratio, seed } = facts
-  const videoUrl = textIn(film['url'])
+  const videoUrl = textIn(found['url'])
   if (videoUrl === '') return undefined
-  const { seed: told } = film
+  const { seed: told } = found
   const chosen = typeof told === 'number' && Number.isSafeInteger(told) && told > 0 ? told : seed
   return {
     videoUrl,
@@ -241,7 +241,7 @@ function readResult(film: JsonObject, facts: VideoFacts): VideoResult | undefine
 }
 
 /** A prompt is not kept once the vendor has it, so the vendor's echo of it is not kept either. */
-function writeRecord(record: JsonObject, film: JsonObject): JsonObject {
-  const { prompt: _prompt, negative_prompt: _negative, ...rest } = film
+function writeRecord(record: JsonObject, found: JsonObject): JsonObject {
+  const { prompt: _prompt, negative_prompt: _negative, ...rest } = found
   return { ...record, Resp: rest }
 }

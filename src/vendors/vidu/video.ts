@@ -42,12 +42,12 @@ export const video: VideoAdapter = {
     const record = parseSuccessBody(response)
     const { state: word, err_code: code } = record
     if (typeof word !== 'string') throw unexpected()
-    const [film] = objectsIn(record['creations'])
+    const [creation] = objectsIn(record['creations'])
     return newsOf(words, {
       word,
       record: writeRecord(record),
       error: { code: textIn(code) || 'upstream_failed', message: `The vendor says: ${textIn(code) || word}.` },
-      result: film === undefined ? undefined : readResult(film, facts),
+      result: creation === undefined ? undefined : readResult(creation, facts),
       used: readUsage(record, facts),
     })
   },
@@ -106,8 +106,11 @@ function readUsage({ credits }: JsonObject, { seconds, resolution, sound }: Vide
   return { videoToken: countIn(credits), video: { seconds, resolution, sound, inCredits: true } }
 }
 
-function readResult(film: JsonObject, { kind, seconds, resolution, ratio, seed }: VideoFacts): VideoResult | undefined {
-  const videoUrl = textIn(film['url'])
+function readResult(
+  creation: JsonObject,
+  { kind, seconds, resolution, ratio, seed }: VideoFacts,
+): VideoResult | undefined {
+  const videoUrl = textIn(creation['url'])
   if (videoUrl === '') return undefined
   return {
     videoUrl,
@@ -127,6 +130,9 @@ function readResult(film: JsonObject, { kind, seconds, resolution, ratio, seed }
 function writeRecord(record: JsonObject): JsonObject {
   const { prompt: _prompt, images: _images, payload: _payload, creations, ...rest } = record
   if (creations === undefined) return rest
-  const [film] = objectsIn(creations)
-  return { ...rest, creations: film === undefined ? [] : [{ id: textIn(film['id']), url: textIn(film['url']) }] }
+  const [creation] = objectsIn(creations)
+  return {
+    ...rest,
+    creations: creation === undefined ? [] : [{ id: textIn(creation['id']), url: textIn(creation['url']) }],
+  }
 }

@@ -7,7 +7,7 @@ const estimate = (native: JsonObject, inputTokensMax = 1_000_000) => estimateInp
 
 const words = 'a few words of which somebody has to say how many tokens they are'
 const tokens = countText(words)
-const picture = { type: 'image', source: { type: 'base64', data: words } }
+const image = { type: 'image', source: { type: 'base64', data: words } }
 const said = (...content: JsonObject[]) => ({ messages: [{ content }] })
 
 test('a sentence counts as more than five tokens', () => {
@@ -33,10 +33,10 @@ test('parameter names count as text in tool definitions and in tool calls', () =
 })
 
 test('every image counts the same, also within a tool result', () => {
-  const one = estimate(said(picture))
+  const one = estimate(said(image))
   expect(one).toBeGreaterThan(1_000)
-  expect(estimate(said(picture, picture))).toBe(2 * one)
-  expect(estimate(said({ type: 'tool_result', content: [picture, picture] }))).toBe(2 * one)
+  expect(estimate(said(image, image))).toBe(2 * one)
+  expect(estimate(said({ type: 'tool_result', content: [image, image] }))).toBe(2 * one)
 })
 
 test('only the plain text of a document counts, and signatures of thinking do not', () => {

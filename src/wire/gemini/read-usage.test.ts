@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { readUsage } from './read-usage.ts'
 
 const none = { input: 0, cachedInput: 0, audioInput: 0, output: 0, imageOutput: 0, audioOutput: 0, reasoning: 0 }
-const sound = (tokenCount: number) => [
+const audio = (tokenCount: number) => [
   { modality: 'TEXT', tokenCount: 1 },
   { modality: 'AUDIO', tokenCount },
 ]
@@ -26,14 +26,14 @@ test.each([
     { promptTokenCount: 151, candidatesTokenCount: 1089, toolUsePromptTokenCount: 18329, thoughtsTokenCount: 1120 },
     { input: 18480, output: 2209, reasoning: 1120 },
   ],
-  ['sound', { promptTokenCount: 101, promptTokensDetails: sound(100) }, { input: 1, audioInput: 100 }],
+  ['sound', { promptTokenCount: 101, promptTokensDetails: audio(100) }, { input: 1, audioInput: 100 }],
   [
     'sound that was cached',
     {
       promptTokenCount: 101,
       cachedContentTokenCount: 61,
-      promptTokensDetails: sound(100),
-      cacheTokensDetails: sound(60),
+      promptTokensDetails: audio(100),
+      cacheTokensDetails: audio(60),
     },
     { cachedInput: 61, audioInput: 40 },
   ],
@@ -42,7 +42,7 @@ test.each([
     {
       promptTokenCount: 200,
       cachedContentTokenCount: 60,
-      promptTokensDetails: sound(100),
+      promptTokensDetails: audio(100),
       cacheTokensDetails: [{ modality: 'AUDIO', tokenCount: 60 }],
     },
     { input: 100, cachedInput: 60, audioInput: 40 },
@@ -51,9 +51,9 @@ test.each([
     'sound that tools put into the prompt',
     {
       promptTokenCount: 101,
-      promptTokensDetails: sound(100),
+      promptTokensDetails: audio(100),
       toolUsePromptTokenCount: 31,
-      toolUsePromptTokensDetails: sound(30),
+      toolUsePromptTokensDetails: audio(30),
     },
     { input: 2, audioInput: 130 },
   ],

@@ -15,9 +15,9 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   }
   const prompt = countIn(promptTokenCount) + countIn(usage['toolUsePromptTokenCount'])
   const cachedInput = Math.min(countIn(usage['cachedContentTokenCount']), prompt)
-  const sound = ofKind(usage['promptTokensDetails'], 'AUDIO') + ofKind(usage['toolUsePromptTokensDetails'], 'AUDIO')
-  const freshSound = Math.max(0, sound - ofKind(usage['cacheTokensDetails'], 'AUDIO'))
-  const audioInput = Math.min(freshSound, prompt - cachedInput)
+  const audio = ofKind(usage['promptTokensDetails'], 'AUDIO') + ofKind(usage['toolUsePromptTokensDetails'], 'AUDIO')
+  const freshAudio = Math.max(0, audio - ofKind(usage['cacheTokensDetails'], 'AUDIO'))
+  const audioInput = Math.min(freshAudio, prompt - cachedInput)
 
   const reasoning = countIn(usage['thoughtsTokenCount'])
   const said = countIn(candidatesTokenCount)

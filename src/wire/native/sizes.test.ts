@@ -59,8 +59,8 @@ describe('sizes of videos', () => {
 })
 
 describe('the tokens that a Seedance video is held for', () => {
-  const film = { resolution: '720p', ratio: '16:9', seconds: 5, inputSeconds: 0 }
-  const tokens = (more: Partial<typeof film>) => seedanceTokensMax({ ...film, ...more })
+  const video = { resolution: '720p', ratio: '16:9', seconds: 5, inputSeconds: 0 }
+  const tokens = (more: Partial<typeof video>) => seedanceTokensMax({ ...video, ...more })
 
   test("the hold equals the vendor's count: 108,900 tokens for 5 seconds at 720p", () => {
     expect(tokens({})).toBe(108_900)

@@ -113,7 +113,7 @@ export function readParameters(parameters: JsonObject, placesOf: Places, limits:
 const ignoringForms: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.6'])
 
 /** Whether the video has sound, which some models charge for. Each family has its own name for the field. */
-export function readSound(parameters: JsonObject, { sound, form }: VideoLimits): boolean {
+export function readAudio(parameters: JsonObject, { sound, form }: VideoLimits): boolean {
   const given = agreed(
     ['audio', 'generate_audio', 'sound'].flatMap((name) => {
       const value = parameters[name]

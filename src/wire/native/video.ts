@@ -10,7 +10,7 @@ import { requireModel } from '../require-model.ts'
 import { seedanceTokensMax } from './seedance-sizes.ts'
 import { placesIn, unsupported } from './video-fields.ts'
 import { withoutSceneFields, readMediaScene, refuseMisplaced } from './video-media.ts'
-import { readParameters, readSound } from './video-parameters.ts'
+import { readParameters, readAudio } from './video-parameters.ts'
 import type { Scene } from './video-scene.ts'
 import { checkRunwayShape, readRunwayScene } from './video-runway.ts'
 import { videoRequest } from './video-schema.ts'
@@ -56,18 +56,18 @@ function readAsk(
   const isDraft = checkDraft(parameters, scene, limits)
   const sizing = readLength(readSizing({ places, kind: scene.kind, isDraft }, limits), scene, limits)
   checkSold(sizing, traits)
-  const sound = scene.draftOf === undefined ? readSound(parameters, limits) : limits.sound !== 'never'
+  const sound = scene.draftOf === undefined ? readAudio(parameters, limits) : limits.sound !== 'never'
   const hasInputVideo = scene.media.some(({ role }) => role === 'reference-video' || role === 'first-clip')
-  const film = { ...sizing, sound, hasInputVideo }
+  const video = { ...sizing, sound, hasInputVideo }
   const { kind, prompt, media, draftOf, draftAt } = scene
   const { seed } = parameters
   return {
     capability: 'video',
     model,
     stream: false,
-    bound: boundOf(film, limits),
+    bound: boundOf(video, limits),
     kind,
-    ...film,
+    ...video,
     prompt,
     media,
     ...(draftOf !== undefined && draftAt !== undefined && { draftOf, draftAt }),

@@ -11,13 +11,13 @@ const words = 'a few words of which somebody has to say how many tokens they are
 const base64 = 'x'.repeat(9_000)
 
 test('base64 data and URLs are not counted as text, and every image counts the same', () => {
-  const sound = { type: 'input_audio', input_audio: { data: base64, format: 'wav' } }
+  const audio = { type: 'input_audio', input_audio: { data: base64, format: 'wav' } }
   const file = { type: 'file', file: { file_data: `data:application/pdf;base64,${base64}` } }
-  expect(said([sound, file])).toBeLessThan(30)
-  const picture = (url: string) => said([{ type: 'image_url', image_url: { url } }])
-  const one = picture('https://pictures.example/1.png')
+  expect(said([audio, file])).toBeLessThan(30)
+  const image = (url: string) => said([{ type: 'image_url', image_url: { url } }])
+  const one = image('https://pictures.example/1.png')
   expect(one).toBeWithin(1_500, 1_600)
-  expect(picture(`data:image/png;base64,${base64}`)).toBe(one)
+  expect(image(`data:image/png;base64,${base64}`)).toBe(one)
 })
 
 test('text that begins with data: is counted as text', () => {

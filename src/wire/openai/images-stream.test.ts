@@ -31,8 +31,8 @@ describe('a stream of images', () => {
   ])('images and previews so far are counted, with size and quality %s', (_name, events) => {
     const stream = passStream(ask(2))
     for (const one of events) stream.take(one)
-    const pictures = events.length - 1
-    expect(stream.shown).toEqual({ pictures, previews: 1, looks: { size: '1024x1536', quality: 'low' } })
+    const images = events.length - 1
+    expect(stream.shown).toEqual({ images, previews: 1, looks: { size: '1024x1536', quality: 'low' } })
   })
 
   test('all images but the last are forwarded, and their usage is summed', () => {

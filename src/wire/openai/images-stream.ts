@@ -76,7 +76,7 @@ export function passStream(ask: ImageAskBase): ImageStream {
   return {
     facts,
     get shown() {
-      return { pictures: completed, previews, looks: looks ?? {} }
+      return { images: completed, previews, looks: looks ?? {} }
     },
     take(event) {
       const json = event.indexOf(openBrace)

@@ -33,8 +33,8 @@ test('images and files of a tool result stay in it', () => {
 })
 
 test('audio in a tool result is refused', () => {
-  const sound = { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }
-  expect(() => turnsWith(sound)).toThrow("Invalid 'messages[2].content[0].type'")
+  const audio = { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }
+  expect(() => turnsWith(audio)).toThrow("Invalid 'messages[2].content[0].type'")
 })
 
 test('a cache hint on a message applies to its last block', () => {

@@ -17,7 +17,7 @@ export const openaiSpeech: SpeechCodec = {
   estimateTokens: (text) => Math.max(1, countText(text)),
   contentTypeOf: ({ asEvents, format }) =>
     asEvents ? 'text/event-stream; charset=utf-8' : (contentTypes[format] ?? 'application/octet-stream'),
-  writeDelta: (sound) => event({ type: 'speech.audio.delta', audio: Buffer.from(sound).toString('base64') }),
+  writeDelta: (audio) => event({ type: 'speech.audio.delta', audio: Buffer.from(audio).toString('base64') }),
   writeDone: (usage) => event({ type: 'speech.audio.done', usage: shownUsage(usage) }),
   writeStreamError: ({ asEvents }, error) => (asEvents ? writeStreamError(error) : undefined),
 }

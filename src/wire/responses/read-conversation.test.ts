@@ -168,10 +168,10 @@ describe('input items', () => {
   test('items with missing or invalid fields are refused', () => {
     expect(fail({ role: 'user', content: [{ type: 'input_image' }] })).toThrow("'input[1].content[0].image_url'")
     expect(fail({ role: 'user', content: [{ type: 'input_file' }] })).toThrow("'input[1].content[0].file_data'")
-    const film = { type: 'input_image', image_url: 'data:video/mp4;base64,AAAA' }
-    expect(fail({ role: 'user', content: [film] })).toThrow('not an image')
+    const video = { type: 'input_image', image_url: 'data:video/mp4;base64,AAAA' }
+    expect(fail({ role: 'user', content: [video] })).toThrow('not an image')
     expect(fail({ role: 'user', content: [{ type: 'output_text', text: 'x' }] })).toThrow("role 'user'")
-    expect(fail({ role: 'assistant', content: [film] })).toThrow("role 'assistant'")
+    expect(fail({ role: 'assistant', content: [video] })).toThrow("role 'assistant'")
     expect(() => read({ input: [{ role: 'user', content: '' }] })).toThrow("'input': nothing is said")
   })
 })

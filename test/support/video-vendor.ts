@@ -4,7 +4,7 @@ import type { Sent, Transport } from '../../src/upstream/transport.ts'
 import { scriptedExchange } from './scripted-exchange.ts'
 
 /** A task as the vendor has it. */
-export type FilmedTask = { id: string; ref: string; word: string; body: unknown; polls: number }
+export type VendorTask = { id: string; ref: string; word: string; body: unknown; polls: number }
 
 /** What the vendor does with the next creations. After those it just makes the videos. */
 export type Trick =
@@ -15,10 +15,10 @@ export type Trick =
   | { readonly status: 200; readonly makes: true; /** The id that the task gets. */ readonly id: string }
 
 /** A vendor of videos in memory. A test sets the state of its tasks, and it records the calls it receives. */
-export type FilmVendor = {
+export type VideoVendor = {
   readonly vendor: Vendor
   readonly transport: Transport
-  readonly tasks: Map<string, FilmedTask>
+  readonly tasks: Map<string, VendorTask>
   readonly tricks: Trick[]
   /** Statuses for the next polls, one for each, instead of the task's state; 0 breaks the connection. */
   readonly polls: number[]
@@ -47,9 +47,9 @@ export type FilmVendor = {
 
 const base = 'https://films.example'
 
-export function filmVendor(id = 'films'): FilmVendor {
-  const tasks = new Map<string, FilmedTask>()
-  const world: Omit<FilmVendor, 'vendor' | 'transport'> = {
+export function videoVendor(id = 'films'): VideoVendor {
+  const tasks = new Map<string, VendorTask>()
+  const world: Omit<VideoVendor, 'vendor' | 'transport'> = {
     tasks,
     tricks: [],
     polls: [],
@@ -68,14 +68,14 @@ export function filmVendor(id = 'films'): FilmVendor {
     wantsPictures: false,
     madeAt: undefined,
   }
-  const made: FilmVendor = Object.assign(world, {
+  const made: VideoVendor = Object.assign(world, {
     transport: { send: (call: Call) => Promise.resolve(answer(world, call)) },
     vendor: vendorOf(id, world),
   })
   return made
 }
 
-type World = Omit<FilmVendor, 'vendor' | 'transport'>
+type World = Omit<VideoVendor, 'vendor' | 'transport'>
 
 const states = {
   queued: 'submitted',
@@ -189,7 +189,7 @@ function answer(world: World, call: Call): Sent {
     const ref = path.slice('/find?ref='.length)
     return respond(200, { id: [...world.tasks.values()].find((task) => task.ref === ref)?.id ?? null })
   }
-  if (path === '/pictures') return takePicture(world, call)
+  if (path === '/pictures') return takeImage(world, call)
   if (path.startsWith('/results/')) return respond(200, { film: path })
   if (path.startsWith('/files/')) return locate(world, path.slice('/files/'.length))
   const task = world.tasks.get(path.slice('/tasks/'.length))
@@ -206,7 +206,7 @@ function answer(world: World, call: Call): Sent {
   return respond(200, { id: task.id, word: task.word })
 }
 
-function takePicture(world: World, { body }: Call): Sent {
+function takeImage(world: World, { body }: Call): Sent {
   const trouble = world.pictures.shift()
   if (trouble === 0) return broken('unknown')
   if (typeof trouble === 'number') return refuse(world, trouble)

@@ -7,8 +7,8 @@ import { hashText } from '../seeded.ts'
 
 export type InlineData = { readonly mimeType: string; readonly data: string }
 
-export type Picturing = {
-  readonly kind: 'picture'
+export type ImageWork = {
+  readonly kind: 'image'
   readonly size: Size
   readonly seed: number
   readonly tokens: number
@@ -31,7 +31,7 @@ const sizes: Readonly<Record<string, readonly [width: number, height: number]>> 
 const scales: Readonly<Record<string, number>> = { '1K': 1, '2K': 2, '4K': 4 }
 
 /** The second generation has a single resolution with a single price. */
-export function readPicturing(config: Fields, model: string, { prompt }: CountedPrompt): Picturing {
+export function readImageWork(config: Fields, model: string, { prompt }: CountedPrompt): ImageWork {
   const { aspectRatio = '1:1', imageSize = '1K' } = fieldsIn(config.imageConfig)
   const size = sizes[shown(aspectRatio)]
   const scale = scales[shown(imageSize)]
@@ -41,7 +41,7 @@ export function readPicturing(config: Fields, model: string, { prompt }: Counted
   const times = isSecond ? 1 : scale
   const [width, height] = size
   return {
-    kind: 'picture',
+    kind: 'image',
     size: { width: width * times, height: height * times },
     seed: hashText('picture', prompt.hash),
     tokens: isSecond ? 1290 : times === 4 ? 2000 : 1120,
@@ -49,6 +49,6 @@ export function readPicturing(config: Fields, model: string, { prompt }: Counted
 }
 
 /** An image arrives in one piece, even in a stream. */
-export function picturing({ size, seed }: Picturing): readonly InlineData[] {
+export function drawImages({ size, seed }: ImageWork): readonly InlineData[] {
   return [{ mimeType: 'image/png', data: drawImage({ ...size, format: 'png', seed }).toString('base64') }]
 }

@@ -36,10 +36,10 @@ const minimax = (code: number, isKeys: boolean): Shop => ({
 const elevenlabs = (status: number, word: string, isKeys: boolean): Shop => ({
   model: 'eleven-multilingual-v2',
   refusal: answer(status, JSON.stringify({ detail: { status: word, message: 'so it is' } })),
-  sound: Buffer.from(answer(200, '\xff\xf3\xe4\xc4', soundHeaders), 'latin1'),
+  sound: Buffer.from(answer(200, '\xff\xf3\xe4\xc4', audioHeaders), 'latin1'),
   isKeys,
 })
-const soundHeaders = { 'content-type': 'audio/mpeg', 'content-length': '4', 'character-cost': '12' }
+const audioHeaders = { 'content-type': 'audio/mpeg', 'content-length': '4', 'character-cost': '12' }
 
 const shops: readonly [string, string, Shop][] = [
   ['minimax', 'a refused key', minimax(1004, true)],

@@ -1,11 +1,11 @@
-import type { Manners } from '../media/serve.ts'
+import type { Dialect } from '../media/serve.ts'
 import { htmlPage } from '../odd-answers.ts'
 import { CodedRefusal } from '../refusal.ts'
 import { errorForCode, errorForStatus, invalid, writeBase } from './errors.ts'
 
 const edgeStatuses: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
 
-export const minimaxManners: Manners<CodedRefusal<number>> = {
+export const minimaxDialect: Dialect<CodedRefusal<number>> = {
   readKey(request) {
     const [, key = ''] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
     if (key === '' || key === 'bad-key') throw errorForCode('1004')

@@ -14,7 +14,7 @@ export type Shown = {
 }
 
 /** Videos as a customer orders them, and everything that is recorded about one. */
-export function filmsOf(open: () => TestGateway) {
+export function videosOf(open: () => TestGateway) {
   const headers = () => ({ authorization: `Bearer ${open().key}` })
   const post = (body: object, query = '') => open().post(path + query, body)
 
@@ -73,16 +73,16 @@ export function filmsOf(open: () => TestGateway) {
 /**
  * The videos of a gateway that serves one file's tests. After each test no video is under way, and the books balance.
  */
-export function filmGateway(options: Parameters<typeof startTestGateway>[0] = {}) {
+export function videoGateway(options: Parameters<typeof startTestGateway>[0] = {}) {
   let gateway: TestGateway
-  const films = filmsOf(() => gateway)
+  const videos = videosOf(() => gateway)
   beforeAll(async () => {
     gateway = await startTestGateway(options)
   })
   afterEach(async () => {
-    await films.idle()
+    await videos.idle()
     await gateway.assertBooks()
   })
   afterAll(() => gateway.close())
-  return { ...films, gateway: () => gateway }
+  return { ...videos, gateway: () => gateway }
 }

@@ -1,4 +1,4 @@
-import type { Manners } from '../media/serve.ts'
+import type { Dialect } from '../media/serve.ts'
 import { htmlPage } from '../odd-answers.ts'
 import { Refusal } from '../refusal.ts'
 import { errorForStatus, invalidField } from './errors.ts'
@@ -6,7 +6,7 @@ import { errorForStatus, invalidField } from './errors.ts'
 const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 const version = '2024-11-06'
 
-export const runwayManners: Manners<Refusal> = {
+export const runwayDialect: Dialect<Refusal> = {
   /** Every call, also one about a task, carries a key and the version of the protocol. */
   readKey({ headers }) {
     const [, key = ''] = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? []

@@ -1,4 +1,4 @@
-import type { Manners } from '../media/serve.ts'
+import type { Dialect } from '../media/serve.ts'
 import { htmlPage } from '../odd-answers.ts'
 import type { Call } from '../protocol.ts'
 import { CodedRefusal } from '../refusal.ts'
@@ -8,7 +8,7 @@ import { readToken } from './token.ts'
 
 const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 
-export const klingManners: Manners<CodedRefusal<number>> = {
+export const klingDialect: Dialect<CodedRefusal<number>> = {
   readKey: (request) => readToken(request.headers.get('authorization'), Date.now()),
   isRefusal: (error) => error instanceof CodedRefusal,
   writeRefusal(call, { status, code, message }) {

@@ -1,4 +1,4 @@
-import type { Manners } from '../media/serve.ts'
+import type { Dialect } from '../media/serve.ts'
 import { htmlPage } from '../odd-answers.ts'
 import { CodedRefusal } from '../refusal.ts'
 import { hashText, seededId } from '../seeded.ts'
@@ -6,7 +6,7 @@ import { errorForCode, errorForStatus, invalidField } from './errors.ts'
 
 const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 
-export const viduManners: Manners<CodedRefusal> = {
+export const viduDialect: Dialect<CodedRefusal> = {
   /** Vidu takes `Token` instead of `Bearer`. */
   readKey({ headers }) {
     const [, key = ''] = /^Token +(\S+)$/.exec(headers.get('authorization') ?? '') ?? []

@@ -32,10 +32,10 @@ async function heard(model: Model, word: string, format: string) {
 }
 
 const secondsOf = {
-  pcm: (sound: Buffer) => sound.length / 48_000,
-  wav: (sound: Buffer) => (sound.length - 44) / 48_000,
+  pcm: (audio: Buffer) => audio.length / 48_000,
+  wav: (audio: Buffer) => (audio.length - 44) / 48_000,
   // As the simulator makes it: 160 kbit/s.
-  mp3: (sound: Buffer) => sound.length / 20_000,
+  mp3: (audio: Buffer) => audio.length / 20_000,
 }
 
 describe('audio that breaks off', () => {

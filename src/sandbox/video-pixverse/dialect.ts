@@ -1,11 +1,11 @@
-import type { Manners } from '../media/serve.ts'
+import type { Dialect } from '../media/serve.ts'
 import { htmlPage } from '../odd-answers.ts'
 import { CodedRefusal } from '../refusal.ts'
 import { errorForCode, errorForStatus, invalid, writeAnswer } from './errors.ts'
 
 const edgeStatuses: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
 
-export const pixverseManners: Manners<CodedRefusal<number>> = {
+export const pixverseDialect: Dialect<CodedRefusal<number>> = {
   /** PixVerse takes its key in a header of its own, and refuses a call without a trace id. */
   readKey({ headers }) {
     const key = headers.get('api-key') ?? ''
