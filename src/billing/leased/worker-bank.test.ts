@@ -176,3 +176,23 @@ test('requests on a real file, journal and thread are charged correctly after a 
   ])
   expect(await checkLedger(store)).toEqual([])
 }, 120_000)
+
+test('a thread that fails rejects the calls that wait and those that come later, and can be closed', async () => {
+  const threads: Worker[] = []
+  const { Worker: Real } = globalThis
+  globalThis.Worker = class extends Real {
+    constructor(...given: ConstructorParameters<typeof Worker>) {
+      super(...given)
+      threads.push(this)
+    }
+  }
+  const { bank } = await openBoth().finally(() => (globalThis.Worker = Real))
+  // A message without an id throws where the thread answers, outside of every call. The thread ends soon after, with a
+  // call on its way that it never answers.
+  threads[0]?.postMessage(undefined)
+  let failure: unknown
+  for (let calls = 0; calls < 1_000 && failure === undefined; calls++) failure = await thrownBy(bank.open('node_a', []))
+  expect(failure).toHaveProperty('message', expect.stringMatching(/^the bank's thread failed: ./))
+  expect(await thrownBy(bank.open('node_a', []))).toBe(failure)
+  await bank.close()
+})
