@@ -4,7 +4,7 @@ import { orderOf, sentOf } from '../../../test/simulation/request.ts'
 import { World } from '../../../test/simulation/world.ts'
 import { nano } from '../../base/money.ts'
 import { DiskFull } from './disk.ts'
-import { JournalCorrupt } from './frames.ts'
+import { headerBytes, JournalCorrupt } from './frames.ts'
 import { Journal, recoverJournal, type SyncMode } from './journal.ts'
 import type { JournalRecord } from './records.ts'
 
@@ -130,13 +130,17 @@ async function twoSynced(): Promise<MemoryDisk> {
 }
 
 describe('damage', () => {
-  test('damage in the middle of a segment fails the recovery as a corrupt journal', async () => {
+  test('damage in the middle of a segment fails the recovery with the segment and the start of the record', async () => {
     const disk = await twoSynced()
-    const bytes = disk.files.get('segment-a') ?? new Uint8Array()
+    const bytes = Buffer.from(disk.files.get('segment-a') ?? [])
+    const starts: number[] = []
+    for (let start = 0; start < bytes.length; start += headerBytes + bytes.readUInt32LE(start + 4)) starts.push(start)
     for (const at of [0, 40, bytes.length >> 1]) {
       const copy = new Uint8Array(bytes)
       copy[at] = (copy[at] ?? 0) ^ 4
-      expect(() => recoverJournal(memoryDisk([['segment-a', copy]]))).toThrow(JournalCorrupt)
+      const recover = () => recoverJournal(memoryDisk([['segment-a', copy]]))
+      expect(recover).toThrow(JournalCorrupt)
+      expect(recover).toThrow(`damaged at byte ${starts.findLast((start) => start <= at)} of segment-a, `)
     }
   })
 
