@@ -37,8 +37,23 @@ describe('a change', () => {
     expect(models.get('gpt-4o')).toMatchObject({ confidence: 'listed', source: plain.models.get('gpt-4o')?.source })
   })
 
-  test('a changed amount is in dollars, even if the list is in yuan', () => {
-    const { models } = build([{ id: 'doubao-seedream-4-0', prices: { perImage: '0.03' } }])
+  test('a changed amount keeps the other amounts, and is in dollars even if the list is in yuan', () => {
+    const { models } = build([
+      { id: 'gpt-4o', prices: { inputPerMillion: '3' } },
+      { id: 'doubao-seedance-2-0-fast-260128', prices: { perMillionVideoTokensWithInput: '7' } },
+      { id: 'doubao-seedream-4-0', prices: { perImage: '0.03' } },
+    ])
+    expect(models.get('gpt-4o')?.prices.rates).toEqual({
+      input: pico(3_000_000n),
+      imageInput: pico(3_000_000n),
+      cachedInput: pico(1_250_000n),
+      output: pico(10_000_000n),
+    })
+    expect(models.get('doubao-seedance-2-0-fast-260128')?.prices.perVideoToken).toEqual({
+      '480p': pico(5_180_000n),
+      '720p': pico(5_180_000n),
+      'default/input': pico(7_000_000n),
+    })
     expect(models.get('doubao-seedream-4-0')).toMatchObject({
       prices: { perImage: { default: 30_000_000_000n } },
       source: 'the operator',
