@@ -56,7 +56,7 @@ const sumOf = (requests: number) => ({
   video_seconds: 6 * requests,
 })
 
-eachEngine('usage', (open) => {
+eachEngine('usage', (open, _place, engine) => {
   test('an account sees its own requests, newest first, page by page', async () => {
     const store = await open()
     await history(store)
@@ -193,10 +193,10 @@ eachEngine('usage', (open) => {
 
   // An account may have a key, with a cap, for each of its own customers: looking up one key must not go through all of
   // them and their usage.
-  test('the spending of a key is looked up by the key, without reading other keys of its account', async () => {
+  // Only SQLite plans a query without regard to how few rows there are.
+  test.if(engine === 'sqlite')('the spending of a key is looked up without reading other keys', async () => {
     const store = await open()
     await history(store)
-    if (store.engine !== 'sqlite') return
     let asked: RootOperationNode | undefined
     const db = store.db.withPlugin({
       transformQuery({ node }) {
