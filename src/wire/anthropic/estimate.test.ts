@@ -32,9 +32,10 @@ test('parameter names count as text in tool definitions and in tool calls', () =
   expect(call({ shipping_address: 'Oslo', type: words })).toBeGreaterThan(call({}) + tokens)
 })
 
-test('every image counts the same, also within a tool result', () => {
+test('every image counts the same, whatever its size in bytes, also within a tool result', () => {
   const one = estimate(said(image))
   expect(one).toBeGreaterThan(1_000)
+  expect(estimate(said({ type: 'image', source: { type: 'base64', data: words.repeat(1_000) } }))).toBe(one)
   expect(estimate(said(image, image))).toBe(2 * one)
   expect(estimate(said({ type: 'tool_result', content: [image, image] }))).toBe(2 * one)
 })

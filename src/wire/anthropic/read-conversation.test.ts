@@ -201,12 +201,12 @@ describe('the content of a user turn', () => {
   })
 
   test.each([
-    { messages: [user({ type: 'x'.repeat(3_000) })] },
-    { thinking: { type: 'x'.repeat(3_000) } },
-    { output_config: { effort: 'x'.repeat(3_000) } },
-    { tools: [{ type: `${'x'.repeat(3_000)}_20250101`, name: 'f' }] },
-    { tool_choice: { type: 'tool', name: 'x'.repeat(3_000) } },
-  ])('a refusal quotes at most 100 characters of an invalid value', (fields) => {
+    ['block type', { messages: [user({ type: 'x'.repeat(3_000) })] }],
+    ['kind of thinking', { thinking: { type: 'x'.repeat(3_000) } }],
+    ['effort', { output_config: { effort: 'x'.repeat(3_000) } }],
+    ['tool type', { tools: [{ type: `${'x'.repeat(3_000)}_20250101`, name: 'f' }] }],
+    ['tool choice', { tool_choice: { type: 'tool', name: 'x'.repeat(3_000) } }],
+  ])('a refusal quotes at most 100 characters of an invalid %s', (_, fields) => {
     expect(() => read(fields)).toThrow(/x{50}/)
     expect(() => read(fields)).not.toThrow(/x{101}/)
   })

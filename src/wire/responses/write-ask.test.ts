@@ -84,14 +84,18 @@ test('an overlong call id is replaced by the same short one in the call and in i
 
 describe('media in a user turn', () => {
   const png = { kind: 'bytes', mediaType: 'image/png', base64: 'AAAA' } as const
-  const picture = { kind: 'image', media: png, detail: 'low' } as const
+  const image = { kind: 'image', media: png, detail: 'low' } as const
 
-  test('images are written in messages and in tool results', () => {
-    const image = { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'low' }
-    expect(asked(picture)).toEqual([{ role: 'user', content: [image] }])
+  test('images and files are written in messages and in tool results', () => {
+    const report = { kind: 'document', media: { ...png, mediaType: 'application/pdf' }, title: 'Report' } as const
+    const parts = [
+      { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'low' },
+      { type: 'input_file', filename: 'Report.pdf', file_data: 'data:application/pdf;base64,AAAA' },
+    ]
+    expect(asked(image, report)).toEqual([{ role: 'user', content: parts }])
     const text = { kind: 'text', text: 'Seen.' } as const
-    expect(asked({ kind: 'tool-result', callId: 'c', blocks: [picture, text], isError: false })).toEqual([
-      { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_text', text: 'Seen.' }, image] },
+    expect(asked({ kind: 'tool-result', callId: 'c', blocks: [image, text, report], isError: false })).toEqual([
+      { type: 'function_call_output', call_id: 'c', output: [{ type: 'input_text', text: 'Seen.' }, ...parts] },
     ])
   })
 
