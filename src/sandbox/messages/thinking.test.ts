@@ -12,15 +12,15 @@ const tools = [{ name: 'get_weather', input_schema: { type: 'object', properties
 
 describe('thinking', () => {
   test.each([
-    [undefined, {}, 0],
-    [{ type: 'disabled' }, {}, 0],
-    [{ type: 'between_tools' }, {}, 0],
-    [enabled, {}, 128],
-    [{ type: 'adaptive' }, {}, 128],
-    [{ type: 'adaptive' }, { output_config: { effort: 'low' } }, 16],
-    [{ type: 'adaptive', display: 'summarized' }, { output_config: { effort: 'max' } }, 512],
-  ])('thinking %j with %j takes the expected number of tokens (case %#)', async (thinking, more, tokens) => {
-    const { content, usage } = await messageOf(say('Think', { ...long, thinking, ...more }))
+    [{}, 0],
+    [{ thinking: { type: 'disabled' } }, 0],
+    [{ thinking: { type: 'between_tools' } }, 0],
+    [{ thinking: enabled }, 128],
+    [{ thinking: { type: 'adaptive' } }, 128],
+    [{ thinking: { type: 'adaptive' }, output_config: { effort: 'low' } }, 16],
+    [{ thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: 'max' } }, 512],
+  ])('a request with %j takes %d tokens of thinking', async (fields, tokens) => {
+    const { content, usage } = await messageOf(say('Think', { ...long, ...fields }))
     expect(usage.output_tokens_details.thinking_tokens).toBe(tokens)
     expect(splitTokens(content.find(({ type }) => type === 'thinking')?.thinking ?? '').length).toBe(tokens)
     expect(usage.output_tokens).toBe(tokens + splitTokens(content.at(-1)?.text ?? '').length)
