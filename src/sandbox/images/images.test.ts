@@ -101,10 +101,13 @@ describe('a stream of images', () => {
 })
 
 describe('the DALL-E models', () => {
-  test('dall-e-2 charges by image size and reports no usage', async () => {
+  test('dall-e-2 returns links to images of the size, charges by size and reports no usage', async () => {
     const body = { model: 'dall-e-2', size: '512x512', n: 2 }
     const answer = await jsonOf<{ data: { url: string }[]; usage?: unknown }>(generate(body))
     expect([answer.data.length, answer.usage]).toEqual([2, undefined])
+    for (const { url } of answer.data) {
+      expect(readImageHeader(await (await fetch(url)).bytes())).toMatchObject({ width: 512, height: 512 })
+    }
     expect(await bill()).toMatchObject([{ units: { images: { count: 2, size: '512x512' } }, cost: '0.000036' }])
   })
 
