@@ -344,8 +344,10 @@ describe('the common protocol', () => {
 
   test('missing usage is estimated in image tokens', () => {
     const step = start('openai', 'gpt-image-2', askFor({ prompt: 'a cat', quality: 'low' }, { limits, tokens: true }))
-    expect(step.next([answer({ data: [{ b64_json: base64 }] })])).toMatchObject({
-      used: [{ usage: { imageOutput: expect.any(Number) }, basis: 'estimated' }],
+    const data = [{ b64_json: base64 }, { b64_json: base64 }]
+    // By the vendor's list, a square of low quality has 272 tokens.
+    expect(step.next([answer({ data, size: '1024x1024' })])).toMatchObject({
+      used: [{ usage: { input: 2, imageInput: 0, imageOutput: 2 * 272 }, basis: 'estimated' }],
     })
   })
 
