@@ -84,18 +84,19 @@ describe.each(fixtures)('the speech adapter of %s', (id, fixture) => {
     expect(reader.usage).toMatchObject(fixture.usage)
     expect(reader.refusal).toBeUndefined()
   })
+})
 
-  test('a refusal under a 200 is recognised and explained', () => {
-    if (fixture.refusal === undefined) return
-    const reader = saying.openReader(noHeader)
-    expect(readAll(reader, fixture.refusal.stream)).toEqual([])
-    expect(reader.refusal?.status).toBe(fixture.refusal.status)
-    const body = reader.refusal?.body ?? ''
-    const verdict = vendors.get(id)?.explain({ status: 400, retryAfterSeconds: undefined, body }, secrets)
-    expect(verdict).toMatchObject({
-      error: { kind: 'upstream-rejected', message: fixture.refusal.message },
-      retryable: false,
-    })
+const refusals = fixtures.flatMap(([id, { soldBy, refusal }]) => (refusal === undefined ? [] : [{ id, soldBy, refusal }]))
+
+test.each(refusals)('a refusal of $id under a 200 is recognised and explained', ({ id, soldBy, refusal }) => {
+  const reader = speechOf(id).say(askFor({ soldBy }), 'Hello', context).openReader(noHeader)
+  expect(readAll(reader, refusal.stream)).toEqual([])
+  expect(reader.refusal?.status).toBe(refusal.status)
+  const body = reader.refusal?.body ?? ''
+  const verdict = vendors.get(id)?.explain({ status: refusal.status, retryAfterSeconds: undefined, body }, secrets)
+  expect(verdict).toMatchObject({
+    error: { kind: 'upstream-rejected', message: refusal.message },
+    retryable: false,
   })
 })
 

@@ -40,8 +40,8 @@ test.each(['<html>413 Request Entity Too Large</html>', ''])(
   },
 )
 
-test('a refused key under a 400 is upstream-failed and rests', () => {
-  const verdict = told(400, '{"error":"Incorrect API key provided: vk-01***ef"}')
+test.each([400, 401, 402, 403])('a refused key under a %d is upstream-failed and rests', (status) => {
+  const verdict = told(status, '{"error":"Incorrect API key provided: vk-01***ef"}')
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
 })
 
