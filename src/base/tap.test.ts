@@ -137,10 +137,13 @@ test('a client that disconnects in the middle is reported gone and takes no more
   expect(told).toEqual(['wanted', 'gone'])
 })
 
-test('a client that aborts and disconnects is reported gone once', async () => {
+test('an abort in the middle ends the body and reports the client gone once, even if it disconnects then', async () => {
   const abort = new AbortController()
-  const { told, socket } = await visit({ signal: abort.signal })
+  const { tap, told, read, socket } = await visit({ signal: abort.signal })
+  tap.put(bytes('one'))
   abort.abort()
+  await until(() => read().endsWith(lastChunk))
+  expect(read()).toBe(`3\r\none\r\n${lastChunk}`)
   socket.destroy()
   await Bun.sleep(50)
   expect(told).toEqual(['wanted', 'gone'])
