@@ -146,10 +146,29 @@ describe('pouring a response', () => {
   })
 })
 
+const nextPiece = async (exchange: Exchange) => Buffer.from((await exchange.read()) ?? '').toString()
+
 test('reading the whole response continues after the piece that was read before', async () => {
   const exchange = await transport.open(wire.url)
   write(both)
-  expect(Buffer.from((await exchange.read()) ?? '').toString()).toStartWith('a')
+  const first = await nextPiece(exchange)
   write(chunk('c'), lastChunk)
-  expect(await textOf(exchange)).toEndWith('c')
+  expect(first).toStartWith('a')
+  expect(first + (await textOf(exchange))).toBe('abc')
+})
+
+test('a piece that was read is not poured, and one that was poured is not read', async () => {
+  const read = await transport.open(wire.url)
+  write(both)
+  await arrived()
+  expect(await nextPiece(read)).toBe('ab')
+  const { ended } = pouring(read)
+  write(chunk('c'), lastChunk)
+  expect(await ended).toBe('c end')
+  const poured = await transport.open(wire.url)
+  const { noted: before, begun } = pouring(poured, () => poured.pause())
+  write(both)
+  await begun
+  write(chunk('c'), lastChunk)
+  expect([...before, await textOf(poured)]).toEqual(['a', 'bc'])
 })

@@ -93,6 +93,27 @@ describe('the reuse of a connection', () => {
     expect(await transport.text(wire.url)).toBe('over 0')
   })
 
+  test('the connection that was used last is used again', async () => {
+    const transport = openTransport()
+    wire = await startWire({
+      reply({ socket }, { path }, index) {
+        socket.write(path === '/held' ? streamHead : answer(200, `over ${index}`))
+      },
+    })
+    for (const order of [
+      [1, 0],
+      [0, 1],
+    ]) {
+      const held = [await transport.open(`${wire.url}/held`), await transport.open(`${wire.url}/held`)]
+      for (const index of order) {
+        wire.lines[index]?.socket.write(lastChunk)
+        await held[index]?.readAll(0)
+      }
+      for (let call = 0; call < 3; call++) expect(await transport.text(wire.url)).toBe(`over ${order[1]}`)
+    }
+    expect(wire.lines.length).toBe(2)
+  })
+
   test('no more connections are made than are used at once', async () => {
     const transport = openTransport()
     wire = await startWire({ reply: ({ socket }, _asked, index) => void socket.write(answer(200, `over ${index}`)) })

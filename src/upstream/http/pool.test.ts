@@ -164,3 +164,27 @@ test.skipIf(process.platform !== 'linux')('an address that does not answer takes
     blackhole.close()
   }
 })
+
+test('a connection that the vendor closes while it is idle is forgotten, and the sweep stops', async () => {
+  const connection = await opened()
+  await use(connection)
+  wire.lines[0]?.socket.destroy()
+  for (let turns = 0; turns < 10_000 && !connection.isClosed; turns++) await Bun.sleep(1)
+  timers.fire()
+  expect(timers.waiting).toEqual([])
+  expect(pool.take(target)).toBeUndefined()
+  expect(connection.isClosed).toBe(true)
+})
+
+test('a connect that was given up and does not succeed in time is closed, and the next call makes its own', async () => {
+  const secure = targetOf(wire.url.replace('http:', 'https:'))
+  const first = pool.connect(secure)
+  await wire.line(0)
+  first.giveUp()
+  timers.fire()
+  await wire.lines[0]?.closed
+  expect(timers.waiting).toEqual([])
+  const second = pool.connect(secure)
+  await wire.line(1)
+  second.giveUp()
+})
