@@ -86,7 +86,9 @@ describe.each(fixtures)('the speech adapter of %s', (id, fixture) => {
   })
 })
 
-const refusals = fixtures.flatMap(([id, { soldBy, refusal }]) => (refusal === undefined ? [] : [{ id, soldBy, refusal }]))
+const refusals = fixtures.flatMap(([id, { soldBy, refusal }]) =>
+  refusal === undefined ? [] : [{ id, soldBy, refusal }],
+)
 
 test.each(refusals)('a refusal of $id under a 200 is recognised and explained', ({ id, soldBy, refusal }) => {
   const reader = speechOf(id).say(askFor({ soldBy }), 'Hello', context).openReader(noHeader)

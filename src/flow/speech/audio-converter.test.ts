@@ -59,6 +59,16 @@ describe('the audio converter', () => {
     expect(log).toEqual(['open 24000', 'encode 01020304', 'encode 0102', 'encode 0304'])
   })
 
+  test('half a sample at the end of a piece is dropped', async () => {
+    const { log, encoders } = recording()
+    const converter = new AudioConverter('mp3', encoders)
+    for (const piece of ['010203', '0405', '0607']) {
+      await converter.push(bytes(piece), pcm)
+      converter.endPiece()
+    }
+    expect(log).toEqual(['open 24000', 'encode 0102', 'encode 0405', 'encode 0607'])
+  })
+
   test('pieces of pcm become one streamed wav with a single head', async () => {
     const converter = new AudioConverter('wav', recording().encoders)
     const first = await converter.push(bytes('0102'), pcm)
