@@ -12,7 +12,7 @@ import { metricCalls, type MetricParts } from './metrics.ts'
 
 const minute = 60_000
 
-eachEngine('a scrape', (open) => {
+eachEngine('a scrape of the metrics', (open) => {
   test('a scrape shows open tasks, tasks in doubt, waiting webhooks and how long they are overdue', async () => {
     const now = Date.now()
     const store = await open({ clock: { now: () => now } })

@@ -118,9 +118,9 @@ describe('a result', () => {
 
 describe('a bucket that does not serve', () => {
   test.each([
-    ['is out of order', () => s3.failWith(503), {}],
-    ['is somebody else’s', () => {}, { accessKeyId: 'STRANGER' }],
-    ['is not there', () => {}, { endpoint: 'http://127.0.0.1:1' }],
+    ['answers 503', () => s3.failWith(503), {}],
+    ['refuses our key', () => {}, { accessKeyId: 'STRANGER' }],
+    ['cannot be reached', () => {}, { endpoint: 'http://127.0.0.1:1' }],
   ])('a bucket that %s is reported as overloaded, without its address', async (_name, spoil, more) => {
     store = openStore(more)
     spoil()

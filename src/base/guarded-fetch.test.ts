@@ -163,11 +163,11 @@ describe('the check of a URL by its text alone', () => {
 
 describe('a host name', () => {
   test.each([
-    ['an address inside', [insideAddress]],
-    ['one inside among others', [publicAddress, insideAddress]],
-    ['one inside among others, the other way round', [insideAddress, publicAddress]],
-    ['a mapped address', ['::ffff:127.0.0.2']],
-    ['a link of this machine', ['fe80::1%eth0']],
+    ['an internal address', [insideAddress]],
+    ['a public and an internal address', [publicAddress, insideAddress]],
+    ['an internal and a public address', [insideAddress, publicAddress]],
+    ['an IPv4-mapped loopback address', ['::ffff:127.0.0.2']],
+    ['a link-local address', ['fe80::1%eth0']],
   ])('a name that resolves to %s is refused', async (_name, addresses) => {
     const { resolve } = resolver(addresses)
     expect(await refusal(guard({ resolve }).check(at('/')))).toBe('not-public')

@@ -34,21 +34,25 @@ test('the probe passes with the real guard', async () => {
 })
 
 test.each<[string, string, Make]>([
-  ['does not check', 'is not refused', () => makeGuardedFetch({ ...open, addresses: 'private' })],
-  ['has dialled before it refuses', 'is not refused', guardWhose('refused', () => knock)],
-  ['only found nobody there', 'is not refused', guardWhose('refused', () => () => refuse('unreachable'))],
+  ['does not check addresses', 'is not refused', () => makeGuardedFetch({ ...open, addresses: 'private' })],
+  ['connects before it refuses', 'is not refused', guardWhose('refused', () => knock)],
   [
-    'dials what it likes',
+    'refuses only because no server answered',
+    'is not refused',
+    guardWhose('refused', () => () => refuse('unreachable')),
+  ],
+  [
+    'resolves the name again instead of using the checked address',
     'does not dial',
     (allowed) => makeGuardedFetch(allowed, { resolve: () => Promise.reject(new Error('nobody knows')) }),
   ],
   [
-    'says that it arrived, and has not',
+    'reports an answer without connecting',
     'does not dial',
     guardWhose('allowed', () => () => Promise.resolve({ status: 204, mediaType: '', body: new Uint8Array() })),
   ],
   [
-    'arrives, and does not hear the answer',
+    'connects and then fails to read the answer',
     'does not dial',
     guardWhose('allowed', (get) => (url, limits) => get(url, limits).then(() => refuse('broken'))),
   ],

@@ -36,7 +36,7 @@ describe.skipIf(process.platform !== 'linux')('the bytes that a reader has not t
   test.each([
     ['IPv4', '127.0.0.1', '127.0.0.1'],
     ['IPv6', '::1', '::1'],
-    ['IPv4 on a port of both', '::', '127.0.0.1'],
+    ['IPv4 on a dual-stack port', '::', '127.0.0.1'],
   ])('%s: the count is what the system holds, and falls as the reader reads', async (_name, listening, dialled) => {
     const { writer, reader, line } = await connected(listening, dialled)
     const table = makeSocketTable(systemClock)

@@ -24,12 +24,12 @@ describe('events of a stream', () => {
     ['line feeds', 'data: a\n\ndata: b\n\n', ['data: a\n\n', 'data: b\n\n']],
     ['CR LF', 'data: a\r\n\r\ndata: b\r\n\r\n', ['data: a\r\n\r\n', 'data: b\r\n\r\n']],
     ['carriage returns', 'data: a\r\rdata: b\r\r', ['data: a\r\r', 'data: b\r\r']],
-    ['all of them', 'data: a\r\n\ndata: b\n\r\ndata: c\n\n', ['data: a\r\n\n', 'data: b\n\r\n', 'data: c\n\n']],
-    ['several lines', 'event: x\ndata: a\ndata: b\n\n', ['event: x\ndata: a\ndata: b\n\n']],
+    ['mixed line ends', 'data: a\r\n\ndata: b\n\r\ndata: c\n\n', ['data: a\r\n\n', 'data: b\n\r\n', 'data: c\n\n']],
+    ['events of several lines', 'event: x\ndata: a\ndata: b\n\n', ['event: x\ndata: a\ndata: b\n\n']],
     ['comments', ': ping\n\ndata: a\n\n', [': ping\n\n', 'data: a\n\n']],
-    ['blank lines between', '\n\n\ndata: a\n\n\n\ndata: b\n\n', ['data: a\n\n', 'data: b\n\n']],
-    ['no space', 'data:a\n\n', ['data:a\n\n']],
-    ['more than ASCII', 'data: 日本 👩‍👩‍👧\n\ndata: é\n\n', ['data: 日本 👩‍👩‍👧\n\n', 'data: é\n\n']],
+    ['blank lines between events', '\n\n\ndata: a\n\n\n\ndata: b\n\n', ['data: a\n\n', 'data: b\n\n']],
+    ['no space after the colon', 'data:a\n\n', ['data:a\n\n']],
+    ['characters beyond ASCII', 'data: 日本 👩‍👩‍👧\n\ndata: é\n\n', ['data: 日本 👩‍👩‍👧\n\n', 'data: é\n\n']],
   ])('events are found whole, in one chunk or byte by byte: %s', (_name, stream, events) => {
     const bytes = Buffer.from(stream)
     expect(split(bytes)).toEqual({ events, rest: '' })

@@ -78,7 +78,7 @@ async function kept(store: Store) {
   }
 }
 
-eachEngine('the same requests', (open) => {
+eachEngine('strict and leased billing', (open) => {
   test('strict and leased billing give the same outcomes, balances and records for the same requests', async () => {
     const seed = Number(process.env['SIMULATION_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
     const clock = { now: () => 1_800_000_000_000, monotonic: () => systemClock.monotonic() }

@@ -5,17 +5,17 @@ import { splitText } from './split-text.ts'
 
 describe('the splitting of a text', () => {
   test.each([
-    ['not at all where it is short', 'One. Two.', 20, ['One. Two.']],
-    ['behind sentences, with the space', 'One one. Two two! Three?', 12, ['One one. ', 'Two two! ', 'Three?']],
-    ['behind the last sentence that fits', 'A b. C d. E f. G', 11, ['A b. C d. ', 'E f. G']],
-    ['behind lines', 'first line\nsecond line', 15, ['first line\n', 'second line']],
-    ['behind sentences of Chinese', '你好。再见！好吗？', 4, ['你好。', '再见！', '好吗？']],
-    ['behind clauses where no sentence ends', 'one two, three four', 12, ['one two, ', 'three four']],
-    ['behind words where no clause ends', 'one two three', 8, ['one two ', 'three']],
-    ['in the middle of a word where there is nothing else', 'abcdefgh', 3, ['abc', 'def', 'gh']],
-    ['not inside a number', 'It is 3.14159 or so', 9, ['It is ', '3.14159 ', 'or so']],
-    ['not inside a character of two units', '😀😀😀', 2, ['😀😀', '😀']],
-    ['behind a sentence that fills it to the last character', 'Abc. Def.', 4, ['Abc.', ' Def', '.']],
+    ['only if it is too long', 'One. Two.', 20, ['One. Two.']],
+    ['after sentences, with the space', 'One one. Two two! Three?', 12, ['One one. ', 'Two two! ', 'Three?']],
+    ['after the last sentence that fits', 'A b. C d. E f. G', 11, ['A b. C d. ', 'E f. G']],
+    ['after lines', 'first line\nsecond line', 15, ['first line\n', 'second line']],
+    ['after Chinese sentences', '你好。再见！好吗？', 4, ['你好。', '再见！', '好吗？']],
+    ['after a clause where no sentence ends', 'one two, three four', 12, ['one two, ', 'three four']],
+    ['after a word where no clause ends', 'one two three', 8, ['one two ', 'three']],
+    ['inside a word where nothing else is possible', 'abcdefgh', 3, ['abc', 'def', 'gh']],
+    ['before a number rather than inside it', 'It is 3.14159 or so', 9, ['It is ', '3.14159 ', 'or so']],
+    ['between characters of two code units', '😀😀😀', 2, ['😀😀', '😀']],
+    ['after a sentence that fills the limit exactly', 'Abc. Def.', 4, ['Abc.', ' Def', '.']],
   ])('a text is split %s', (_, text, charactersMax, pieces) => {
     expect(splitText(text, charactersMax)).toEqual(pieces)
   })

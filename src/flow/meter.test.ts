@@ -93,7 +93,7 @@ test.each<[Usage, 'believed' | 'suspense']>([
 test.each<[string, string[], boolean]>([
   ['a stream is settled once', [piece, piece], false],
   ['a mark that cannot be written in the second piece ends the stream and its hold', ['data: a\n\n', piece], true],
-  ['so does one in the first piece', [piece], true],
+  ['a mark that cannot be written in the first piece ends the stream and its hold', [piece], true],
 ])('%s', async (_name, pieces, marksBroken) => {
   expect(await streamed(pieces, marksBroken)).toMatchObject({ settled: 1 })
 })

@@ -8,7 +8,7 @@ import { thrownBy } from '../../test/support/thrown.ts'
 import type { Ordered } from './order.ts'
 import { placeVideo, type VideoParts } from './video.ts'
 
-eachEngine('the order of a video', (open) => {
+eachEngine('a video order', (open) => {
   test('an error after the order was placed tells the client not to retry', async () => {
     const store = await open()
     await fundedAccount(store, { id: accountId, amount: dollars(100n) })

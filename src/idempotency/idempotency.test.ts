@@ -22,7 +22,7 @@ const none = { layAside: () => Promise.resolve(undefined), pickUp: () => Promise
 const long = Buffer.alloc(2 * 1024 * 1024, '0')
 const layingAsideBytesMax = 1.5 * long.length
 
-eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
+eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
   const begin = async (longAnswers: LongAnswers = none, closeMsMax = 60_000) => {
     const flaky = flakyStore(await open())
     const { store } = flaky
@@ -167,13 +167,13 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
     expect(onTheWay[1]?.bytes).toBe(onTheWay[0]?.bytes)
   })
 
-  test.each(['an answer', 'a fact', 'that it is free'] as const)(
+  test.each(['an answer', 'that the request has ended', 'that the key is free'] as const)(
     'the store records %s once the database is back',
     async (what) => {
       const { flaky, ask, attempt } = await begin()
       flaky.isAway = true
       if (what === 'an answer') await attempt.keep(200, Buffer.from('{}'))
-      else if (what === 'a fact') await attempt.keepFact(500)
+      else if (what === 'that the request has ended') await attempt.keepFact(500)
       else await attempt.free()
       flaky.isAway = false
       const running = { details: { code: 'idempotency_in_progress' } }
@@ -187,8 +187,8 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
       // Where the key was free, the last look has begun the request.
       const kept = {
         'an answer': 'replay',
-        'a fact': 'already_completed',
-        'that it is free': 'idempotency_in_progress',
+        'that the request has ended': 'already_completed',
+        'that the key is free': 'idempotency_in_progress',
       }
       expect(await found()).toBe(kept[what])
     },
@@ -264,11 +264,11 @@ eachEngine('what is remembered under an Idempotency-Key', (open, _, engine) => {
   })
 
   test.each([
-    ['that a vendor was paid for, is done', { status: 200, vendorCost: nano(7n) }, completed],
-    ['that a vendor may have begun, is done', { status: 0, vendorCost: nano(0n) }, completed],
-    ['that a vendor answered with something unreadable, is done', { status: 200, vendorCost: nano(0n) }, completed],
-    ['that every vendor refused, is free', { status: 429, vendorCost: nano(0n) }, undefined],
-  ])('a failed request left running, %s', async (_, ended, found) => {
+    ['is completed if a vendor was paid for it', { status: 200, vendorCost: nano(7n) }, completed],
+    ['is completed if a vendor may have begun it', { status: 0, vendorCost: nano(0n) }, completed],
+    ['is completed if a vendor gave an unreadable answer', { status: 200, vendorCost: nano(0n) }, completed],
+    ['frees its key if every vendor refused it', { status: 429, vendorCost: nano(0n) }, undefined],
+  ])('a failed request that was left running %s', async (_, ended, found) => {
     const { store, ask } = await begin()
     const { request_id: id } = await store.db.selectFrom('idempotency').select('request_id').executeTakeFirstOrThrow()
     await takeHold(store, holdOf('hold_1', 100n))

@@ -21,26 +21,21 @@ describe('the hosts that the tool server answers to', () => {
   test.each([
     ['its own address', {}, '127.0.0.1:8080', true],
     ['localhost', {}, 'localhost:8080', true],
-    ['the loopback of the other kind', {}, '[::1]:8080', true],
+    ['the IPv6 loopback address', {}, '[::1]:8080', true],
     ['another port', {}, '127.0.0.1:8081', false],
     ['no port', {}, '127.0.0.1', false],
-    ['a name', {}, 'evil.example:8080', false],
-    ['the default port, left out', { port: 80 }, 'localhost', true],
+    ['an unknown name', {}, 'evil.example:8080', false],
+    ['an omitted default port', { port: 80 }, 'localhost', true],
     ['an address that it listens at', { hostname: '10.1.2.3' }, '10.1.2.3:8080', true],
-    ['an address of the newer kind', { hostname: 'fd00::1' }, '[fd00::1]:8080', true],
-    ['the wildcard itself', { hostname: '0.0.0.0' }, '0.0.0.0:8080', false],
+    ['an IPv6 address that it listens at', { hostname: 'fd00::1' }, '[fd00::1]:8080', true],
+    ['the wildcard address', { hostname: '0.0.0.0' }, '0.0.0.0:8080', false],
     ['the public name', { publicUrl: 'https://gw.example.com' }, 'gw.example.com', true],
-    [
-      'the public name with the port of its scheme',
-      { publicUrl: 'https://gw.example.com' },
-      'gw.example.com:443',
-      true,
-    ],
-    ['the same of the older scheme', { publicUrl: 'http://gw.example.com' }, 'gw.example.com:80', true],
-    ['the loopback, wherever it listens', { hostname: '10.1.2.3' }, '127.0.0.1:8080', true],
+    ['a public https name with port 443', { publicUrl: 'https://gw.example.com' }, 'gw.example.com:443', true],
+    ['a public http name with port 80', { publicUrl: 'http://gw.example.com' }, 'gw.example.com:80', true],
+    ['the loopback address of a server that listens elsewhere', { hostname: '10.1.2.3' }, '127.0.0.1:8080', true],
     ['the public name with its port', { publicUrl: 'https://gw.example.com:8443/base' }, 'gw.example.com:8443', true],
     ['the public name at another port', { publicUrl: 'https://gw.example.com' }, 'gw.example.com:8080', false],
-    ['a name of the settings, however it is written', { hosts: ['Tools.internal:9000'] }, 'tools.INTERNAL:9000', true],
+    ['a configured name in other case', { hosts: ['Tools.internal:9000'] }, 'tools.INTERNAL:9000', true],
   ] as const)('the Host header is accepted or refused: %s', (_name, given, host, isTaken) => {
     expect(takes(given, host)).toBe(isTaken)
   })
@@ -59,15 +54,15 @@ describe('the hosts that the tool server answers to', () => {
 describe('the origins that the tool server answers to', () => {
   const host = 'localhost:8080'
   test.each([
-    ['none', undefined, true],
-    ['its own', 'http://localhost:8080', true],
-    ['its own at another port', 'http://localhost:3000', false],
-    ['a stranger', 'https://evil.example', false],
-    ['an opaque one', 'null', false],
-    ['none that can be read', 'localhost:8080', false],
-    ['what is in front of a scheme', 'xhttp://localhost:8080', false],
+    ['no header', undefined, true],
+    ['its own origin', 'http://localhost:8080', true],
+    ['its own name at another port', 'http://localhost:3000', false],
+    ['another site', 'https://evil.example', false],
+    ['an opaque origin', 'null', false],
+    ['an origin without a scheme', 'localhost:8080', false],
+    ['a scheme that ends in http', 'xhttp://localhost:8080', false],
     ['another scheme', 'chrome-extension://localhost:8080', false],
-    ['one that the operator named', 'https://app.example.com', true],
+    ['an origin that the operator allowed', 'https://app.example.com', true],
   ] as const)('the Origin header is accepted or refused: %s', (_name, origin, isTaken) => {
     expect(takes({ origins: ['https://app.example.com', '*'] }, host, origin)).toBe(isTaken)
   })

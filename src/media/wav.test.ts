@@ -36,10 +36,13 @@ describe('a wav file', () => {
   })
 
   test.each([
-    ['is no wav', Buffer.alloc(100, 'ID3')],
-    ['has samples of no kind', Buffer.concat([file.subarray(0, 12), file.subarray(36)])],
-    ['has samples of 8 bits', Buffer.from(file).fill(8, 34, 35)],
-    ['never comes to its samples', Buffer.concat([file.subarray(0, 36), Buffer.alloc(300_000, 'JUNK\x08\0\0\0')])],
+    ['is not a wav file', Buffer.alloc(100, 'ID3')],
+    ['does not describe its samples', Buffer.concat([file.subarray(0, 12), file.subarray(36)])],
+    ['has 8-bit samples', Buffer.from(file).fill(8, 34, 35)],
+    [
+      'has no samples within its first bytes',
+      Buffer.concat([file.subarray(0, 36), Buffer.alloc(300_000, 'JUNK\x08\0\0\0')]),
+    ],
   ])('a file that %s is refused', (_, bytes) => {
     expect(() => readIn(bytes, 4_096)).toThrow('an unknown format')
   })

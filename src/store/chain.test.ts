@@ -94,7 +94,7 @@ eachEngine('chains', (open, _place, engine) => {
 
   describe('an edit of the books', () => {
     test.each([
-      ['a changed word', `update txn set note = 'x' where id = 'b'`, 'b', 'not what was written'],
+      ['a changed note', `update txn set note = 'x' where id = 'b'`, 'b', 'not what was written'],
       [
         'a changed usage',
         `update txn set usage = '{"input":1,"output":3}' where id = 'a'`,
@@ -109,7 +109,7 @@ eachEngine('chains', (open, _place, engine) => {
         'not what was written',
       ],
       [
-        'a posting moved to another place',
+        'two postings that changed places',
         `update txn set seq = 9 where id = 'a'; update txn set seq = 1 where id = 'c'; update txn set seq = 3 where id = 'a'`,
         'c',
         'not what was written',
@@ -121,19 +121,19 @@ eachEngine('chains', (open, _place, engine) => {
         'is missing before it',
       ],
       [
-        'a removed last one',
+        'a removed last posting',
         `delete from entry where txn_id = 'c'; delete from txn where id = 'c'`,
         node,
         'the chain ends at 2, its end was recorded as 3',
       ],
       [
-        'one slipped in',
+        'an added posting without a chain',
         `insert into txn (id, kind, basis, created_at) values ('x', 'correction', 'manual', 1)`,
         'txn',
         '1 postings stand in no chain',
       ],
       [
-        'a chain of its own',
+        'an added posting with a chain of its own',
         `insert into txn (id, kind, basis, created_at, chain, seq, hash) values ('x', 'credit', 'manual', 1, 'y', 1, 'z')`,
         'y',
         'without an end',

@@ -26,7 +26,7 @@ async function writeAsOlder(store: Store, id: string): Promise<void> {
     values (${id}, 'req_b', 'openai-main', 'openai', 'gpt-x', 200, 0, 1)`.execute(store.db)
 }
 
-eachEngine('attempts of a version that did not say whether they were delivered', (open, place, engine) => {
+eachEngine('attempts of an older version without the delivered column', (open, place, engine) => {
   /** Where each row is stored, and which transaction wrote it last: both change when a row is rewritten. */
   async function rowVersions(store: Store): Promise<unknown> {
     if (engine === 'sqlite') return undefined

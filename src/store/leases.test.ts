@@ -8,7 +8,7 @@ import { openNode, takeTurn } from './turns.ts'
 
 const other = 'acc_b'
 
-eachEngine('a node that is reclaimed', (open) => {
+eachEngine('a reclaimed node', (open) => {
   test('a reclaimed node loses its leases and is fenced off, and another node keeps its own', async () => {
     const store = await open()
     await fundedAccount(store)

@@ -101,7 +101,7 @@ eachEngine('a hold', (open) => {
   })
 })
 
-eachEngine('settling', (open) => {
+eachEngine('the settlement of a hold', (open) => {
   test('settling charges the price, gives the rest back, and books both sides', async () => {
     const store = await open()
     await fundedAccount(store)
@@ -247,7 +247,7 @@ eachEngine('settling', (open) => {
   })
 })
 
-eachEngine('voiding', (open) => {
+eachEngine('voiding a hold', (open) => {
   test('voiding gives the whole hold back, and vendor charges become our loss', async () => {
     const store = await open()
     await fundedAccount(store)

@@ -13,7 +13,7 @@ import { openStore } from './open.ts'
 import { readSetting, writeSetting } from './settings.ts'
 import { openSqlite } from './sqlite.ts'
 
-eachEngine('opening', (open, place, engine) => {
+eachEngine('a database', (open, place, engine) => {
   test('opening migrates an empty database, and opening it again keeps its data', async () => {
     const at = await place('empty')
     const first = await open({ at })

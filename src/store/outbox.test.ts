@@ -27,7 +27,7 @@ const stateOf = async (store: Store, id: string) => {
   return row.executeTakeFirstOrThrow()
 }
 
-eachEngine('events that have waited too long', (open) => {
+eachEngine('overdue events', (open) => {
   test('overdue events are given up in the given mode only', async () => {
     const store = await open()
     const [own, others] = [await waiting(store), await waiting(store, 'real')]
@@ -57,7 +57,7 @@ eachEngine('events that have waited too long', (open) => {
   })
 })
 
-eachEngine('events that were on their way', (open) => {
+eachEngine('events at a start', (open) => {
   test('at a restart, events claimed by that node are due again, and those of other nodes are not', async () => {
     const store = await open()
     const [own, others] = [await waiting(store), await waiting(store)]
@@ -84,7 +84,7 @@ eachEngine('events that were on their way', (open) => {
   })
 })
 
-eachEngine('of two events', (open) => {
+eachEngine('attempts and claims of events', (open) => {
   const failed = { at: 1, durationMs: 1, status: 500, why: null, excerpt: null }
 
   /** Two events that a node is sending. */
@@ -142,7 +142,7 @@ eachEngine('of two events', (open) => {
   })
 })
 
-eachEngine('events that wait', (open) => {
+eachEngine('waiting events', (open) => {
   test('events wait in the mode of their account only', async () => {
     const store = await open()
     await waiting(store, 'sandbox')
@@ -153,7 +153,7 @@ eachEngine('events that wait', (open) => {
   })
 })
 
-eachEngine('events that wait', (open) => {
+eachEngine('the count of waiting events', (open) => {
   test('waiting events of a mode are counted, with the earliest due time among unclaimed ones', async () => {
     const store = await open()
     const now = store.now()

@@ -83,7 +83,7 @@ describe('the same writes on both engines', () => {
   }, 120_000)
 })
 
-eachEngine('mapping', (open) => {
+eachEngine('the mapping of rows', (open) => {
   test('a number in an unknown column is refused', async () => {
     const { db } = await open()
     expect(sql`select 1 as mystery`.execute(db)).rejects.toThrow('mystery')

@@ -9,7 +9,7 @@ import { holdsOfTasks, listTasks, typicalTaskMs } from './task-lists.ts'
 import { taskById } from './tasks.ts'
 
 // Beside each task there is another that differs in one respect, and must not show in an answer about the first.
-eachEngine('of two tasks', (open) => {
+eachEngine('claims and lists of tasks', (open) => {
   const funded = async () => {
     const store = await open({ books: 'unchecked' })
     await fundedAccount(store)

@@ -18,7 +18,7 @@ async function left(store: Store) {
   return { state, answers: (await store.db.selectFrom('idempotency').select('path').execute()).length }
 }
 
-eachEngine('what is overdue', (open) => {
+eachEngine('the tidying of overdue holds and answers', (open) => {
   async function begin(isAtWork: (holdId: string) => boolean = () => false) {
     const flaky = flakyStore(await open({ clock: { now: () => 10_000 } }))
     const { store } = flaky

@@ -25,7 +25,7 @@ const away = () => Promise.reject(new GatewayError('overloaded', 'Kept results c
 /** How often the vendor was asked for the URL of a video. */
 const questions = ({ calls }: VideoVendor) => calls.filter(({ path }) => path.startsWith('/files/')).length
 
-taskSuite('a film whose record names a file', ({ begin, within }) => {
+taskSuite('a video whose record names a file', ({ begin, within }) => {
   test('the link of the video is asked for once it is made, and then given out', () =>
     within(async ({ store, vendor, world }) => {
       vendor.locates = true
@@ -278,7 +278,7 @@ taskSuite('a film whose record names a file', ({ begin, within }) => {
   })
 })
 
-taskSuite('a poll that is refused under a good status', ({ within }) => {
+taskSuite('a poll that is refused inside a 200', ({ within }) => {
   test('the poll is judged by the status in its body, and its task stays unchanged', () =>
     within(async ({ vendor, world }) => {
       vendor.hidesErrors = true

@@ -4,7 +4,7 @@ import { makeTaskWorld, requestsOf, taskSuite } from '../../test/support/tasks.t
 
 const minute = 60_000
 
-taskSuite('clocks that are set', ({ within }) => {
+taskSuite('video tasks and clocks that are changed', ({ within }) => {
   test('a clock that is set back delays neither a due poll nor one that waits for a claim to expire', () =>
     within(async ({ store, vendor, world }) => {
       const [task, lookedAt] = [await world.order(), await world.order()]

@@ -10,7 +10,7 @@ const ofModel = (tally: Tally) => tally.capabilities.get('video')?.models.get(mo
 const vendorCost = async (store: Parameters<typeof attemptsOf>[0]) =>
   (await attemptsOf(store)).reduce((sum, { vendor_cost: cost }) => sum + Number(cost), 0)
 
-taskSuite('what is counted of tasks', ({ begin, within }) => {
+taskSuite('the counters of video tasks', ({ begin, within }) => {
   test('the request, the money and the end of a video are each counted once', async () => {
     const tally = new Tally()
     const { store, vendor, world } = await begin({ tally })

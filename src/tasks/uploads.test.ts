@@ -38,7 +38,7 @@ const before = (vendors: () => Transport, work: (path: string) => unknown): Tran
   },
 })
 
-taskSuite('pictures that have to lie with a vendor before the order', ({ begin }) => {
+taskSuite('images that are uploaded before the order', ({ begin }) => {
   async function beginWith(overrides: TaskOverrides = {}, channels: readonly string[] = ['first']) {
     const begun = await begin(overrides, channels)
     begun.vendor.wantsPictures = true
@@ -68,10 +68,10 @@ taskSuite('pictures that have to lie with a vendor before the order', ({ begin }
   test.each([
     ['breaks off', 0, false, 'upstream-failed', 0],
     ['cannot be read', 'unreadable', false, 'upstream-failed', 0],
-    ['is a 504', 504, false, 'upstream-failed', 504],
-    ['is a 500 under a good status', 500, true, 'upstream-failed', 500],
+    ['is answered with 504', 504, false, 'upstream-failed', 504],
+    ['has a 500 inside a 200', 500, true, 'upstream-failed', 500],
     ['is refused', 400, false, 'upstream-rejected', 400],
-    ['is refused under a good status', 400, true, 'upstream-rejected', 400],
+    ['is refused inside a 200', 400, true, 'upstream-rejected', 400],
   ] as const)('when an upload %s, nothing is ordered and nothing is left open', async (...row) => {
     const [, trouble, hidesErrors, kind, status] = row
     const { store, vendor, world, paths } = await beginWith()

@@ -75,13 +75,13 @@ describe('the head of an answer', () => {
 
   test.each<[what: string, text: string]>([
     ['change the protocol', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: h2c\r\n\r\n'],
-    ['speak another', 'SSH-2.0-OpenSSH_9.6\r\n\r\n'],
+    ['use another protocol', 'SSH-2.0-OpenSSH_9.6\r\n\r\n'],
     ['begin with an empty line', `\r\n${answer(200, 'hello')}`],
     ['fold its headers', 'HTTP/1.1 200 OK\r\nx: y\r\n z\r\ncontent-length: 0\r\n\r\n'],
-    ['end its lines as it likes', 'HTTP/1.1 200 OK\r\ncontent-length: 5\nx: y\r\n\r\nhello'],
-    ['say two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello!'],
-    ['talk for ever', `HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(80)}`],
-    ['talk for ever in one line', `HTTP/1.1 200 ${'y'.repeat(80_000)}`],
+    ['end a line with a bare LF', 'HTTP/1.1 200 OK\r\ncontent-length: 5\nx: y\r\n\r\nhello'],
+    ['give two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello!'],
+    ['send headers without end', `HTTP/1.1 200 OK\r\n${`x: ${'y'.repeat(1_000)}\r\n`.repeat(80)}`],
+    ['send a first line without end', `HTTP/1.1 200 ${'y'.repeat(80_000)}`],
   ])('a vendor may not %s', async (_what, text) => {
     await start((socket) => socket.write(text))
     expect(await openTransport().failure(wire.url)).toBe('upstream-failed, unknown')

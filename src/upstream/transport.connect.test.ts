@@ -141,9 +141,9 @@ describe('over TLS', () => {
   const strange = { key: certificateKey, cert: certificate }
 
   test.each([
-    ['whom nobody knows', good],
-    ['whose time is over', past],
-    ['of another name', strange],
+    ['whose certificate is not trusted', good],
+    ['whose certificate has expired', past],
+    ['whose certificate has another name', strange],
   ])('a vendor %s gets no byte of the request', async (_who, identity) => {
     const wire = await start({ ...replies, identity })
     const sent = await openTransport().send(wire.url, { body: 'secret' })

@@ -149,8 +149,11 @@ describe('a connection that is not used again', () => {
     ['more came than an answer without a body', 'HTTP/1.1 204 No Content\r\n\r\nx'],
     ['the vendor says that it closes', answer(200, 'hello', { connection: 'close' })],
     ['the vendor speaks HTTP/1.0', 'HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\nhello'],
-    ['two ways say where its answer ends', answer(200, '1\r\na\r\n0\r\n\r\n', { 'transfer-encoding': 'chunked' })],
-    ['the vendor keeps it for a second only', answer(200, 'hello', { 'keep-alive': 'timeout=1' })],
+    [
+      'an answer gives both a length and chunks',
+      answer(200, '1\r\na\r\n0\r\n\r\n', { 'transfer-encoding': 'chunked' }),
+    ],
+    ['the vendor keeps it for only a second', answer(200, 'hello', { 'keep-alive': 'timeout=1' })],
   ])('a connection is not used again when %s', async (_why, written) => {
     const transport = openTransport()
     await firstReply(({ socket }) => void socket.write(written))

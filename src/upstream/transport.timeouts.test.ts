@@ -280,11 +280,14 @@ describe("the abort listener on a client's signal", () => {
 describe('the deadlines of a call that is over', () => {
   test.each<[when: string, end: (exchange: Exchange, client: AbortController) => unknown]>([
     ['that was read', (exchange) => textOf(exchange)],
-    ['that was ended', (exchange) => exchange.abort()],
-    ['that was ended twice, and read', (exchange) => (exchange.abort(), exchange.abort(), thrownBy(exchange.read()))],
+    ['that was aborted', (exchange) => exchange.abort()],
+    [
+      'that was aborted twice and then read',
+      (exchange) => (exchange.abort(), exchange.abort(), thrownBy(exchange.read())),
+    ],
     ['that was finished', (exchange) => exchange.finish()],
-    ['whose client left, and that nobody reads', (_exchange, client) => client.abort()],
-    ['whose client left, and that is read', (exchange, client) => (client.abort(), thrownBy(exchange.read()))],
+    ['whose client left and that is not read', (_exchange, client) => client.abort()],
+    ['whose client left and that is read', (exchange, client) => (client.abort(), thrownBy(exchange.read()))],
   ])('no deadline is kept for a call %s', async (_when, end) => {
     await startWriting()
     const timers = handTimers()

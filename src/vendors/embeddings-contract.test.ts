@@ -150,17 +150,17 @@ describe.each(embedding)('the embeddings adapter of %s', (id, vendor, adapter) =
 })
 
 test.each<[string, unknown[]]>([
-  ['an unreadable one', [[0, 1], 'x']],
-  ['an unreadable one beside one too many', [[0, 1], 'x', [1, 0]]],
+  ['an unreadable vector', [[0, 1], 'x']],
+  ['an unreadable vector beside one too many', [[0, 1], 'x', [1, 0]]],
   [
-    'one too many',
+    'a vector too many',
     [
       [0, 1],
       [1, 0],
       [1, 0],
     ],
   ],
-  ['one that is too short', [[0, 1], [1]]],
+  ['a vector that is too short', [[0, 1], [1]]],
 ])('vectors that do not match the inputs are not an answer: %s', (_name, embeddings) => {
   const { user: _user, ...ask } = askFor(['Hello', 'again'])
   const context = { ...secrets, upstreamModel: 'm', ref: 'att_1' as AttemptId } as CallContext

@@ -55,16 +55,16 @@ const both: Turn = {
 test.each([
   ['before the first result', [hurry(), resultOf('a'), resultOf('b')], ['user ab', 'system -']],
   ['between the results', [resultOf('a'), hurry(), resultOf('b')], ['user ab', 'system -']],
-  ['before words and results', [hurry(), user('So?'), resultOf('a'), resultOf('b')], ['user ab', 'system -', 'user -']],
-  ['behind words, before results', [user('So?'), hurry(), resultOf('a'), resultOf('b')], ['user ab-', 'system -']],
+  ['before text and results', [hurry(), user('So?'), resultOf('a'), resultOf('b')], ['user ab', 'system -', 'user -']],
+  ['after text and before results', [user('So?'), hurry(), resultOf('a'), resultOf('b')], ['user ab-', 'system -']],
   ['in the same message', [both, hurry(), resultOf('b')], ['user ab-', 'system -']],
-])('results come right after their calls, before other blocks, with something said %s', (_name, said, expected) => {
+])('results come right after their calls, before other blocks, with instructions %s', (_name, said, expected) => {
   expect(outline(calls('a', 'b'), ...said)).toEqual(['assistant ab', ...expected])
 })
 
 test.each([
   ['instructions', hurry(), ['assistant ab', 'user ab', 'system -']],
-  ['words', user('Wait.'), ['assistant ab', 'user ab-']],
+  ['text of the user', user('Wait.'), ['assistant ab', 'user ab-']],
 ])('calls separated by %s are joined into one turn', (_name, said, expected) => {
   expect(outline(calls('a'), said, calls('b'), resultOf('a'), resultOf('b'))).toEqual(expected)
 })

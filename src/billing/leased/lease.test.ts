@@ -46,8 +46,8 @@ describe('a lease', () => {
 
   test.each([
     ['a charge beyond the hold', (lease: Lease) => lease.end(5n, 12n)],
-    ['an end of what was not taken', (lease: Lease) => lease.end(6n, 0n)],
-    ['a posting of what was not charged', (lease: Lease) => lease.flushed(1n)],
+    ['the end of a hold that was not taken', (lease: Lease) => lease.end(6n, 0n)],
+    ['a posting that was not charged', (lease: Lease) => lease.flushed(1n)],
     ['a bank that has leased less than is in use', (lease: Lease) => lease.correct(4n)],
   ])('a step that makes the sums of a lease wrong throws: %s', (_, lie) => {
     const lease = new Lease(0)

@@ -42,7 +42,7 @@ async function ofOlder(store: Store): Promise<Store> {
   return store
 }
 
-eachEngine('what customers get back', (open) => {
+eachEngine('refunds to customers', (open) => {
   /** How much of the 40 nanos the customer gets back by this bill. */
   async function givenBack(bill: readonly BillLine[], by = lists): Promise<bigint> {
     const store = await charged()

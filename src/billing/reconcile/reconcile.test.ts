@@ -49,7 +49,7 @@ async function posted(store: Store): Promise<bigint | undefined> {
   return (await accountById(store.db, accountId))?.posted
 }
 
-eachEngine('reconciling', (open) => {
+eachEngine('reconciliation', (open) => {
   const opened = () => open({ clock: { now: () => now } })
 
   test('books that the bill confirms are clean', async () => {

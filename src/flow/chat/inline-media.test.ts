@@ -58,9 +58,9 @@ test('a link that the vendor reads itself stays a link, but is refused as an ima
 })
 
 test.each([
-  ['too many', talkOf(...Array.from({ length: 17 }, (_, i) => `https://h/${i}`)), 'image/png', 1],
-  ['no media', talkOf('https://h/a'), 'text/html', 1],
-  ['a film behind the link of a picture', talkOf('https://h/a'), 'video/mp4', 1],
+  ['too many links', talkOf(...Array.from({ length: 17 }, (_, i) => `https://h/${i}`)), 'image/png', 1],
+  ['a link to a web page', talkOf('https://h/a'), 'text/html', 1],
+  ['a link to a video in place of an image', talkOf('https://h/a'), 'video/mp4', 1],
 ])('linked media is refused: %s', async (_name, talk, mediaType, bytes) => {
   const { fetchLink } = fetching(mediaType, bytes)
   expect(inlineMedia(talk, never, routed, fetchLink)).rejects.toMatchObject({ kind: 'bad-request' })

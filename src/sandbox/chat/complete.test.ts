@@ -122,7 +122,7 @@ describe('the prompt', () => {
   const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(5_000)}` } }
 
   test.each([
-    ['text and a frame', [{ role: 'user', content: 'Say it' }], 5],
+    ['the text and the frame of a message', [{ role: 'user', content: 'Say it' }], 5],
     [
       'every message',
       [
@@ -131,7 +131,7 @@ describe('the prompt', () => {
       ],
       10,
     ],
-    ['85 for an image, however large', [{ role: 'user', content: [image] }], 88],
+    ['85 tokens for an image of any size', [{ role: 'user', content: [image] }], 88],
   ])('the prompt tokens count %s', async (_, messages, tokens) => {
     const { usage } = await completionOf(post({ model: 'plain', messages }))
     expect(usage.prompt_tokens).toBe(tokens)

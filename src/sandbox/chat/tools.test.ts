@@ -21,16 +21,16 @@ const only = (mode: string, ...allowed: object[]) => ({
 
 describe('the tools called', () => {
   test.each([
-    ['none that the text does not name', 'Hello there', {}, []],
-    ['the one whose word stands in the text', 'How is the WEATHER?', {}, ['get_weather']],
-    ['the one in camel case', 'What about stocks', {}, ['lookUpStocks']],
-    ['none by a word of three letters', 'get it', {}, []],
-    ['none by a part of a word', 'weathered', {}, []],
-    ['several side by side', 'weather and stocks', {}, ['get_weather', 'lookUpStocks']],
-    ['one where parallel calls are off', 'weather and stocks', { parallel_tool_calls: false }, ['get_weather']],
-    ['none where none is chosen', 'weather', { tool_choice: 'none' }, []],
-    ['the first where one is required', 'Hello', { tool_choice: 'required' }, ['get_weather']],
-    ['the fitting one where one is required', 'stocks', { tool_choice: 'required' }, ['lookUpStocks']],
+    ['no tool that the text does not name', 'Hello there', {}, []],
+    ['the tool whose word is in the text', 'How is the WEATHER?', {}, ['get_weather']],
+    ['a tool whose name is in camel case', 'What about stocks', {}, ['lookUpStocks']],
+    ['no tool for a word of three letters', 'get it', {}, []],
+    ['no tool for a part of a word', 'weathered', {}, []],
+    ['several tools side by side', 'weather and stocks', {}, ['get_weather', 'lookUpStocks']],
+    ['one tool when parallel calls are off', 'weather and stocks', { parallel_tool_calls: false }, ['get_weather']],
+    ['no tool when the choice is none', 'weather', { tool_choice: 'none' }, []],
+    ['the first tool when one is required', 'Hello', { tool_choice: 'required' }, ['get_weather']],
+    ['the tool that the text names when one is required', 'stocks', { tool_choice: 'required' }, ['lookUpStocks']],
     [
       'the forced function',
       'weather',
@@ -43,9 +43,9 @@ describe('the tools called', () => {
       { tool_choice: { type: 'custom', custom: { name: 'take_notes' } } },
       ['take_notes'],
     ],
-    ['only allowed ones', 'weather', only('auto', stocks), []],
-    ['an allowed one where required', 'weather', only('required', stocks), ['lookUpStocks']],
-    ['the steered one', 'Hello sandbox:tool=take_notes', {}, ['take_notes']],
+    ['only allowed tools', 'weather', only('auto', stocks), []],
+    ['an allowed tool when one is required', 'weather', only('required', stocks), ['lookUpStocks']],
+    ['the tool of a steering word', 'Hello sandbox:tool=take_notes', {}, ['take_notes']],
   ])('the model calls %s', async (_, text, more, names) => {
     expect(await namesOf(text, more)).toEqual(names)
   })
@@ -78,11 +78,11 @@ describe('the older functions parameter', () => {
   ]
 
   test.each([
-    ['the forced one', 'weather', { function_call: { name: 'lookUpStocks' } }, 'lookUpStocks'],
-    ['the one whose word stands in the text', 'How is the weather?', {}, 'get_weather'],
-    ['one alone', 'weather and stocks', { function_call: 'auto' }, 'get_weather'],
-    ['none where none is chosen', 'weather', { function_call: 'none' }, undefined],
-  ])('the model calls %s, reported as function_call', async (_, text, more, name) => {
+    ['the forced function', 'weather', { function_call: { name: 'lookUpStocks' } }, 'lookUpStocks'],
+    ['the function whose word is in the text', 'How is the weather?', {}, 'get_weather'],
+    ['only one function', 'weather and stocks', { function_call: 'auto' }, 'get_weather'],
+    ['no function when the choice is none', 'weather', { function_call: 'none' }, undefined],
+  ])('the model calls %s, in the older form', async (_, text, more, name) => {
     const { choices } = await completionOf(say(text, { functions, ...more }))
     const [choice] = choices
     expect(choice?.message.function_call?.name).toBe(name as never)

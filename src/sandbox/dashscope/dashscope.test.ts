@@ -59,18 +59,23 @@ describe('Qwen images', () => {
   })
 
   test.each([
-    ['an edit of nothing', 'qwen-image-edit', [fox], {}],
-    ['an edit of four', 'qwen-image-edit', [{ image }, { image }, { image }, { image }, fox], {}],
-    ['a picture where none is taken', 'qwen-image-max', [{ image }, fox], {}],
+    ['an edit without an image', 'qwen-image-edit', [fox], {}],
+    ['an edit of four images', 'qwen-image-edit', [{ image }, { image }, { image }, { image }, fox], {}],
+    ['an image for a model that takes none', 'qwen-image-max', [{ image }, fox], {}],
     ['no text', 'qwen-image-2.0', [{ image }], {}],
     ['two texts', 'qwen-image-2.0', [fox, fox], {}],
-    ['a size off the list', 'qwen-image-max', [fox], { size: '1472*1140' }],
-    ['the other sign', 'qwen-image-2.0', [fox], { size: '1024x1024' }],
+    ['a size that is not on the list', 'qwen-image-max', [fox], { size: '1472*1140' }],
+    ['a size written with x', 'qwen-image-2.0', [fox], { size: '1024x1024' }],
     ['too many pixels', 'qwen-image-2.0', [fox], { size: '2688*2688' }],
-    ['a size where none is taken', 'qwen-image-edit', [{ image }, fox], { size: '1024*1024' }],
-    ['a prompt to be rewritten where none is', 'qwen-image-edit', [{ image }, fox], { prompt_extend: true }],
-    ['seven', 'qwen-image-2.0', [fox], { n: 7 }],
-    ['a seed below zero', 'qwen-image-2.0', [fox], { seed: -1 }],
+    ['a size for a model that takes none', 'qwen-image-edit', [{ image }, fox], { size: '1024*1024' }],
+    [
+      'prompt_extend for a model that does not rewrite prompts',
+      'qwen-image-edit',
+      [{ image }, fox],
+      { prompt_extend: true },
+    ],
+    ['seven images', 'qwen-image-2.0', [fox], { n: 7 }],
+    ['a negative seed', 'qwen-image-2.0', [fox], { seed: -1 }],
   ])('a request is refused with a 400 and costs nothing: %s', async (_, model, content, parameters) => {
     const response = await draw(model, content, parameters)
     const refused = await jsonOf<Refused>(response)
@@ -140,10 +145,10 @@ describe('Qwen speech', () => {
 
   test.each([
     ['an unknown voice', { text: 'hi', voice: 'alloy' }, undefined, "Voice 'alloy' is not supported."],
-    ['a voice of the other model', { text: 'hi', voice: 'Jennifer' }, 'qwen3-tts-instruct-flash', 'is not supported.'],
+    ['a voice of another model', { text: 'hi', voice: 'Jennifer' }, 'qwen3-tts-instruct-flash', 'is not supported.'],
     ['no voice', { text: 'hi', voice: undefined }, undefined, 'Field required: input.voice'],
     ['no text', {}, undefined, 'Field required: input.text'],
-    ['601 characters', { text: 'a'.repeat(601) }, undefined, 'Range of input length'],
+    ['a text of 601 characters', { text: 'a'.repeat(601) }, undefined, 'Range of input length'],
     ['an unknown language', { text: 'hi', language_type: 'Klingon' }, undefined, 'language_type'],
   ])('a speech request is refused with a 400: %s', async (_, input, model, message) => {
     const response = await say(input, model === undefined ? {} : { model })

@@ -57,17 +57,21 @@ describe('the vectors', () => {
 
 describe('refusals of OpenAI', () => {
   test.each([
-    ['nothing', {}, 'missing_required_parameter'],
+    ['no input', {}, 'missing_required_parameter'],
     ['an empty list', { input: [] }, 'missing_required_parameter'],
     ['an empty text', { input: ['a', ''] }, 'invalid_value'],
-    ['other things', { input: [true] }, 'invalid_type'],
+    ['an input that is not text', { input: [true] }, 'invalid_type'],
     ['2,049 inputs', { input: Array.from({ length: 2049 }, () => 'a') }, 'array_above_max_length'],
     ['too long an input', { input: 'ab '.repeat(8193) }, null],
-    ['too much in all', { input: Array.from({ length: 40 }, () => 'ab '.repeat(8000)) }, 'max_tokens_per_request'],
+    [
+      'too many tokens in total',
+      { input: Array.from({ length: 40 }, () => 'ab '.repeat(8000)) },
+      'max_tokens_per_request',
+    ],
     ['too many dimensions', { input: 'a', dimensions: 1537 }, 'integer_above_max_value'],
     ['an unknown encoding', { input: 'a', encoding_format: 'int8' }, 'invalid_value'],
     [
-      'dimensions of an old model',
+      'dimensions for an older model',
       { model: 'text-embedding-ada-002', input: 'a', dimensions: 8 },
       'unsupported_parameter',
     ],
@@ -94,10 +98,10 @@ describe('Alibaba embeddings', () => {
   })
 
   test.each([
-    ['eleven', { input: Array.from({ length: 11 }, () => 'ab') }, /should not be larger than 10/],
-    ['tokens', { input: [1, 2] }, /neither str nor list of str/],
-    ['base64', { input: 'a', encoding_format: 'base64' }, /Supported values are: 'float'/],
-    ['dimensions off the list', { input: 'a', dimensions: 100 }, /'64'/],
+    ['eleven inputs', { input: Array.from({ length: 11 }, () => 'ab') }, /should not be larger than 10/],
+    ['an input of tokens', { input: [1, 2] }, /neither str nor list of str/],
+    ['base64 encoding', { input: 'a', encoding_format: 'base64' }, /Supported values are: 'float'/],
+    ['dimensions that are not on the list', { input: 'a', dimensions: 100 }, /'64'/],
   ])('an Alibaba request is refused with a 400: %s', async (_, body, message) => {
     const response = await embed({ ...v4, ...body }, path)
     const { error } = await jsonOf<ErrorBody>(response)
@@ -159,11 +163,11 @@ describe('Voyage embeddings', () => {
   })
 
   test.each([
-    ['the common names', { input: 'a', dimensions: 256 }],
-    ['a float by name', { input: 'a', encoding_format: 'float' }],
-    ['other dimensions', { input: 'a', output_dimension: 300 }],
+    ['the field name of the common protocol', { input: 'a', dimensions: 256 }],
+    ['the encoding float by name', { input: 'a', encoding_format: 'float' }],
+    ['unsupported dimensions', { input: 'a', output_dimension: 300 }],
     ['1,001 texts', { input: Array.from({ length: 1001 }, () => 'a') }],
-    ['too many tokens in all', { input: Array.from({ length: 20 }, () => 'ab '.repeat(20_000)) }],
+    ['too many tokens in total', { input: Array.from({ length: 20 }, () => 'ab '.repeat(20_000)) }],
   ])('a Voyage request is refused with a 400: %s', async (_, body) => {
     const response = await sendVoyage(body)
     expect([response.status, await response.json()]).toEqual([400, { detail: expect.any(String) }])
@@ -184,7 +188,7 @@ describe('Cohere embeddings', () => {
   })
 
   test.each([
-    ['no type of input', { texts: ['a'] }],
+    ['no input type', { texts: ['a'] }],
     ['97 texts', { texts: Array.from({ length: 97 }, () => 'a'), input_type: 'search_query' }],
   ])('a Cohere request with %s is refused', async (_, body) => {
     const response = await sendCohere(body)

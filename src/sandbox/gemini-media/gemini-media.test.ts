@@ -67,10 +67,10 @@ describe('Gemini images', () => {
   })
 
   test.each([
-    ['sound', { responseModalities: ['AUDIO'] }],
-    ['an unknown shape', { imageConfig: { aspectRatio: '7:5' } }],
+    ['audio as the modality', { responseModalities: ['AUDIO'] }],
+    ['an unknown aspect ratio', { imageConfig: { aspectRatio: '7:5' } }],
     ['an unknown size', { imageConfig: { imageSize: '1k' } }],
-    ['two', { candidateCount: 2 }],
+    ['two candidates', { candidateCount: 2 }],
   ])('an image request is refused with a 400: %s', async (_, config) => {
     expect(await errorOf(draw(config))).toMatchObject({ http: 400, status: 'INVALID_ARGUMENT' })
   })
@@ -102,8 +102,8 @@ describe('Gemini speech', () => {
   })
 
   test.each([
-    ['words', {}, 'response modalities'],
-    ['a voice nobody has', { ...audio, ...voice('alloy') }, 'Voice name alloy is not supported'],
+    ['no audio modality', {}, 'response modalities'],
+    ['an unknown voice', { ...audio, ...voice('alloy') }, 'Voice name alloy is not supported'],
   ])('a speech request is refused with a 400: %s', async (_, config, message) => {
     expect(await errorOf(speak(config))).toMatchObject({ http: 400, message: expect.stringContaining(message) })
   })
@@ -134,8 +134,8 @@ describe('Imagen', () => {
   })
 
   test.each([
-    ['five', { sampleCount: 5 }],
-    ['an unknown shape', { aspectRatio: '2:1' }],
+    ['five images', { sampleCount: 5 }],
+    ['an unknown aspect ratio', { aspectRatio: '2:1' }],
     ['an unknown size', { imageSize: '4K' }],
   ])('an Imagen request is refused with a 400: %s', async (_, parameters) => {
     expect(await errorOf(predict(parameters))).toMatchObject({ http: 400, status: 'INVALID_ARGUMENT' })
@@ -179,9 +179,9 @@ describe('Gemini embeddings', () => {
   const one = { model: `models/${model}`, content: content('a') }
 
   test.each([
-    ['101 at once', 'batchEmbedContents', { requests: Array.from({ length: 101 }, () => one) }],
-    ['one without the model', 'batchEmbedContents', { requests: [{ content: content('a') }] }],
-    ['nothing', 'batchEmbedContents', { requests: [] }],
+    ['101 requests at once', 'batchEmbedContents', { requests: Array.from({ length: 101 }, () => one) }],
+    ['a request without its model', 'batchEmbedContents', { requests: [{ content: content('a') }] }],
+    ['no requests', 'batchEmbedContents', { requests: [] }],
     ['an empty text', 'embedContent', { content: content('') }],
     ['too many dimensions', 'embedContent', { ...one, outputDimensionality: 4000 }],
     ['an unknown field', 'embedContent', { ...one, dimensions: 5 }],

@@ -52,19 +52,23 @@ describe('the validation of contents', () => {
   const image = (inlineData: object) => ({ contents: [{ role: 'user', parts: [text, { inlineData }] }] })
 
   test.each<[string, object, string]>([
-    ['that are not there', {}, 'contents is not specified'],
+    ['that are missing', {}, 'contents is not specified'],
     ['that are empty', { contents: [] }, 'contents is not specified'],
     [
       'without parts',
       { contents: [{ role: 'user', parts: [] }] },
       'contents[0].parts: contents.parts must not be empty',
     ],
-    ['of an empty text', { contents: [user('')] }, "contents[0].parts[0].data: required oneof field 'data'"],
-    ['of an empty part', { contents: [{ parts: [{}] }] }, "required oneof field 'data'"],
-    ['of a system role', { contents: [{ role: 'system', parts: [text] }] }, 'Please use a valid role: user, model.'],
-    ['of an assistant', { contents: [{ role: 'assistant', parts: [text] }] }, 'Please use a valid role'],
+    ['with an empty text', { contents: [user('')] }, "contents[0].parts[0].data: required oneof field 'data'"],
+    ['with an empty part', { contents: [{ parts: [{}] }] }, "required oneof field 'data'"],
     [
-      'of two things in a part',
+      'with the role system',
+      { contents: [{ role: 'system', parts: [text] }] },
+      'Please use a valid role: user, model.',
+    ],
+    ['with the role assistant', { contents: [{ role: 'assistant', parts: [text] }] }, 'Please use a valid role'],
+    [
+      'with two kinds of data in one part',
       { contents: [{ parts: [{ text: 'hi', functionCall: { name: 'f' } }] }] },
       "oneof field 'data' is already set. Cannot set 'functionCall'",
     ],
@@ -73,13 +77,17 @@ describe('the validation of contents', () => {
       image({ mimeType: 'image/png', data: 'data:image/png;base64,aGk=' }),
       'Base64 decoding failed',
     ],
-    ['of an odd type', image({ mimeType: 'application/zip', data: 'aGk=' }), 'Unsupported MIME type: application/zip'],
     [
-      'somewhere in the web',
+      'with an unsupported media type',
+      image({ mimeType: 'application/zip', data: 'aGk=' }),
+      'Unsupported MIME type: application/zip',
+    ],
+    [
+      'behind a web link',
       { contents: [{ parts: [{ fileData: { fileUri: 'https://example.com/a.png' } }] }] },
       'Cannot fetch content from the provided URL',
     ],
-    ['of no array', { contents: 'hi' }, "Invalid value at 'contents[0]'"],
+    ['that are not a list', { contents: 'hi' }, "Invalid value at 'contents[0]'"],
     [
       'beside an empty system text',
       { contents: [user('hi')], systemInstruction: { parts: [] } },

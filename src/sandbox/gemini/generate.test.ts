@@ -131,12 +131,12 @@ describe('thinking', () => {
     ['a low budget', 'gemini-2.5-flash', { thinkingBudget: 1_024 }, 16],
     ['a middle budget', 'gemini-2.5-flash', { thinkingBudget: 8_192 }, 64],
     ['a high budget', 'gemini-2.5-flash', { thinkingBudget: 24_576 }, 128],
-    ['a budget of its own', 'gemini-2.5-pro', { thinkingBudget: -1 }, 64],
-    ['no budget', 'gemini-2.5-flash', { thinkingBudget: 0 }, undefined],
-    ['nothing said, to the small model', 'gemini-2.5-flash-lite', {}, undefined],
-    ['nothing said, to the third generation', 'gemini-3-pro-preview', {}, 128],
+    ['a dynamic budget', 'gemini-2.5-pro', { thinkingBudget: -1 }, 64],
+    ['a budget of zero', 'gemini-2.5-flash', { thinkingBudget: 0 }, undefined],
+    ['the default of the small model', 'gemini-2.5-flash-lite', {}, undefined],
+    ['the default of the third generation', 'gemini-3-pro-preview', {}, 128],
     ['a level', 'gemini-3-pro-preview', { thinkingLevel: 'low' }, 16],
-    ['a budget, to the third generation', 'gemini-3-pro-preview', { thinkingBudget: 1_024 }, 16],
+    ['a budget for the third generation', 'gemini-3-pro-preview', { thinkingBudget: 1_024 }, 16],
   ])('the number of thinking tokens follows %s', async (_, model, thinkingConfig, tokens) => {
     const { usageMetadata } = await answerOf(say('hello', config({ thinkingConfig }), { model }))
     expect(usageMetadata.thoughtsTokenCount).toBe(tokens)

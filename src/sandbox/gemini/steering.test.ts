@@ -63,8 +63,8 @@ describe('steering words that make a request fail', () => {
   test.each([
     ['a plain call', 'generateContent', '', false],
     ['a stream of events', events, '', false],
-    ['a stream of events, on demand', events, 'sandbox:error-array', true],
-    ['a stream that is an array', array, '', true],
+    ['a stream of events with error-array', events, 'sandbox:error-array', true],
+    ['a stream in the form of an array', array, '', true],
   ])('an error in %s comes as an object or in an array', async (_, method, more, isArray) => {
     expect(await errorOf(say(`sandbox:status=503 ${more}`, {}, { method }))).toMatchObject({ http: 503, isArray })
   })

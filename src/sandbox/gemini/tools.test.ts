@@ -29,16 +29,16 @@ const namesOf = (answer: Answer) => callsOf(answer).map((part) => part.functionC
 
 describe('the functions called', () => {
   test.each([
-    ['none that the text does not name', 'Hello there', {}, []],
-    ['the one whose word stands in the text', 'How is the WEATHER?', {}, ['get_weather']],
-    ['several side by side', 'weather and stocks', mode('AUTO'), ['get_weather', 'lookUpStocks']],
-    ['the same where they are validated', 'stocks', mode('VALIDATED'), ['lookUpStocks']],
-    ['only allowed ones where they are validated', 'weather', mode('VALIDATED', 'lookUpStocks'), []],
-    ['none where none may be', 'weather', mode('NONE'), []],
-    ['the first where any will do', 'Hello', mode('ANY'), ['get_weather']],
-    ['the fitting one where any will do', 'stocks', mode('ANY'), ['lookUpStocks']],
-    ['the only one allowed', 'weather', mode('ANY', 'lookUpStocks'), ['lookUpStocks']],
-    ['the steered one', 'Hello sandbox:tool=lookUpStocks', {}, ['lookUpStocks']],
+    ['no function that the text does not name', 'Hello there', {}, []],
+    ['the function whose word is in the text', 'How is the WEATHER?', {}, ['get_weather']],
+    ['several functions side by side', 'weather and stocks', mode('AUTO'), ['get_weather', 'lookUpStocks']],
+    ['the function that the text names in the mode VALIDATED', 'stocks', mode('VALIDATED'), ['lookUpStocks']],
+    ['only allowed functions in the mode VALIDATED', 'weather', mode('VALIDATED', 'lookUpStocks'), []],
+    ['no function in the mode NONE', 'weather', mode('NONE'), []],
+    ['the first function in the mode ANY', 'Hello', mode('ANY'), ['get_weather']],
+    ['the function that the text names in the mode ANY', 'stocks', mode('ANY'), ['lookUpStocks']],
+    ['the only allowed function in the mode ANY', 'weather', mode('ANY', 'lookUpStocks'), ['lookUpStocks']],
+    ['the function of a steering word', 'Hello sandbox:tool=lookUpStocks', {}, ['lookUpStocks']],
   ])('the model calls %s', async (_, text, more, names) => {
     const answer = await answerOf(say(text, { tools, ...more }))
     expect([namesOf(answer), finishOf(answer)]).toEqual([names, 'STOP'])
@@ -81,10 +81,10 @@ describe('the result of a function', () => {
 
   test.each([
     ['is missing', [], 'contents.parts must not be empty'],
-    ['is one too many', [result, result], 'number of function response parts'],
+    ['is given twice', [result, result], 'number of function response parts'],
     ['has another name', [{ ...result, name: 'call_1' }], 'does not answer any function call'],
     ['has no name', [{ ...result, name: '' }], 'Name cannot be empty'],
-    ['is no object', [{ ...result, response: 'sunny' }], 'google.protobuf.Struct'],
+    ['is not an object', [{ ...result, response: 'sunny' }], 'google.protobuf.Struct'],
   ])('a result that %s is refused with a 400', async (_, answers, message) => {
     const call = await callBy('gemini-2.5-flash')
     const error = await errorOf(post(replay(call, ...answers)))
@@ -135,7 +135,7 @@ describe('a thought signature', () => {
       (call: Part) => ({ ...call, functionCall: { name: 'get_weather', args: { city: 'Nowhere' } } }),
       'Corrupted thought signature',
     ],
-    ['is no base64', (call: Part) => ({ ...call, thoughtSignature: 'no, really' }), 'Base64 decoding failed'],
+    ['is not base64', (call: Part) => ({ ...call, thoughtSignature: 'no, really' }), 'Base64 decoding failed'],
   ])('a Gemini 3 model refuses a signature that %s', async (_, change, message) => {
     const call = change(await callBy(thirdModel))
     const error = await errorOf(post(replay(call, result), { model: thirdModel }))

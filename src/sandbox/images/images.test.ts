@@ -54,17 +54,17 @@ describe('image generation', () => {
   test.each([
     ['no prompt', { prompt: undefined }, 'prompt', 'missing_required_parameter'],
     ['too long a prompt', { prompt: 'a'.repeat(32_001) }, 'prompt', 'string_above_max_length'],
-    ['a link', { response_format: 'url' }, 'response_format', 'unknown_parameter'],
-    ['a style', { style: 'vivid' }, 'style', 'unknown_parameter'],
-    ['odd sides', { size: '1000x1000' }, 'size', 'invalid_value'],
+    ['the format url', { response_format: 'url' }, 'response_format', 'unknown_parameter'],
+    ['a style for a model without styles', { style: 'vivid' }, 'style', 'unknown_parameter'],
+    ['sides that are no multiple of 16', { size: '1000x1000' }, 'size', 'invalid_value'],
     ['too large a side', { size: '3856x1920' }, 'size', 'invalid_value'],
-    ['too long a shape', { size: '3200x1024' }, 'size', 'invalid_value'],
+    ['too extreme an aspect ratio', { size: '3200x1024' }, 'size', 'invalid_value'],
     ['a free size on an older model', { model: 'gpt-image-1', size: '1280x720' }, 'size', 'invalid_value'],
-    ['a quality of other models', { quality: 'hd' }, 'quality', 'invalid_value'],
-    ['eleven', { n: 11 }, 'n', 'integer_above_max_value'],
-    ['none', { n: 0 }, 'n', 'integer_below_min_value'],
-    ['a jpeg to see through', { background: 'transparent', output_format: 'jpeg' }, 'background', 'invalid_value'],
-    ['a smaller png', { output_compression: 50 }, 'output_compression', 'invalid_value'],
+    ['a quality of another model', { quality: 'hd' }, 'quality', 'invalid_value'],
+    ['eleven images', { n: 11 }, 'n', 'integer_above_max_value'],
+    ['zero images', { n: 0 }, 'n', 'integer_below_min_value'],
+    ['a transparent jpeg', { background: 'transparent', output_format: 'jpeg' }, 'background', 'invalid_value'],
+    ['compression of a png', { output_compression: 50 }, 'output_compression', 'invalid_value'],
     ['four previews', { stream: true, partial_images: 4 }, 'partial_images', 'integer_above_max_value'],
   ])('a generation is refused with a 400 and costs nothing: %s', async (_, body, param, code) => {
     expect(await errorOf(generate(body))).toMatchObject({ status: 400, param, code })
@@ -171,11 +171,11 @@ describe('image edits', () => {
   const broken = toFile(Buffer.from('hello'), 'a.png', { type: 'image/png' })
 
   test.each([
-    ['a text', { image: text }, 'unsupported_file_mimetype'],
-    ['a broken file', { image: broken }, 'invalid_image_file'],
+    ['a text file', { image: text }, 'unsupported_file_mimetype'],
+    ['a file that is no image', { image: broken }, 'invalid_image_file'],
     ['a mask of another size', { mask: picture('png', { width: 32, height: 32 }, true) }, 'invalid_mask_image_format'],
-    ['a mask that hides nothing', { mask: picture('png') }, 'invalid_mask_image_format'],
-    ['a mask that is no png', { mask: picture('webp', square, true) }, 'invalid_mask_image_format'],
+    ['a mask without transparency', { mask: picture('png') }, 'invalid_mask_image_format'],
+    ['a mask in webp', { mask: picture('webp', square, true) }, 'invalid_mask_image_format'],
   ])(
     'an edit with %s is refused',
     async (_, { image = picture('png'), mask }: { image?: typeof text; mask?: typeof text }, code) => {

@@ -38,8 +38,8 @@ test('records appended together are written together, in the next microtask', as
 })
 
 test.each([
-  ['cut off in a record', '{"film":{"id":'],
-  ['no text at all', '\u0000\u0001\uFFFF'],
+  ['a record that is cut off', '{"film":{"id":'],
+  ['bytes that are not text', '\u0000\u0001\uFFFF'],
 ])('a damaged last record is skipped and the journal continues: %s', (_, damage) => {
   const folder = newFolder()
   const first = open(folder)

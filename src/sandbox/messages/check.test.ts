@@ -19,15 +19,19 @@ const image = (media_type: string, data: string) => ({
 
 describe('the validation of messages', () => {
   test.each([
-    ['none', [], 'messages: at least one message is required'],
+    ['no messages', [], 'messages: at least one message is required'],
     ['an unknown role', [{ role: 'tool', content: 'x' }], 'messages: Unexpected role "tool"'],
-    ['system first', [{ role: 'system', content: 'x' }, user], 'messages.0: use the top-level `system` parameter'],
     [
-      'assistant first',
+      'a system message first',
+      [{ role: 'system', content: 'x' }, user],
+      'messages.0: use the top-level `system` parameter',
+    ],
+    [
+      'an assistant message first',
       [{ role: 'assistant', content: 'x' }, user],
       'messages: first message must use the "user" role',
     ],
-    ['fields of others', [{ ...user, name: 'x' }], 'messages.0.name: Extra inputs are not permitted'],
+    ['a field of another protocol', [{ ...user, name: 'x' }], 'messages.0.name: Extra inputs are not permitted'],
     ['an empty text', [{ role: 'user', content: '' }], 'messages.0: all messages must have non-empty content'],
     [
       'an empty block',
@@ -36,29 +40,37 @@ describe('the validation of messages', () => {
     ],
     ['a blank text', [{ role: 'user', content: ' \n' }], 'messages: text content blocks must contain non-whitespace'],
     [
-      'blocks of others',
+      'a block of another protocol',
       [{ role: 'user', content: [{ type: 'image_url' }] }],
       "messages.0.content.0: Input tag 'image_url'",
     ],
     [
-      'a system image',
+      'an image in a system message',
       [user, { ...image('image/png', 'AAAA'), role: 'system' }],
       'messages.1.content.0: `image` blocks',
     ],
     [
-      'a call by the user',
+      'a tool call by the user',
       [{ role: 'user', content: [use] }],
       'messages.0.content.0: `tool_use` blocks can only be in',
     ],
-    ['a call without result', [user, called], 'messages.1: `tool_use` ids were found without `tool_result` blocks'],
-    ['a call answered in words', [user, called, user], 'messages.1: `tool_use` ids were found without `tool_result`'],
     [
-      'a result after words',
+      'a tool call without a result',
+      [user, called],
+      'messages.1: `tool_use` ids were found without `tool_result` blocks',
+    ],
+    [
+      'a tool call answered with text',
+      [user, called, user],
+      'messages.1: `tool_use` ids were found without `tool_result`',
+    ],
+    [
+      'a tool result after text',
       [user, called, { role: 'user', content: [words, result] }],
       'messages.1: `tool_use` ids were found without `tool_result`',
     ],
     [
-      'results in two messages',
+      'tool results in two messages',
       [
         user,
         { role: 'assistant', content: [use, { ...use, id: 'toolu_2' }] },
@@ -68,72 +80,72 @@ describe('the validation of messages', () => {
       'messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: toolu_2.',
     ],
     [
-      'an orphan result',
+      'a tool result without a call',
       [{ role: 'user', content: [result] }],
       'messages.0.content.0: unexpected `tool_use_id` found in `tool_result` blocks: toolu_1.',
     ],
     [
-      'two results',
+      'two results of one call',
       [user, called, { role: 'user', content: [result, result] }],
       'messages.2.content.1: each tool_use must',
     ],
     [
-      'two calls of one id',
+      'two calls with one id',
       [user, { role: 'assistant', content: [use, use] }],
       'messages: `tool_use` ids must be unique',
     ],
     [
-      'ids of others',
+      'an id in another form',
       [user, { role: 'assistant', content: [{ ...use, id: 'call:1' }] }],
       "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
     ],
     [
-      'arguments as text',
+      'tool input as text',
       [user, { role: 'assistant', content: [{ ...use, input: '{}' }] }],
       'messages.1.content.0.tool_use.input: Input should be a valid dictionary',
     ],
     [
-      'a space at the end',
+      'assistant text that ends with a space',
       [user, { role: 'assistant', content: 'So ' }],
       'messages: final assistant content cannot end',
     ],
     [
-      'an unknown image',
+      'an unsupported image type',
       [image('image/bmp', 'AAAA')],
       'messages.0.content.0.image.source.base64.media_type: Input should be',
     ],
     [
-      'a data URL',
+      'a data URL as image data',
       [image('image/png', 'data:image/png;base64,AAAA')],
       'messages.0.content.0.image.source.base64.data: invalid',
     ],
     [
-      'a wrong label',
+      'an image with the wrong media type',
       [image('image/png', '/9j/4AAQ')],
       'messages.0.content.0.image.source.base64: The image was specified',
     ],
     [
-      'an unsigned thought',
+      'thinking without a signature',
       [user, { role: 'assistant', content: [{ type: 'thinking', thinking: 'Hm' }] }, user],
       'messages.1.content.0.thinking.signature: Field required',
     ],
     [
-      'a forged thought',
+      'thinking with a forged signature',
       [user, { role: 'assistant', content: [{ type: 'thinking', thinking: 'Hm', signature: 'EqAAAA' }] }, user],
       'messages.1.content.0: Invalid `signature` in `thinking` block',
     ],
     [
-      'forged hidden thoughts',
+      'forged redacted thinking',
       [user, { role: 'assistant', content: [{ type: 'redacted_thinking', data: 'x' }] }, user],
       'messages.1.content.0: Invalid `data` in `redacted_thinking` block',
     ],
     [
-      'five breakpoints',
+      'five cache breakpoints',
       [{ role: 'user', content: [cached, cached, cached, cached, cached] }],
       'A maximum of 4 blocks with cache_control',
     ],
     [
-      'an hour after five minutes',
+      'a one-hour cache after a five-minute one',
       [{ role: 'user', content: [cached, { ...words, cache_control: { type: 'ephemeral', ttl: '1h' } }] }],
       "a ttl='1h' cache_control block must not come after",
     ],

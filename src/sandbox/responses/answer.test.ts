@@ -196,18 +196,23 @@ describe('tools', () => {
   }
 
   test.each([
-    ['by a word', 'How is the weather?', {}, ['function_call', 'get_weather']],
-    ['by force', 'Hello', { tool_choice: { type: 'function', name: 'get_weather' } }, ['function_call', 'get_weather']],
-    ['when it has to', 'Hello', { tool_choice: 'required' }, ['function_call', 'get_weather']],
+    ['when the text names it', 'How is the weather?', {}, ['function_call', 'get_weather']],
+    [
+      'when it is forced',
+      'Hello',
+      { tool_choice: { type: 'function', name: 'get_weather' } },
+      ['function_call', 'get_weather'],
+    ],
+    ['when a call is required', 'Hello', { tool_choice: 'required' }, ['function_call', 'get_weather']],
     ['by a steering word', 'sandbox:tool=apply_patch', {}, ['custom_tool_call', 'apply_patch']],
     [
-      'of those allowed',
+      'from the allowed tools',
       'Hello',
       { tool_choice: { type: 'allowed_tools', mode: 'required', tools: [{ type: 'custom', name: 'apply_patch' }] } },
       ['custom_tool_call', 'apply_patch'],
     ],
     ['in a namespace', 'All orders', {}, ['function_call', 'list_orders']],
-    ['for tools', 'sandbox:tool=tool_search', {}, ['tool_search_call', undefined]],
+    ['to search for tools', 'sandbox:tool=tool_search', {}, ['tool_search_call', undefined]],
   ])('a tool is called %s', async (_, text, more, [type, name]) => {
     const answer = await answerOf(say(text, { tools: [weather, patch, space, finder], ...more }))
     expect<object | undefined>(answer.output.map((item) => [item.type, item.name])).toEqual([[type, name]])

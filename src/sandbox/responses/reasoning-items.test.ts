@@ -37,8 +37,8 @@ describe('a reasoning item that is sent back', () => {
   })
 
   test.each([
-    ['at the end', []],
-    ['before the user speaks', [user]],
+    ['at the end of the input', []],
+    ['before a user message', [user]],
   ])('an item is refused %s', async (_, rest) => {
     const item = await thought()
     const error = await errorOf(say([user, item, ...rest], asked))

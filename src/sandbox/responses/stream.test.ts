@@ -37,24 +37,24 @@ const call = (kind: string): string[] => ['output_item.added', `${kind}.delta`, 
 
 describe('a stream', () => {
   test.each([
-    ['words', 'Go on', stream, message],
-    ['thoughts', 'Go on', thinking, [...summary, ...message]],
+    ['text', 'Go on', stream, message],
+    ['reasoning', 'Go on', thinking, [...summary, ...message]],
     [
-      'thoughts nobody hears of',
+      'reasoning without a summary',
       'Go on',
       { ...stream, model: 'gpt-5' },
       ['output_item.added', 'output_item.done', ...message],
     ],
-    ['a call', 'weather', { ...stream, tools: [tool] }, call('function_call_arguments')],
+    ['a function call', 'weather', { ...stream, tools: [tool] }, call('function_call_arguments')],
     [
-      'a call in plain text',
+      'a custom tool call',
       'patch',
       { ...stream, tools: [{ type: 'custom', name: 'patch' }] },
       call('custom_tool_call_input'),
     ],
     ['a refusal', 'sandbox:refusal', stream, message.map((type) => type.replace('output_text', 'refusal'))],
     [
-      'a search',
+      'a web search',
       'Search',
       { ...stream, tools: [{ type: 'web_search' }] },
       [
@@ -67,7 +67,7 @@ describe('a stream', () => {
       ],
     ],
     [
-      'a search for tools',
+      'a tool search',
       'search',
       { ...stream, tools: [{ type: 'tool_search', execution: 'client' }] },
       ['output_item.added', 'output_item.done'],

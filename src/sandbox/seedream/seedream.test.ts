@@ -70,17 +70,13 @@ describe('Seedream images', () => {
   })
 
   test.each([
-    ['a tier of another model', { size: '1K' }, 'size'],
+    ['a size tier of another model', { size: '1K' }, 'size'],
     ['too few pixels', { size: '1280x720' }, 'size'],
-    ['the other sign', { size: '2048*2048' }, 'size'],
-    ['too long a shape', { size: '16000x500' }, 'size'],
-    [
-      'fifteen pictures to work from',
-      { image: Array.from({ length: 15 }, () => 'https://example.com/a.png') },
-      'image',
-    ],
-    ['a picture that is nowhere', { image: 'a.png' }, 'image'],
-    ['a story of sixteen', story(16), 'max_images'],
+    ['a size written with *', { size: '2048*2048' }, 'size'],
+    ['too extreme an aspect ratio', { size: '16000x500' }, 'size'],
+    ['fifteen reference images', { image: Array.from({ length: 15 }, () => 'https://example.com/a.png') }, 'image'],
+    ['an image with a relative URL', { image: 'a.png' }, 'image'],
+    ['a series of sixteen images', story(16), 'max_images'],
   ])('a request is refused with a 400: %s', async (_, body, param) => {
     expect(await errorOf(draw(body))).toMatchObject({
       status: 400,

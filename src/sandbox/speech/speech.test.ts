@@ -60,7 +60,7 @@ describe('OpenAI speech', () => {
     ['a newer voice on an older model', { model: 'tts-1', voice: 'marin' }, 'voice', 'invalid_value'],
     ['an unknown format', { response_format: 'ogg' }, 'response_format', 'invalid_value'],
     ['too high a speed', { speed: 4.5 }, 'speed', 'decimal_above_max_value'],
-    ['events of an older model', { model: 'tts-1', stream_format: 'sse' }, 'stream_format', 'unsupported_value'],
+    ['events from an older model', { model: 'tts-1', stream_format: 'sse' }, 'stream_format', 'unsupported_value'],
   ])('a request is refused with a 400: %s', async (_, body, param, code) => {
     expect(await errorOf(say(body))).toMatchObject({ status: 400, param, code })
   })
@@ -98,14 +98,14 @@ describe('MiniMax speech', () => {
   })
 
   test.each([
-    ['nothing to say', { text: '' }, 2013],
+    ['an empty text', { text: '' }, 2013],
     ['too long a text', { text: 'a'.repeat(10_000) }, 2013],
     ['no voice', { voice_setting: {} }, 2013],
-    ['a voice that cannot be', { voice_setting: { voice_id: 'alloy' } }, 2054],
-    ['too slow a voice', { voice_setting: { voice_id: 'narrator', speed: 0.4 } }, 2013],
-    ['a wav in events', { stream: true, audio_setting: { format: 'wav' } }, 2013],
-    ['a rate that it has not', { audio_setting: { sample_rate: 12_345 } }, 2013],
-    ['what may not be said', { text: 'hi sandbox:fail=1026' }, 1026],
+    ['an unknown voice', { voice_setting: { voice_id: 'alloy' } }, 2054],
+    ['too low a speed', { voice_setting: { voice_id: 'narrator', speed: 0.4 } }, 2013],
+    ['wav in a stream', { stream: true, audio_setting: { format: 'wav' } }, 2013],
+    ['an unsupported sample rate', { audio_setting: { sample_rate: 12_345 } }, 2013],
+    ['forbidden content', { text: 'hi sandbox:fail=1026' }, 1026],
     ['too many requests', { text: 'hi sandbox:status=429' }, 1002],
     ['a bad key', { text: 'hi sandbox:status=401' }, 1004],
   ])('a request is refused with status 200 and an error code: %s', async (_, more, code) => {
@@ -129,14 +129,20 @@ describe('ElevenLabs speech', () => {
   })
 
   test.each([
-    ['a voice nobody has', path.slice(0, -1), body, 404, 'voice_not_found'],
+    ['an unknown voice', path.slice(0, -1), body, 404, 'voice_not_found'],
     ['an unknown model', path, { ...body, model_id: 'none' }, 400, 'model_not_found'],
     ['an unknown format', `${path}?output_format=midi`, body, 422, 'invalid_output_format'],
-    ['a rate that it has not', `${path}?output_format=pcm_12345`, body, 422, 'invalid_output_format'],
-    ['too fast a voice', path, { ...body, voice_settings: { speed: 1.3 } }, 400, 'invalid_voice_settings'],
+    ['an unsupported sample rate', `${path}?output_format=pcm_12345`, body, 422, 'invalid_output_format'],
+    ['too high a speed', path, { ...body, voice_settings: { speed: 1.3 } }, 400, 'invalid_voice_settings'],
     ['too long a text', path, { ...body, text: 'a'.repeat(10_001) }, 400, 'max_character_limit_exceeded'],
-    ['an empty account', path, { ...body, text: 'hi sandbox:fail=quota_exceeded' }, 401, 'quota_exceeded'],
-    ['too many at once', path, { ...body, text: 'hi sandbox:status=429' }, 429, 'too_many_concurrent_requests'],
+    ['an account without quota', path, { ...body, text: 'hi sandbox:fail=quota_exceeded' }, 401, 'quota_exceeded'],
+    [
+      'too many concurrent requests',
+      path,
+      { ...body, text: 'hi sandbox:status=429' },
+      429,
+      'too_many_concurrent_requests',
+    ],
   ])('a request is refused: %s', async (_, path, body, status, code) => {
     const response = await post(path, body)
     expect([response.status, await response.json()]).toMatchObject([status, { detail: { status: code } }])

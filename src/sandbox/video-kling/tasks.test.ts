@@ -48,12 +48,12 @@ const end = (id: string, kind?: string): Promise<Task> =>
 describe('a signed token', () => {
   const now = Math.floor(Date.now() / 1_000)
   test.each([
-    ['none', { authorization: '' }, 1001],
-    ['no token', { authorization: 'Bearer key' }, 1002],
+    ['no header', { authorization: '' }, 1001],
+    ['a plain key', { authorization: 'Bearer key' }, 1002],
     ['signed with another secret', bearer({}, 'access'), 1002],
     ['not yet valid', bearer({ nbf: now + 600 }), 1003],
-    ['too old', bearer({ exp: now - 1 }), 1004],
-    ['of a bad key', bearer({ iss: 'bad-key' }), 1000],
+    ['expired', bearer({ exp: now - 1 }), 1004],
+    ['issued by a bad key', bearer({ iss: 'bad-key' }), 1000],
   ])('a token is refused with a 401: %s', async (_, headers, code) => {
     const response = await post({}, { headers })
     expect(response.status).toBe(401)

@@ -30,8 +30,8 @@ const end = (id: number): Promise<Task> =>
 test.each<[string, Record<string, string>, number]>([
   ['no key', { ...keyed, 'api-key': '' }, 10005],
   ['a bad key', { ...keyed, 'api-key': 'bad-key' }, 10005],
-  ['a bearer', { 'ai-trace-id': 'x', authorization: 'Bearer key' }, 10005],
-  ['no trace', { 'api-key': 'key' }, 400011],
+  ['a bearer token', { 'ai-trace-id': 'x', authorization: 'Bearer key' }, 10005],
+  ['no trace id', { 'api-key': 'key' }, 400011],
 ])('a request with %s is refused with an error code and status 200', async (_, headers, code) => {
   for (const asked of [post({}, undefined, headers), send(`${root}/result/1`, undefined, { headers })]) {
     const response = await asked

@@ -41,7 +41,7 @@ test.each([
   ['no key', { ...version, authorization: '' }, 401],
   ['a bad key', { ...version, authorization: 'Bearer bad-key' }, 401],
   ['no version', {}, 400],
-  ['a version of another day', { 'x-runway-version': '2024-09-13' }, 400],
+  ['an unknown version', { 'x-runway-version': '2024-09-13' }, 400],
 ])('a request with %s is refused', async (_, headers, status) => {
   const response = await post({}, { headers })
   expect(response.status).toBe(status)

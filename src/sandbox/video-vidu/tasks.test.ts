@@ -36,7 +36,7 @@ const end = (id: string): Promise<Task> =>
 
 test.each([
   ['no token', { authorization: '' }],
-  ['a bearer', { authorization: 'Bearer key' }],
+  ['a bearer token', { authorization: 'Bearer key' }],
   ['a bad key', { authorization: 'Token bad-key' }],
 ])('a request with %s is refused', async (_, headers) => {
   const response = await post({}, { headers })

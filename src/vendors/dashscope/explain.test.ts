@@ -9,7 +9,7 @@ const common = (code: string, type = 'invalid_request_error') => ({ error: { mes
 test.each([
   ['requests', common('limit_requests', 'limit_requests')],
   ['tokens', common('insufficient_quota', 'insufficient_quota')],
-  ['requests, in its own protocol', { code: 'Throttling.RateQuota', message: 'slow down', request_id: 'r' }],
+  ["requests (in the vendor's own protocol)", { code: 'Throttling.RateQuota', message: 'slow down', request_id: 'r' }],
 ])('too many %s a minute are too-many and rest the key for a second', (_what, body) => {
   expect(told(429, body)).toMatchObject({
     error: { kind: 'too-many', details: { retryAfterSeconds: 1 } },
@@ -20,9 +20,9 @@ test.each([
 
 test.each([
   ['in the common protocol', 400, common('Arrearage', 'Arrearage')],
-  ['under its newer status', 403, common('Arrearage', 'Arrearage')],
-  ['in its own', 400, { code: 'Arrearage', message: 'overdue', request_id: 'r' }],
-  ['as a bill that is overdue', 429, { code: 'PostpaidBillOverdue', message: 'overdue', request_id: 'r' }],
+  ['in the common protocol with status 403', 403, common('Arrearage', 'Arrearage')],
+  ["in the vendor's own protocol", 400, { code: 'Arrearage', message: 'overdue', request_id: 'r' }],
+  ['as an overdue bill', 429, { code: 'PostpaidBillOverdue', message: 'overdue', request_id: 'r' }],
 ])('an overdue account rests the key for a minute: %s', (_how, status, body) => {
   const verdict = { error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 }
   expect(told(status, body)).toMatchObject(verdict)
@@ -30,14 +30,14 @@ test.each([
 
 test.each([
   ['in the common protocol', common('Model.AccessDenied')],
-  ['in its own', { code: 'Model.AccessDenied', message: 'no', request_id: 'r' }],
-  ['as one that was not bought', { code: 'AccessDenied.Unpurchased', message: 'no', request_id: 'r' }],
+  ["in the vendor's own protocol", { code: 'Model.AccessDenied', message: 'no', request_id: 'r' }],
+  ['as not purchased', { code: 'AccessDenied.Unpurchased', message: 'no', request_id: 'r' }],
   // The free quota is per model.
+  ['as a used-up free quota', common('AllocationQuota.FreeTierOnly', 'AllocationQuota.FreeTierOnly')],
   [
-    'as one of which all that is free is used up',
-    common('AllocationQuota.FreeTierOnly', 'AllocationQuota.FreeTierOnly'),
+    "as a used-up free quota in the vendor's own protocol",
+    { code: 'AllocationQuota.FreeTierOnly', message: 'no', request_id: 'r' },
   ],
-  ['the same in its own', { code: 'AllocationQuota.FreeTierOnly', message: 'no', request_id: 'r' }],
 ])('a model that the account lacks does not rest the key: %s', (_how, body) => {
   const verdict = told(403, body)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })

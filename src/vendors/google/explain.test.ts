@@ -34,11 +34,11 @@ describe('errors that the operator must fix', () => {
 describe('a rate limit', () => {
   const quota = 'You exceeded your current quota, please check your plan and billing details.'
   test.each([
-    ['as the details say', error('RESOURCE_EXHAUSTED', quota, info('X'), delay('34.4s')), 9, 34.4],
-    ['as the header says', error('RESOURCE_EXHAUSTED', quota, delay('soon')), 9, 9],
-    ['a second, where nobody says', error('RESOURCE_EXHAUSTED', quota), undefined, 1],
-    ['in a list', [error('RESOURCE_EXHAUSTED', quota, delay('2s'))], undefined, 2],
-    ['in a page', '<html>', undefined, 1],
+    ['from the details', error('RESOURCE_EXHAUSTED', quota, info('X'), delay('34.4s')), 9, 34.4],
+    ['from the header', error('RESOURCE_EXHAUSTED', quota, delay('soon')), 9, 9],
+    ['a second without either', error('RESOURCE_EXHAUSTED', quota), undefined, 1],
+    ['from an error in a list', [error('RESOURCE_EXHAUSTED', quota, delay('2s'))], undefined, 2],
+    ['a second for a web page', '<html>', undefined, 1],
   ])('the wait of a 429 is read: %s', (_, body, header, seconds) => {
     const verdict = told(429, body, header)
     expect(verdict).toMatchObject({ error: { kind: 'too-many' }, retryable: true, restCredentialSeconds: seconds })

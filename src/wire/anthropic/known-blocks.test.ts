@@ -23,12 +23,12 @@ describe('blocks of unknown or misplaced types', () => {
   const odd = { type: 'imgae', source: {} }
   const call = { type: 'tool_use', id: 'a', name: 'f', input: {} }
   test.each([
-    ['of a user', [user(text('a'), odd)], 'messages[0].content[1].type'],
-    ['behind what is no block', [{ role: 'user', content: ['a', odd] }], 'messages[0].content[1].type'],
-    ['of a model', [user(text('a')), assistant(odd)], 'messages[1].content[0].type'],
-    ['of instructions', [user(text('a')), { role: 'system', content: [odd] }], 'messages[1].content[0].type'],
+    ['in a user message', [user(text('a'), odd)], 'messages[0].content[1].type'],
+    ['after something that is not a block', [{ role: 'user', content: ['a', odd] }], 'messages[0].content[1].type'],
+    ['in an assistant message', [user(text('a')), assistant(odd)], 'messages[1].content[0].type'],
+    ['in a system message', [user(text('a')), { role: 'system', content: [odd] }], 'messages[1].content[0].type'],
     [
-      'in a result',
+      'in a tool result',
       [user(text('a')), assistant(call), user({ type: 'tool_result', tool_use_id: 'a', content: [text('b'), odd] })],
       'messages[2].content[0].content[1].type',
     ],
@@ -38,13 +38,13 @@ describe('blocks of unknown or misplaced types', () => {
       'messages[0].content[0].source.content[0].type',
     ],
     [
-      'in what a search found',
+      'in a search result',
       [user({ type: 'search_result', source: 'https://h', title: 't', content: [odd] })],
       'messages[0].content[0].content[0].type',
     ],
-    ['a call by a user', [user(text('a'), call)], 'messages[0].content[1].type'],
+    ['a tool call by the user', [user(text('a'), call)], 'messages[0].content[1].type'],
     [
-      'a picture by a model',
+      'an image by the assistant',
       [user(text('a')), assistant({ type: 'image', source: { type: 'url', url: 'https://h/a.png' } })],
       'messages[1].content[0].type',
     ],

@@ -179,23 +179,23 @@ const block = (content: Record<string, unknown>) =>
 
 describe('the measure of delivered output', () => {
   test.each([
-    ['a beginning', start, 0],
-    ['an empty block', open, 0],
-    ['an empty thought', block({ type: 'thinking', thinking: '', signature: '' }), 0],
-    ['what a search found', block({ type: 'web_search_tool_result', content: [] }), 0],
-    ['a sign of life', ping, 0],
-    ['a call', block({ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }), 1],
-    ['a hidden thought', block({ type: 'redacted_thinking', data: 'x' }), 1],
-    ['a word', say('x'), 1],
+    ['message_start', start, 0],
+    ['an empty text block', open, 0],
+    ['an empty thinking block', block({ type: 'thinking', thinking: '', signature: '' }), 0],
+    ['a search result', block({ type: 'web_search_tool_result', content: [] }), 0],
+    ['a ping', ping, 0],
+    ['a tool call', block({ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }), 1],
+    ['redacted thinking', block({ type: 'redacted_thinking', data: 'x' }), 1],
+    ['a text delta', say('x'), 1],
   ])('outputEvents is correct after %s', (_name, written, events) => {
     expect(follow([written]).facts.outputEvents).toBe(events)
   })
 
   test.each([
-    ['words', { type: 'text_delta', text: 'word' }],
-    ['thoughts', { type: 'thinking_delta', thinking: 'word' }],
+    ['text', { type: 'text_delta', text: 'word' }],
+    ['thinking', { type: 'thinking_delta', thinking: 'word' }],
     ['the input of a tool', { type: 'input_json_delta', partial_json: 'word' }],
-    ['sealed thoughts', { type: 'signature_delta', signature: 'word' }],
+    ['a signature', { type: 'signature_delta', signature: 'word' }],
   ])('outputBytes measures %s without the event around it', (_name, delta) => {
     const twenty = Array.from({ length: 20 }, () => event({ type: 'content_block_delta', index: 0, delta }))
     expect(follow([start, open, say('Hi'), ...twenty]).facts).toMatchObject({ outputEvents: 21, outputBytes: 20 * 2 })

@@ -67,9 +67,9 @@ describe('an answer that is passed through', () => {
   })
 
   test.each([
-    ['an error under a good status', { type: 'error', error: { type: 'api_error', message: 'on fire' } }, 'on fire'],
+    ['an error with status 200', { type: 'error', error: { type: 'api_error', message: 'on fire' } }, 'on fire'],
     ['no content', { id: 'msg_1' }, 'without content'],
-    ['no object', [], 'no answer'],
+    ['not an object', [], 'no answer'],
   ])('an unusable answer is a failure: %s', (_name, body, message) => {
     expect(() => passed(body)).toThrow(message)
   })

@@ -167,12 +167,8 @@ describe('thinking', () => {
   })
 
   test.each([
-    ['a thought', think('Hm'), { kind: 'thinking', text: 'Hm' }],
-    [
-      'one that nobody may read',
-      { kind: 'thinking-redact', choice, data: 'x' },
-      { kind: 'thinking-redacted', data: 'x' },
-    ],
+    ['plain thinking', think('Hm'), { kind: 'thinking', text: 'Hm' }],
+    ['redacted thinking', { kind: 'thinking-redact', choice, data: 'x' }, { kind: 'thinking-redacted', data: 'x' }],
   ] as const)(
     'hidden thinking still separates the text before it from the text after it: %s',
     (_name, hidden, block) => {

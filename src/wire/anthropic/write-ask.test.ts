@@ -325,14 +325,14 @@ describe('the vendor’s limits on strict tools', () => {
   const all = (count: number) => Object.keys(fields(count, text))
 
   test.each([
-    ['twenty tools', many(20), true],
-    ['more', many(21), false],
-    ['two dozen properties that may be missing', [strictly('f', fields(24, text))], true],
-    ['more in two tools', [strictly('f', fields(20, text)), strictly('g', fields(5, text))], false],
-    ['more inside of a list', [strictly('f', { deep }, ['deep'])], false],
-    ['many that may not be missing', [strictly('f', fields(40, text), all(40))], true],
-    ['sixteen of several types', [strictly('f', fields(16, maybe), all(16))], true],
-    ['more, told either way', [strictly('f', fields(17, { type: ['string', 'null'] }), all(17))], false],
+    ['20 tools', many(20), true],
+    ['21 tools', many(21), false],
+    ['24 optional properties', [strictly('f', fields(24, text))], true],
+    ['25 optional properties in two tools', [strictly('f', fields(20, text)), strictly('g', fields(5, text))], false],
+    ['25 optional properties inside a list', [strictly('f', { deep }, ['deep'])], false],
+    ['40 required properties', [strictly('f', fields(40, text), all(40))], true],
+    ['16 properties of several types', [strictly('f', fields(16, maybe), all(16))], true],
+    ['17 properties of several types', [strictly('f', fields(17, { type: ['string', 'null'] }), all(17))], false],
   ])('tools stay strict within the limits and lose strict beyond them: %s', (_what, tools, isHeld) => {
     const loose: Tool = { name: 'loose', schema: { type: 'object', properties: fields(99, maybe) } }
     const written = write({ tools: [...tools, loose] })['tools'] as JsonObject[]
@@ -351,10 +351,10 @@ describe('the vendor’s limits on strict tools', () => {
   }
 
   test.each([
-    ['by a definition', ofNodes, false],
-    ['by its root', { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#' } } } }, false],
-    ['not, though it is referred to twice', { ...shared, $defs: { leaf: text } }, true],
-    ['not, since nothing is where it points', { type: 'object', properties: { gone: { $ref: '#/$defs/gone' } } }, true],
+    ['through a definition', ofNodes, false],
+    ['through its root', { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#' } } } }, false],
+    ['not if a definition is only used twice', { ...shared, $defs: { leaf: text } }, true],
+    ['not if a reference points nowhere', { type: 'object', properties: { gone: { $ref: '#/$defs/gone' } } }, true],
   ])('a tool loses strict only if its schema contains itself: %s', (_how, schema, isHeld) => {
     const [written] = write({ tools: [{ name: 'f', schema, isStrict: true }] })['tools'] as JsonObject[]
     expect(written?.['strict']).toBe(isHeld ? true : undefined)

@@ -105,12 +105,12 @@ describe('a whole answer', () => {
   test.each([
     ['an error', error, 'on fire'],
     ['an error in a list', [error], 'on fire'],
-    ['an error without words', { error: {} }, "The model's vendor reported an error."],
-    ['a page', '<html>', "The model's vendor sent no answer that can be read."],
+    ['an error without a message', { error: {} }, "The model's vendor reported an error."],
+    ['a web page', '<html>', "The model's vendor sent no answer that can be read."],
     ['an empty list', [], "The model's vendor sent no answer that can be read."],
-    ['no candidates', { usageMetadata: {} }, "The model's vendor sent an answer without candidates."],
+    ['an object without candidates', { usageMetadata: {} }, "The model's vendor sent an answer without candidates."],
     [
-      'a call that failed',
+      'a malformed function call',
       reply({ finishReason: 'MALFORMED_FUNCTION_CALL' }),
       'The model failed to form an answer (MALFORMED_FUNCTION_CALL).',
     ],

@@ -9,26 +9,26 @@ const audio = (tokenCount: number) => [
 ]
 
 test.each([
-  ['words', { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7 }, { input: 5, output: 2 }],
+  ['text', { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 7 }, { input: 5, output: 2 }],
   [
-    'thoughts are output',
+    'reasoning counts as output',
     { promptTokenCount: 29, candidatesTokenCount: 15, thoughtsTokenCount: 1801, totalTokenCount: 1845 },
     { input: 29, output: 1816, reasoning: 1801 },
   ],
   [
-    'thoughts that used it all',
+    'reasoning without an answer',
     { promptTokenCount: 5, thoughtsTokenCount: 50, totalTokenCount: 55 },
     { input: 5, output: 50, reasoning: 50 },
   ],
   ['cached input', { promptTokenCount: 100, cachedContentTokenCount: 80 }, { input: 20, cachedInput: 80 }],
   [
-    'what tools put into the prompt',
+    'input that tools added',
     { promptTokenCount: 151, candidatesTokenCount: 1089, toolUsePromptTokenCount: 18329, thoughtsTokenCount: 1120 },
     { input: 18480, output: 2209, reasoning: 1120 },
   ],
-  ['sound', { promptTokenCount: 101, promptTokensDetails: audio(100) }, { input: 1, audioInput: 100 }],
+  ['audio input', { promptTokenCount: 101, promptTokensDetails: audio(100) }, { input: 1, audioInput: 100 }],
   [
-    'sound that was cached',
+    'cached audio',
     {
       promptTokenCount: 101,
       cachedContentTokenCount: 61,
@@ -38,7 +38,7 @@ test.each([
     { cachedInput: 61, audioInput: 40 },
   ],
   [
-    'sound that was cached, among words that were not',
+    'cached audio beside text that was not cached',
     {
       promptTokenCount: 200,
       cachedContentTokenCount: 60,
@@ -48,7 +48,7 @@ test.each([
     { input: 100, cachedInput: 60, audioInput: 40 },
   ],
   [
-    'sound that tools put into the prompt',
+    'audio that tools added',
     {
       promptTokenCount: 101,
       promptTokensDetails: audio(100),
@@ -58,7 +58,7 @@ test.each([
     { input: 2, audioInput: 130 },
   ],
   [
-    'pictures and sound that were made',
+    'image and audio output',
     {
       promptTokenCount: 1,
       candidatesTokenCount: 1300,
@@ -69,7 +69,7 @@ test.each([
     },
     { input: 1, output: 6, imageOutput: 1290, audioOutput: 4 },
   ],
-  ['a count below zero', { promptTokenCount: 5, candidatesTokenCount: -5 }, { input: 5 }],
+  ['a negative count', { promptTokenCount: 5, candidatesTokenCount: -5 }, { input: 5 }],
 ])("the vendor's counts become ours: %s", (_, written, counts) => {
   expect(readUsage(written)).toEqual({ ...none, ...counts })
 })

@@ -102,7 +102,7 @@ describe('media', () => {
   test.each([
     ['bytes', bytes, inline],
     [
-      'a film on YouTube',
+      'a YouTube link',
       { kind: 'url', url: 'https://www.youtube.com/watch?v=1' },
       { fileData: { fileUri: 'https://www.youtube.com/watch?v=1' } },
     ],
@@ -229,9 +229,13 @@ describe('thought signatures', () => {
   const thinking = { kind: 'thinking', text: 'hm', signature: markGoogle('c2ln') } as const
   test.each([
     ['on the call', [call('1', 'f', markGoogle('c2ln')), call('2', 'g')], ['c2ln', undefined]],
-    ['on the thought before it', [thinking, ...text('So.'), call('1', 'f'), call('2', 'g')], ['c2ln', undefined]],
-    ['on both', [thinking, call('1', 'f', markGoogle('b3Ro'))], ['b3Ro']],
-    ['on each', [call('1', 'f', markGoogle('MQ==')), call('2', 'g', markGoogle('Mg=='))], ['MQ==', 'Mg==']],
+    [
+      'on the thinking before the call',
+      [thinking, ...text('So.'), call('1', 'f'), call('2', 'g')],
+      ['c2ln', undefined],
+    ],
+    ['on the thinking and the call', [thinking, call('1', 'f', markGoogle('b3Ro'))], ['b3Ro']],
+    ['on each call', [call('1', 'f', markGoogle('MQ==')), call('2', 'g', markGoogle('Mg=='))], ['MQ==', 'Mg==']],
   ] as const)('signatures %s are sent back with the calls', (_, blocks, signatures) => {
     for (const target of [second, third]) {
       const [, model] = contents([hi, { role: 'assistant', blocks }], target) as { parts: Record<string, unknown>[] }[]

@@ -179,11 +179,11 @@ describe('the end of a stream', () => {
   const finishing = { choices: [{ index: 0, delta: {}, finish_reason: 'error' }] }
 
   test.each([
-    ['its words alone', event({ error: 'on fire' })],
-    ['behind choices that end with one', event({ ...finishing, error: { message: 'on fire' } })],
-    ['its name', 'event: error\ndata: {"message":"on fire"}\n\n'],
-    ['its name, and an object', 'id: 7\nevent:error\ndata: {"error":{"message":"on fire"}}\n\n'],
-    ['its name, and no JSON', 'event: error\r\ndata: on fire\r\n\r\n'],
+    ['a message alone', event({ error: 'on fire' })],
+    ['beside a choice that finished with an error', event({ ...finishing, error: { message: 'on fire' } })],
+    ['named by the event', 'event: error\ndata: {"message":"on fire"}\n\n'],
+    ['named by the event, with an error object', 'id: 7\nevent:error\ndata: {"error":{"message":"on fire"}}\n\n'],
+    ['named by the event, without JSON', 'event: error\r\ndata: on fire\r\n\r\n'],
   ])('an error in another form is a failure and is not forwarded: %s', (_how, told) => {
     const { text, facts } = follow([chunk({ content: 'x' }), told])
     expect(text).toHaveLength(1)
@@ -221,11 +221,11 @@ describe('the measure of delivered output', () => {
   })
 
   test.each([
-    ['words', { content: 'x' }],
-    ['words with the role', { role: 'assistant', content: 'x' }],
-    ['thoughts', { content: null, reasoning_content: 'hm' }],
-    ['thoughts with the role', { role: 'assistant', content: null, reasoning_content: 'hm' }],
-    ['thoughts by another name', { role: 'assistant', content: '', reasoning: 'hm' }],
+    ['text', { content: 'x' }],
+    ['text and the role', { role: 'assistant', content: 'x' }],
+    ['reasoning', { content: null, reasoning_content: 'hm' }],
+    ['reasoning and the role', { role: 'assistant', content: null, reasoning_content: 'hm' }],
+    ['reasoning under its other name', { role: 'assistant', content: '', reasoning: 'hm' }],
     ['a tool call', { role: 'assistant', content: null, tool_calls: [{ index: 0, function: { name: 'f' } }] }],
     ['a refusal', { role: 'assistant', content: '', refusal: 'No.' }],
   ])('a chunk with %s is one output event', (_name, delta) => {
@@ -262,7 +262,7 @@ describe('the measure of delivered output', () => {
 
   test.each([
     ['an empty object', 'data: {}\n\n'],
-    ['a sign of life', 'event: ping\ndata: {"type":"ping"}\n\n'],
+    ['a ping', 'event: ping\ndata: {"type":"ping"}\n\n'],
     ['no choices', event({ id: 'c', choices: [] })],
     ['choices that are null', event({ id: 'c', choices: null })],
     ['an empty delta', event({ choices: [{ index: 0, delta: {} }] })],
@@ -274,13 +274,13 @@ describe('the measure of delivered output', () => {
   })
 
   test.each([
-    ['words', { content: 'word' }],
-    ['arguments of a call', { tool_calls: [{ index: 0, function: { arguments: 'word' } }] }],
-    ['text for a tool', { tool_calls: [{ index: 0, custom: { input: 'word' } }] }],
-    ['thoughts', { content: null, reasoning_content: 'word' }],
-    ['thoughts by another name', { content: '', reasoning: 'word' }],
-    ['refusal', { refusal: 'word' }],
-    ['thoughts in a list, as Mistral has them', { content: [{ type: 'thinking', thinking: [{ text: 'word' }] }] }],
+    ['text', { content: 'word' }],
+    ['the arguments of a call', { tool_calls: [{ index: 0, function: { arguments: 'word' } }] }],
+    ['the input of a custom tool', { tool_calls: [{ index: 0, custom: { input: 'word' } }] }],
+    ['reasoning', { content: null, reasoning_content: 'word' }],
+    ['reasoning under its other name', { content: '', reasoning: 'word' }],
+    ['a refusal', { refusal: 'word' }],
+    ['reasoning in a list (Mistral)', { content: [{ type: 'thinking', thinking: [{ text: 'word' }] }] }],
   ])('outputBytes measures %s without the event around it', (_name, delta) => {
     const { facts } = follow([opening, chunk({ content: 'Hi' }), ...twenty(delta)])
     // The two bytes of the shortest event are counted as one token in every event.

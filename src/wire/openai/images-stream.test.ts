@@ -26,8 +26,8 @@ describe('a stream of images', () => {
   })
 
   test.each([
-    ['as the first preview says', [event('image_generation.partial_image', { size: '1024x1536', quality: 'low' })]],
-    ['as the picture says', [partial, event('image_generation.completed', { size: '1024x1536', quality: 'low' })]],
+    ['from the first preview', [event('image_generation.partial_image', { size: '1024x1536', quality: 'low' })]],
+    ['from the image', [partial, event('image_generation.completed', { size: '1024x1536', quality: 'low' })]],
   ])('images and previews so far are counted, with size and quality %s', (_name, events) => {
     const stream = passStream(ask(2))
     for (const one of events) stream.take(one)
@@ -45,10 +45,10 @@ describe('a stream of images', () => {
   })
 
   test.each([
-    ['error', { type: 'error', error: { message: 'It broke.', type: 'server_error' } }],
-    ['no type', { error: { message: 'It broke.' } }],
-    ['a text', { error: 'It broke.', code: 'x' }],
-    ['the error itself', { type: 'error', message: 'It broke.', code: 'x' }],
+    ['an error event', { type: 'error', error: { message: 'It broke.', type: 'server_error' } }],
+    ['an error without a type', { error: { message: 'It broke.' } }],
+    ['an error as text', { error: 'It broke.', code: 'x' }],
+    ['an event that is the error itself', { type: 'error', message: 'It broke.', code: 'x' }],
   ])('an error in the stream is a failure with the vendor’s message: %s', (_name, data) => {
     const stream = passStream(ask(1))
     expect(stream.take(Buffer.from(`data: ${JSON.stringify(data)}\n\n`))).toBeUndefined()

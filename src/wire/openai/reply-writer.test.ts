@@ -62,10 +62,10 @@ function streamedContents(choices: readonly Choice[]): string[] {
 }
 
 test.each([
-  ['a call', call],
-  ['a thought', { kind: 'thinking', text: 'Hm.' }],
-  ['a thought that nobody may read', { kind: 'thinking-redacted', data: 'x' }],
-  ['a picture', { kind: 'image', media }],
+  ['a tool call', call],
+  ['thinking', { kind: 'thinking', text: 'Hm.' }],
+  ['redacted thinking', { kind: 'thinking-redacted', data: 'x' }],
+  ['an image', { kind: 'image', media }],
 ] as const)('text before and after %s is separated by a blank line, whole and streamed', (_name, between) => {
   const blocks = [between, text('Let me see.'), between, between, text('So.'), text(' Yes.'), between]
   const choices: Choice[] = [{ blocks, finish: 'stop' }]

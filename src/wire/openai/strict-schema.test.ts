@@ -11,20 +11,20 @@ const around = (inner: JsonObject) => ({ ...strict, properties: { a: inner } })
 test.each<[string, JsonObject]>([
   ['a text', text],
   ['an object', strict],
-  ['one that says which schema it is', { ...strict, $schema: 'https://json-schema.org/draft/2020-12/schema' }],
-  ['a list of them', { type: 'array', items: strict }],
-  ['a choice of them', around({ anyOf: [strict, { type: 'null' }] })],
-  ['definitions by their older name', { ...around({ $ref: '#/definitions/x' }), definitions: { x: strict } }],
+  ['an object with $schema', { ...strict, $schema: 'https://json-schema.org/draft/2020-12/schema' }],
+  ['a list of objects', { type: 'array', items: strict }],
+  ['a choice of schemas', around({ anyOf: [strict, { type: 'null' }] })],
+  ['definitions under their older name', { ...around({ $ref: '#/definitions/x' }), definitions: { x: strict } }],
   ['definitions', { ...around({ $ref: '#/$defs/x' }), $defs: { x: strict } }],
 ])('a schema can be strict: %s', (_name, schema) => {
   expect(canBeStrict(schema)).toBe(true)
 })
 
 test.each<[string, JsonObject]>([
-  ['may have more', open],
-  ['may have more, though it does not say that it is an object', { properties: { a: text }, required: ['a'] }],
-  ['may have less', { ...strict, required: [] }],
-  ['has a keyword that some refuse', { ...text, minLength: 1 }],
+  ['allows further properties', open],
+  ['allows further properties without saying that it is an object', { properties: { a: text }, required: ['a'] }],
+  ['has an optional property', { ...strict, required: [] }],
+  ['has a keyword that some vendors refuse', { ...text, minLength: 1 }],
 ])('a schema cannot be strict if any part of it %s', (_name, schema) => {
   for (const whole of [
     schema,

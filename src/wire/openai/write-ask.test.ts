@@ -31,11 +31,11 @@ const said = (text: string, isApart?: boolean): AssistantBlock => {
 const call: AssistantBlock = { kind: 'tool-call', id: 'c', name: 'f', argumentsText: '{}' }
 
 test.each([
-  ['that were cut for a citation are one', [said('Oslo is '), said('cold'), said('.')], 'Oslo is cold.'],
-  ['of messages of their own are parted', [said('One.'), said('Two.', true)], 'One.\n\nTwo.'],
-  ['around a call are parted', [said('One.'), call, said('Two.')], 'One.\n\nTwo.'],
-  ['around a thought are parted', [said('One.'), { kind: 'thinking', text: 'Hm' }, said('Two.')], 'One.\n\nTwo.'],
-  ['behind something else begin with nothing', [call, said('One.', true)], 'One.'],
+  ['that were cut for a citation are joined', [said('Oslo is '), said('cold'), said('.')], 'Oslo is cold.'],
+  ['from separate messages are separated', [said('One.'), said('Two.', true)], 'One.\n\nTwo.'],
+  ['around a call are separated', [said('One.'), call, said('Two.')], 'One.\n\nTwo.'],
+  ['around thinking are separated', [said('One.'), { kind: 'thinking', text: 'Hm' }, said('Two.')], 'One.\n\nTwo.'],
+  ['after something else begin without a separator', [call, said('One.', true)], 'One.'],
 ] satisfies [string, AssistantBlock[], string][])('texts of an assistant %s', (_name, blocks, content) => {
   const turns = [...conversation.turns, { role: 'assistant' as const, blocks }]
   const { messages } = JSON.parse(writeAsk(plainAsk, { ...conversation, turns }, target)) as { messages: JsonObject[] }

@@ -86,15 +86,15 @@ describe('a request that is passed through', () => {
   })
 
   test.each([
-    ['as it encrypted it', 'gAAA', 'gAAA'],
+    ['as the vendor encrypted it', 'gAAA', 'gAAA'],
     [
-      'as it encrypted it, though we sealed it',
+      'as the vendor encrypted it, even if we sealed it',
       seal({ kind: 'thought', text: '', signature: markOpenai('gAAA') }),
       'gAAA',
     ],
-    ['not, where another vendor signed it', seal({ kind: 'thought', text: '', signature: 'Eq' }), undefined],
-    ['not, where it is a call’s signature', seal({ kind: 'call', signature: 'google:x' }), undefined],
-    ['not, where nobody could read it', null, undefined],
+    ['only if no other vendor signed it', seal({ kind: 'thought', text: '', signature: 'Eq' }), undefined],
+    ['only if it is not the signature of a call', seal({ kind: 'call', signature: 'google:x' }), undefined],
+    ['only if it has encrypted content', null, undefined],
   ])('a reasoning item is sent back %s', (_how, given, encrypted) => {
     const thought = { type: 'reasoning', summary: [] }
     const expected = encrypted === undefined ? [] : [{ ...thought, encrypted_content: encrypted }]

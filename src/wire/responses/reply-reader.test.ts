@@ -76,13 +76,13 @@ describe('a stream', () => {
   test.each([
     ['in pieces', [item(call), grown('{"a"'), grown(':1}'), done({ ...call, arguments: '{"a":1}' })], '{"a":1}'],
     [
-      'whole, at their end',
+      'whole in their last event',
       [item(call), { type: 'response.function_call_arguments.done', item_id: 'fc_1', arguments: '{"a":1}' }],
       '{"a":1}',
     ],
-    ['whole, with the item', [item(call), done({ ...call, arguments: '{"a":1}' })], '{"a":1}'],
-    ['never', [item(call), done(call)], '{}'],
-  ] as const)('the arguments of a call are read where they come %s', (_how, events, text) => {
+    ['whole with the item', [item(call), done({ ...call, arguments: '{"a":1}' })], '{"a":1}'],
+    ['not at all', [item(call), done(call)], '{}'],
+  ] as const)('the arguments of a call are read when they come %s', (_how, events, text) => {
     const all = read(...events, completed())
     const started = all.find(({ kind }) => kind === 'tool-call-start')
     expect(started).toEqual({ kind: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'f' })
