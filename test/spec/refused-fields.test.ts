@@ -186,3 +186,40 @@ test('the smaller of two output caps applies to a reasoning model too', async ()
   const { usage } = await complete({ model: 'gpt-5', messages: user, max_tokens: 5, max_completion_tokens: 300 })
   expect(usage.completion_tokens).toBe(5)
 })
+
+describe('a request that would act in the operator’s name at a vendor', () => {
+  test.each([
+    [{ type: 'file', file: { file_id: 'file-abc' } }, 'file.file_id'],
+    [{ type: 'file', file: { file_id: 'file-abc', file_data: 'data:application/pdf;base64,AA' } }, 'file.file_id'],
+    [picture('ms://cs8n2j'), 'image_url.url'],
+    [{ type: 'video_url', video_url: { url: 'MS://cs8n2j' } }, 'video_url.url'],
+  ])('a file that the vendor keeps for the operator is not sent: %j', async (part, field) => {
+    const content = [{ type: 'text', text: 'Read it to me.' }, part]
+    for (const n of [1, 2]) {
+      const error = await chatRefusal('kimi-k2.6', { n, messages: [{ role: 'user', content }] })
+      expect(error).toMatchObject({ param: `messages[0].content[1].${field}`, code: 'unsupported_value' })
+    }
+    const asResult = [...user, { role: 'assistant', tool_calls: [call] }, { role: 'tool', tool_call_id: 'c', content }]
+    if (part.type === 'video_url') return
+    expect(await chatRefusal('gpt-4o-mini', { messages: asResult })).toMatchObject({
+      param: `messages[2].content[1].${field}`,
+    })
+  })
+
+  test.each([
+    ['data_sources', [{ type: 'azure_search', parameters: { endpoint: 'https://search.test', index_name: 'staff' } }]],
+    ['deferred', true],
+  ])('%s is refused, whatever the vendor', async (field, value) => {
+    expect(await chatRefusal('gpt-4o-mini', { [field]: value })).toMatchObject({
+      param: field,
+      code: 'unsupported_value',
+    })
+    for (const none of [null, false, []]) {
+      expect(
+        (await gateway.post('/v1/chat/completions', { model: 'gpt-4o-mini', messages: user, [field]: none })).status,
+      ).toBe(200)
+    }
+  })
+})
+
+const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }

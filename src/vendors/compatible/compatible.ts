@@ -1,3 +1,4 @@
+import { refuseKeptFiles } from '../../wire/openai/kept-files.ts'
 import { passAsk } from '../../wire/openai/pass-ask.ts'
 import { readAnswer } from '../../wire/openai/read-answer.ts'
 import { openReader } from '../../wire/openai/reply-reader.ts'
@@ -115,7 +116,10 @@ export function compatible(dialect: Dialect): Vendor {
     chat: {
       protocol: 'openai',
       choicesMax,
-      pass: (ask, context) => callWith(passAsk(ask, targetOf(context)), context),
+      pass(ask, context) {
+        refuseKeptFiles(ask.native)
+        return callWith(passAsk(ask, targetOf(context)), context)
+      },
       translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, targetOf(context)), context),
       readAnswer,
       openReader,

@@ -1,5 +1,5 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
-import { asDouble, isGiven, without, type JsonObject } from '../../base/json.ts'
+import { asDouble, isGiven, without, type Json, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { efforts } from '../../capabilities/conversation.ts'
@@ -126,6 +126,21 @@ function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
 const reroutingFields = ['models', 'route', 'preset', 'provider'] as const
 const searchFields = ['web_search_options', 'enable_search', 'search_options', 'search_parameters', 'plugins'] as const
 
+/** Fields of single vendors by which an answer would cost what no hold bounds, and why they are refused. */
+const unsold: Readonly<Record<string, string>> = {
+  // DashScope runs code that the model writes, and the model reads the output, round after round.
+  enable_code_interpreter: 'hosted tools have no price',
+  // Azure asks the search index that the request names, as the operator's own resource, and the model reads the result.
+  data_sources: 'sources that the vendor reads as the operator are not open to clients',
+  // xAI answers with an id, and charges for an answer that can be fetched later only with the operator's key.
+  deferred: 'answers are not kept here',
+}
+
+/** Some clients write `false` or an empty list where they mean nothing. */
+function isAsked(value: Json | undefined): boolean {
+  return isGiven(value) && value !== false && !(Array.isArray(value) && value.length === 0)
+}
+
 /** The tiers that a vendor sells at its plain price. */
 export const plainTiers: readonly string[] = ['auto', 'default', 'standard_only']
 
@@ -145,11 +160,8 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
     if (!isGiven(body[field])) continue
     throw badRequest(`'${field}' is not supported: another model has another price.`, field, 'unsupported_value')
   }
-  // DashScope's field: it runs code that the model writes, and the model reads the output, round after round.
-  const { enable_code_interpreter: runs } = body
-  if (isGiven(runs) && runs !== false) {
-    const field = 'enable_code_interpreter'
-    throw badRequest(`'${field}' is not supported: hosted tools have no price.`, field, 'unsupported_value')
+  for (const [field, why] of Object.entries(unsold)) {
+    if (isAsked(body[field])) throw badRequest(`'${field}' is not supported: ${why}.`, field, 'unsupported_value')
   }
   for (const field of searchFields) {
     const value = body[field]
