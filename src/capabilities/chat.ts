@@ -1,7 +1,7 @@
 import type { GatewayError } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { ReceivedRequest, AskFacts } from './ask.ts'
-import type { Conversation, Reply, ReplyEvent } from './conversation.ts'
+import type { Conversation, MediaLink, Reply, ReplyEvent } from './conversation.ts'
 import type { ModelTraits } from './limits.ts'
 import type { Usage } from './usage.ts'
 
@@ -144,6 +144,11 @@ export type ChatCodec = {
   /** For vendors of the same protocol. Throws if the body is an error or no answer, whatever its HTTP status. */
   passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer
   passStream(ask: ChatAsk): ChatStream
+  /**
+   * The ask with the text that `replace` gives in place of every link to media. Absent where no server on an operator's
+   * own network is called in the protocol.
+   */
+  replaceLinks?(ask: ChatAsk, replace: (link: MediaLink) => string): ChatAsk
 }
 
 /** A protocol in which a prompt's tokens can be counted without answering it. */

@@ -11,6 +11,13 @@ import type { Usage } from './usage.ts'
 /** The client asks the vendor to cache the prompt up to and including this block for this long. */
 export type CacheHint = '5m' | '1h'
 
+/** A link of a client, what it is said to lead to, and where the client wrote it. */
+export type MediaLink = {
+  readonly kind: 'image' | 'audio' | 'video' | 'document'
+  readonly url: string
+  readonly at: string
+}
+
 /** Where the bytes of an image, audio, a video or a file are. */
 export type Media =
   | { readonly kind: 'bytes'; readonly mediaType: string; readonly base64: string }

@@ -2,6 +2,7 @@ import { GatewayError } from '../base/errors.ts'
 import { makeGuardedFetch, type Fetched, type GuardedFetch } from '../base/guarded-fetch.ts'
 import { lookUp } from '../base/look-up.ts'
 import { isAddress, isPublicAddress } from '../base/public-address.ts'
+import { isPublicLink } from '../wire/public-link.ts'
 import type { VendorResponse, StepCall } from '../vendors/vendor.ts'
 import type { Channel } from './channels.ts'
 
@@ -72,4 +73,20 @@ function respondedWith({ status, mediaType, body }: Fetched, whose: 'vendor' | '
 function isPrivate(baseUrl: string): boolean {
   const host = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')
   return host === 'localhost' || (isAddress(host) && !isPublicAddress(host))
+}
+
+/** A channel never changes, so its address is judged once. */
+const known = new WeakMap<Channel, boolean>()
+
+/**
+ * Whether the server of a channel is on the operator's own network. It would fetch a client's link from inside, and
+ * reach there what the client cannot.
+ */
+export function isInside(channel: Channel): boolean {
+  if (channel.isSimulator === true) return false
+  const remembered = known.get(channel)
+  if (remembered !== undefined) return remembered
+  const found = !isPublicLink(channel.baseUrl, 'https-and-http')
+  known.set(channel, found)
+  return found
 }

@@ -6,6 +6,8 @@ import { GuardRefusal } from '../../src/base/untrusted-url.ts'
 import { openBlackhole } from '../support/blackhole.ts'
 import { listenAlike } from '../support/listen-alike.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { answer, completion, startVendor } from '../support/vendor.ts'
 
 setDefaultTimeout(120_000)
 
@@ -165,4 +167,49 @@ describe('a start with a broken guard or another runtime', () => {
       expect.stringMatching(/^turnpike: Turnpike runs on Bun \S+, this is 1\.0\.0/),
     ])
   })
+})
+
+// S-02: a model server fetches the links in what it is asked.
+test.each(['compatible', 'vllm', 'llamacpp'])('a %s server on our own network is sent no link', async (vendorId) => {
+  const vendor = await startVendor((socket) => void socket.write(answer(200, completion('Hi'))))
+  const prices = { inputPerMillion: '1', outputPerMillion: '10' }
+  const settings = {
+    sandbox: false,
+    channels: [{ id: 'main', vendor: vendorId, baseUrl: vendor.baseUrl, keys: ['k'] }],
+    models: [{ id: 'm', capability: 'chat', channels: [{ channel: 'main' }], prices }],
+  }
+  const yaml = Object.entries(settings).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+  const gateway = await startTestGateway({ yaml: yaml.join('\n') })
+  try {
+    const ask = (path: string, part: object, fields: object = {}) => {
+      const messages = [{ role: 'user', content: [part] }]
+      return gateway.post(path, { model: 'm', max_tokens: 9, messages, ...fields })
+    }
+    const url = `https://localhost:${port}/`
+    const linked = { type: 'image_url', image_url: { url } }
+    const source = { type: 'image', source: { type: 'url', url } }
+    const refusals = [
+      ask('/v1/chat/completions', linked),
+      ask('/v1/chat/completions', linked, { n: 2, stream: true }),
+      ask('/v1/chat/completions', { type: 'video_url', video_url: { url: `http://127.0.0.1:${port}/a.mp4` } }),
+      ask('/v1/chat/completions', { type: 'video', video: ['data:image/png;base64,AA', url] }),
+      ask('/v1/messages', source),
+      gateway.post('/v1/responses', {
+        model: 'm',
+        input: [{ role: 'user', content: [{ type: 'input_image', image_url: url }] }],
+      }),
+    ]
+    for (const refused of await Promise.all(refusals)) {
+      expect([refused.status, await refused.text()]).toEqual([400, expect.stringMatching(/The host|The URL/)] as never)
+    }
+    expect(vendor.requests).toEqual([])
+
+    const inline = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }
+    expect((await ask('/v1/chat/completions', inline)).status).toBe(200)
+    expect(vendor.requests.map(({ body }) => body['messages'])).toEqual([[{ role: 'user', content: [inline] }]])
+    await gateway.assertBooks()
+  } finally {
+    await gateway.close()
+    await vendor.stop()
+  }
 })

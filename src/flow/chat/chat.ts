@@ -10,7 +10,7 @@ import type { Errand, Job } from '../job.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { traitsOf } from '../traits.ts'
 import { callSideBySide } from './fan-out.ts'
-import { chatOf, contextFor, passingLane, translatingLane, type Lane } from './lane.ts'
+import { chatOf, contextFor, passingLane, translatingLane, withReachableMedia, type Lane } from './lane.ts'
 import { legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 
@@ -60,13 +60,14 @@ class ChatErrand implements Errand {
     return this.#codec.keepAlive ?? comment
   }
 
-  call(parts: CallParts, routed: Routed): Promise<Outcome> {
-    const chat: ChatRouted = {
+  async call(parts: CallParts, routed: Routed): Promise<Outcome> {
+    const asked: ChatRouted = {
       ...routed,
       ask: this.ask,
       codec: this.#codec,
       onStream: (stream) => (this.#stream = stream),
     }
+    const chat = await withReachableMedia(asked, parts.fetchLink)
     const adapter = chatOf(chat)
     const call = this.ask.choices > adapter.choicesMax ? callSideBySide : callOnce
     return adapter.refusedToShowReasoning === undefined

@@ -5,7 +5,9 @@ import type { Conversation } from '../../capabilities/conversation.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { Channel } from '../../upstream/channels.ts'
 import type { Route } from '../../upstream/channels.ts'
-import { inlineMedia } from './inline-media.ts'
+import { openaiChat } from '../../wire/openai/chat.ts'
+import type { ChatRouted } from './chat.ts'
+import { inlineLinks, inlineMedia } from './inline-media.ts'
 
 const route = { channel: { baseUrl: 'https://v' } as Channel, credential: 'k', upstreamModel: 'm' } satisfies Route
 const native = { messages: [] }
@@ -124,4 +126,39 @@ test('the refusal of a link under a very long field name stays short', async () 
   if (!(thrown instanceof GatewayError)) throw new Error('it was not refused')
   expect(thrown).toMatchObject({ kind: 'bad-request', details: { code: 'invalid_url' } })
   expect(thrown.message.length + (thrown.details.param ?? '').length).toBeLessThan(5_000)
+})
+
+test('in an ask that passes through, every link becomes a data: URL and nothing else changes', async () => {
+  const [image, video] = ['https://h/a.png', 'https://h/b.mp4']
+  const words = { type: 'text', text: `Compare ${image} with it.` }
+  const asked = (first: string, second: string) => ({
+    model: 'm',
+    metadata: { url: image },
+    messages: [
+      { role: 'system', content: image },
+      {
+        role: 'user',
+        name: 'me',
+        content: [
+          words,
+          { type: 'image_url', image_url: { url: first, detail: 'low' } },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } },
+          { type: 'video', video: [first, 'data:image/png;base64,AA'] },
+          { type: 'video_url', video_url: { url: second }, fps: 2 },
+          { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } },
+          { type: 'file', file: { file_data: 'data:application/pdf;base64,AA' } },
+        ],
+      },
+    ],
+  })
+  const fetchLink: FetchLink = async ({ transport, url }) => {
+    expect(transport).toBe('guarded')
+    const mediaType = url === image ? 'image/png' : 'video/mp4'
+    return { mediaType, body: new Uint8Array(3).fill(65), header: () => mediaType }
+  }
+  const chat = { ...routed, codec: openaiChat, ask: { native: asked(image, video) } } as unknown as ChatRouted
+  const { ask } = await inlineLinks(chat, fetchLink)
+  expect(ask.native).toEqual(asked('data:image/png;base64,QUFB', 'data:video/mp4;base64,QUFB'))
+  const nothingLinked = { ...chat, ask }
+  expect(await inlineLinks(nothingLinked, fetchLink)).toBe(nothingLinked)
 })

@@ -2,7 +2,7 @@ import { badRequest, GatewayError } from '../../base/errors.ts'
 import { writeFieldPath } from '../../base/field-path.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import type { Conversation, Media, Turn, UserBlock } from '../../capabilities/conversation.ts'
+import type { Conversation, Media, MediaLink, Turn, UserBlock } from '../../capabilities/conversation.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { ChatRouted } from './chat.ts'
 
@@ -18,11 +18,13 @@ const readable = {
   document: /^application\/pdf$|^text\//,
 } as const
 
+type Asked = Pick<ChatRouted, 'route' | 'signal'> & { readonly ask: Pick<ChatAsk, 'native'> }
+
 /** Puts the files that a conversation links to into it, for a vendor that does not fetch links itself. */
 export async function inlineMedia(
   conversation: Conversation,
   isReadByVendor: (url: string) => boolean,
-  { route, signal, ask }: Pick<ChatRouted, 'route' | 'signal'> & { readonly ask: Pick<ChatAsk, 'native'> },
+  { route, signal, ask }: Asked,
   fetchLink: FetchLink,
 ): Promise<Conversation> {
   const links = linksOf(conversation)
@@ -31,14 +33,45 @@ export async function inlineMedia(
   }
   const left = links.filter(({ url }) => !isReadByVendor(url))
   if (left.length === 0) return conversation
+  const fetched = await fetchAll(left, { route, signal, ask }, fetchLink)
+  return { ...conversation, turns: conversation.turns.map((turn) => withFetched(turn, fetched)) }
+}
+
+/** Puts the linked files into an ask that passes through, as `data:` URLs. */
+export async function inlineLinks(routed: ChatRouted, fetchLink: FetchLink): Promise<ChatRouted> {
+  const { ask, codec } = routed
+  const links = new Map<string, MediaLink>()
+  codec.replaceLinks?.(ask, (link) => {
+    links.set(link.url, link)
+    return link.url
+  })
+  if (links.size === 0) return routed
+  const fetched = await fetchAll([...links.values()], routed, fetchLink)
+  const written = codec.replaceLinks?.(ask, ({ url }) => dataUrlOf(fetched.get(url)))
+  return { ...routed, ask: written ?? ask }
+}
+
+function dataUrlOf(media: FetchedMedia | undefined): string {
+  if (media === undefined) throw new GatewayError('bug', 'a link was not fetched')
+  return `data:${media.mediaType};base64,${media.base64}`
+}
+
+type FetchedMedia = Extract<Media, { kind: 'bytes' }>
+
+/** Fetches links by the rules for strangers, several at a time. */
+async function fetchAll(
+  left: MediaLink[],
+  { route, signal, ask }: Asked,
+  fetchLink: FetchLink,
+): Promise<ReadonlyMap<string, FetchedMedia>> {
   if (left.length > linksMax) {
     throw badRequest(`This model takes at most ${linksMax} linked files in one request.`, 'messages')
   }
-  const fetched = new Map<string, Media>()
+  const fetched = new Map<string, FetchedMedia>()
   const stop = new AbortController()
   const until = AbortSignal.any([signal, stop.signal])
   let room = bytesMax
-  const take = async ({ kind, url }: Link) => {
+  const take = async ({ kind, url }: MediaLink) => {
     // Reserved before the fetch, so that fetches side by side do not use the same room twice.
     const share = Math.min(room, Math.ceil(bytesMax / sideBySideMax))
     room -= share
@@ -61,7 +94,7 @@ export async function inlineMedia(
     stop.abort() // the other files would be fetched for nothing
     throw thrown
   }
-  return { ...conversation, turns: conversation.turns.map((turn) => withFetched(turn, fetched)) }
+  return fetched
 }
 
 function notMedia(kind: keyof typeof readable) {
@@ -69,7 +102,7 @@ function notMedia(kind: keyof typeof readable) {
 }
 
 /** Adds to the refusal of a linked file the field that holds the link. */
-function atLink(thrown: unknown, link: Link, body: JsonObject): unknown {
+function atLink(thrown: unknown, link: MediaLink, body: JsonObject): unknown {
   if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') return thrown
   const param = pathTo(link, body, []) ?? link.at
   // The path has names in it that the client chose, of any length: `badRequest` shortens them.
@@ -80,7 +113,7 @@ function atLink(thrown: unknown, link: Link, body: JsonObject): unknown {
 const address = /url$/
 
 /** Finds the field of the link: inside its block, with a name that ends in `url`. The same text may stand elsewhere. */
-function pathTo(link: Link, value: Json | undefined, path: readonly PropertyKey[]): string | undefined {
+function pathTo(link: MediaLink, value: Json | undefined, path: readonly PropertyKey[]): string | undefined {
   if (value === link.url && address.test(String(path.at(-1)))) {
     const written = writeFieldPath(path)
     if (written.startsWith(`${link.at}.`)) return written
@@ -93,10 +126,8 @@ function pathTo(link: Link, value: Json | undefined, path: readonly PropertyKey[
   return undefined
 }
 
-type Link = { readonly kind: keyof typeof readable; readonly url: string; readonly at: string }
-
-function linksOf({ turns }: Conversation): Link[] {
-  const links = new Map<string, Link>()
+function linksOf({ turns }: Conversation): MediaLink[] {
+  const links = new Map<string, MediaLink>()
   const look = (block: UserBlock) => {
     if (block.kind === 'tool-result') block.blocks.forEach(look)
     else if (block.kind !== 'text' && block.media.kind === 'url') {

@@ -2,11 +2,11 @@ import { GatewayError } from '../../base/errors.ts'
 import type { ChatAnswer, ChatAsk, ChatStream, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Conversation, Reply } from '../../capabilities/conversation.ts'
 import { estimateReply } from '../../capabilities/estimate-reply.ts'
-import type { FetchLink } from '../../upstream/links.ts'
+import { isInside, type FetchLink } from '../../upstream/links.ts'
 import type { Call, CallContext, ChatAdapter } from '../../vendors/vendor.ts'
 import { contextOf, type CallParts } from '../attempt.ts'
 import type { ChatRouted } from './chat.ts'
-import { inlineMedia } from './inline-media.ts'
+import { inlineLinks, inlineMedia } from './inline-media.ts'
 import { legOfStream } from './legs.ts'
 import { readersFor } from './one-call.ts'
 import { translateStream } from './translate.ts'
@@ -72,9 +72,16 @@ export async function translatingLane(routed: ChatRouted, context: CallContext, 
 /** The ask as a neutral conversation, with linked files put into it where the vendor cannot fetch them itself. */
 export async function conversationFor(routed: ChatRouted, ask: ChatAsk, fetchLink: FetchLink): Promise<Conversation> {
   const conversation = routed.codec.readConversation(ask)
-  const { readsLink } = chatOf(routed)
+  const readsLink = isInside(routed.route.channel) ? readsNone : chatOf(routed).readsLink
   return readsLink === undefined ? conversation : inlineMedia(conversation, readsLink, routed, fetchLink)
 }
+
+/** The request as it may go out where it passes through: a server on the operator's own network is sent no links. */
+export function withReachableMedia(routed: ChatRouted, fetchLink: FetchLink): Promise<ChatRouted> | ChatRouted {
+  return isInside(routed.route.channel) ? inlineLinks(routed, fetchLink) : routed
+}
+
+const readsNone = () => false
 
 /** A reply in the client's protocol. */
 export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {

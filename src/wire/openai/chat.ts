@@ -4,6 +4,7 @@ import { readAsk } from './chat-ask.ts'
 import { passStream } from './chat-stream.ts'
 import { writeStreamError } from './errors.ts'
 import { estimateInput } from './estimate.ts'
+import { replaceLinks } from './links.ts'
 import { readConversation } from './read-conversation.ts'
 import { openWriter } from './reply-writer.ts'
 import { writeAnswer } from './write-answer.ts'
@@ -16,6 +17,7 @@ export const openaiChat: ChatCodec = {
   writeStreamError,
   passAnswer,
   passStream,
+  replaceLinks,
   readConversation,
   writeAnswer,
   openWriter,
