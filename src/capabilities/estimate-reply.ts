@@ -11,8 +11,7 @@ export function estimateReply(
   ask: { readonly outputTokensMax: number; readonly choices: number },
 ): number {
   const said = choices.flatMap(({ blocks }) => blocks.flatMap(wordsOf))
-  const estimated = said.reduce((sum, words) => sum + estimateTokens(words), 0)
-  return Math.min(Math.max(1, estimated), ask.outputTokensMax * ask.choices)
+  return Math.min(Math.max(1, estimateTokens(said)), ask.outputTokensMax * ask.choices)
 }
 
 function wordsOf(block: AssistantBlock): string[] {

@@ -11,15 +11,20 @@ const everythingIsRead: ReadonlySet<string> = new Set()
  * tokenizer's rule of thumb; bills use it only where the vendor gave no number.
  */
 export function countText(value: Json | undefined, unread = everythingIsRead): number {
-  if (typeof value === 'string') return estimateTokens(value)
-  if (Array.isArray(value)) return value.reduce((sum: number, item: Json) => sum + countText(item, unread), 0)
-  if (!isObject(value)) return 0
-  let tokens = 0
-  for (const [name, item] of Object.entries(value)) if (!unread.has(name)) tokens += countText(item, unread)
-  return tokens
+  const texts: string[] = []
+  collectTexts(value, unread, texts)
+  return estimateTokens(texts)
+}
+
+function collectTexts(value: Json | undefined, unread: ReadonlySet<string>, texts: string[]): void {
+  if (typeof value === 'string') texts.push(value)
+  else if (Array.isArray(value)) for (const item of value as readonly Json[]) collectTexts(item, unread, texts)
+  else if (isObject(value)) {
+    for (const [name, item] of Object.entries(value)) if (!unread.has(name)) collectTexts(item, unread, texts)
+  }
 }
 
 /** Tokens of a value that a model reads as JSON. Property names count too: a schema may contain no other text. */
 export function countJson(value: Json | undefined): number {
-  return isGiven(value) ? estimateTokens(JSON.stringify(value)) : 0
+  return isGiven(value) ? estimateTokens([JSON.stringify(value)]) : 0
 }

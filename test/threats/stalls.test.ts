@@ -340,3 +340,25 @@ test.skipIf(!isTold)(
   },
   slowMs,
 )
+
+// O-09: a count is free of charge, so nothing limits how often it is asked for.
+test.skipIf(!isTold).each([
+  ['one text', () => ({ messages: [{ role: 'user', content: '1 '.repeat(4_000_000) }] })],
+  [
+    'many texts',
+    () => ({ messages: Array.from({ length: 8_000 }, () => ({ role: 'user', content: '1 '.repeat(500) })) }),
+  ],
+  ['a tool', () => ({ messages: [], tools: [{ name: 'f', input_schema: { description: '1 '.repeat(4_000_000) } }] })],
+])(
+  'eight megabytes in %s are counted without stopping everybody else',
+  async (_name, made) => {
+    const body = { model: 'gpt-4o-mini', ...made(), messages: [...made().messages, { role: 'user', content: 'Hi' }] }
+    const { result, stallMs } = await gateway.stallOf(
+      async () => (await gateway.post('/v1/messages/count_tokens', body)).json(),
+      stallMsMax,
+    )
+    expect(result).toEqual({ input_tokens: 128_000 })
+    expect(stallMs).toBeLessThan(stallMsMax)
+  },
+  slowMs,
+)

@@ -78,9 +78,7 @@ function estimateInput({ inputs }: EmbeddingsAsk): number {
 
 /** Tokens of inputs, for when the vendor counted none. Never 0, because something was read. */
 export function tokensIn(inputs: readonly EmbeddingInput[]): number {
-  const tokens = inputs.reduce(
-    (sum: number, input) => sum + (typeof input === 'string' ? countText(input) : input.length),
-    0,
-  )
-  return Math.max(1, tokens)
+  const texts = inputs.filter((input) => typeof input === 'string')
+  const counted = inputs.reduce((sum, input) => sum + (typeof input === 'string' ? 0 : input.length), 0)
+  return Math.max(1, countText(texts) + counted)
 }
