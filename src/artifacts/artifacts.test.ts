@@ -377,7 +377,7 @@ describe('the sweeper', () => {
   })
 })
 
-const layAside = () => artifacts.layAside(bytesOf(800), clock.now() + hourMs)
+const layAside = () => artifacts.layAside(bytesOf(800), 'acc', clock.now() + hourMs)
 
 test('bytes that could not be laid aside take up none of the room', async () => {
   await reopen({ bytesMax: 8_000 })

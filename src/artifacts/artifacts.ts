@@ -22,9 +22,9 @@ export type Artifacts = {
   find(link: Link): Promise<Artifact>
   /**
    * Keeps bytes of the gateway's own, to which no link leads. Gives the name by which `pickUp` finds them, or undefined
-   * if they would take more than their share of the room.
+   * if they, or those of this account, would take more than their share of the room.
    */
-  layAside(bytes: Uint8Array, expiresAt: number): Promise<string | undefined>
+  layAside(bytes: Uint8Array, accountId: string, expiresAt: number): Promise<string | undefined>
   /** Undefined where the bytes are no longer kept, or are on another node's disk. */
   pickUp(name: string): Promise<Uint8Array | undefined>
   close(): Promise<void>
@@ -91,8 +91,8 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
       return { ...stored, mediaType, expiresAt }
     },
 
-    async layAside(bytes, expiresAt) {
-      const taken = ownShare.take(bytes.length, expiresAt, clock.now())
+    async layAside(bytes, accountId, expiresAt) {
+      const taken = ownShare.take(bytes.length, accountId, expiresAt, clock.now())
       if (taken === undefined) return undefined
       const id = newArtifactId('application/octet-stream')
       try {

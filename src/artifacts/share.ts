@@ -1,4 +1,4 @@
-type Taken = { readonly bytes: number; readonly expiresAt: number }
+type Taken = { readonly bytes: number; readonly expiresAt: number; readonly accountId: string }
 
 /** The part of the room that the gateway's own bytes may take, so that they never crowd out customers' results. */
 export class Share {
@@ -6,6 +6,7 @@ export class Share {
   #taken = 0
   /** In the order in which they were taken, which is that of their expiry, since all are kept equally long. */
   readonly #kept = new Set<Taken>()
+  readonly #takenBy = new Map<string, number>()
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
@@ -16,21 +17,33 @@ export class Share {
     return this.#kept.size
   }
 
-  /** Undefined where there is not enough room. */
-  take(bytes: number, expiresAt: number, now: number): Taken | undefined {
+  /**
+   * Undefined where there is not enough room. An account that has more than would be left for all others gets no more,
+   * so that none takes the room from everybody else.
+   */
+  take(bytes: number, accountId: string, expiresAt: number, now: number): Taken | undefined {
     for (const oldest of this.#kept) {
       if (oldest.expiresAt > now) break
       this.giveBack(oldest)
     }
-    if (this.#taken + bytes > this.#bytesMax) return undefined
-    const taken = { bytes, expiresAt }
-    this.#taken += bytes
+    const left = this.#bytesMax - this.#taken - bytes
+    const had = this.#takenBy.get(accountId) ?? 0
+    if (left < 0 || had > left) return undefined
+    const taken = { bytes, expiresAt, accountId }
+    this.#count(accountId, bytes)
     this.#kept.add(taken)
     return taken
   }
 
   /** For bytes that were not stored in the end. Drops their entry too, since a bucket may fail for a whole day. */
   giveBack(taken: Taken): void {
-    if (this.#kept.delete(taken)) this.#taken -= taken.bytes
+    if (this.#kept.delete(taken)) this.#count(taken.accountId, -taken.bytes)
+  }
+
+  #count(accountId: string, bytes: number): void {
+    this.#taken += bytes
+    const by = (this.#takenBy.get(accountId) ?? 0) + bytes
+    if (by > 0) this.#takenBy.set(accountId, by)
+    else this.#takenBy.delete(accountId)
   }
 }

@@ -78,8 +78,8 @@ const elsewhere = 'artifact:'
 
 /** The storage for answers that are too long for a row. */
 export type LongAnswers = {
-  /** Undefined where there is no room. */
-  layAside(bytes: Uint8Array, expiresAt: number): Promise<string | undefined>
+  /** Undefined where there is no room, or none for more of this account. */
+  layAside(bytes: Uint8Array, accountId: string, expiresAt: number): Promise<string | undefined>
   pickUp(name: string): Promise<Uint8Array | undefined>
 }
 
@@ -183,7 +183,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
   /** Null where there is no room for the answer: then only the fact is stored that it happened. */
   async function layAside(body: Uint8Array, asked: IdempotentRequest): Promise<string | null> {
     const sealed = await sealUnder(asked.key, secret).sealBytes(body)
-    const name = await longAnswers.layAside(sealed, store.now() + keepAnswersMs)
+    const name = await longAnswers.layAside(sealed, asked.accountId, store.now() + keepAnswersMs)
     return name === undefined ? null : elsewhere + name
   }
 

@@ -307,3 +307,26 @@ test('a stop waits briefly for a bucket to store a long answer, and logs that it
   silence.resolve()
   await bucket.stop(true)
 })
+
+test('one account’s long answers leave room for those of the others', async () => {
+  const gateway = await startTestGateway({ mode: 'leased', yaml: `artifacts: { bytesMax: ${64 * 1024 * 1024} }` })
+  const other = await gateway.account()
+  const input = Array.from({ length: 20 }, (_, at) => `one of many, ${at}`)
+  const embed = async (key: string, bearer: string) => {
+    const headers = { 'idempotency-key': key, authorization: `Bearer ${bearer}` }
+    const answer = await gateway.post('/v1/embeddings', { model: 'text-embedding-3-large', input }, headers)
+    return { status: answer.status, text: await answer.text() }
+  }
+  const keptOf = async (key: string) =>
+    (
+      await gateway.store.db.selectFrom('idempotency').select('sealed_body').where('account_id', '=', key).execute()
+    ).map(({ sealed_body: body }) => body !== null)
+  // Each is more than a megabyte, and eight megabytes are for all of them.
+  for (let at = 0; at < 10; at++) expect((await embed(`mine-${at}`, gateway.key)).status).toBe(200)
+  const first = await embed('theirs', other.key)
+  await until(async () => (await keptOf(other.id)).every(Boolean))
+  expect(await embed('theirs', other.key)).toEqual(first)
+  expect((await embed('mine-9', gateway.key)).status).toBe(409)
+  await gateway.assertBooks()
+  await gateway.close()
+}, 60_000)
