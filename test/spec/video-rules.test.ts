@@ -369,3 +369,22 @@ describe('wait, timeout and webhook_url', () => {
     expect(refusalOf(t2v, { input: prompt, ...body }, query)).toBe(refusal)
   })
 })
+
+test.each<[string, Body, string]>([
+  [t2v, { input: { prompt: 'a'.repeat(32_001) } }, 'input.prompt'],
+  [t2v, { input: { ...prompt, negative_prompt: 'a'.repeat(32_001) } }, 'input.negative_prompt'],
+  [t2v, { input: prompt, parameters: { negative_prompt: 'a'.repeat(32_001) } }, 'parameters.negative_prompt'],
+  ['kling-v2-6', { input: { prompt: 'a'.repeat(32_001) } }, 'input.prompt'],
+  [
+    'doubao-seedance-2-0-260128',
+    { content: Array.from({ length: 2 }, () => ({ type: 'text', text: 'a'.repeat(16_000) })) },
+    'content',
+  ],
+])('a text that is longer than any vendor takes is refused: %s', (model, body, param) => {
+  expect(refusalOf(model, body)).toBe(`${param} string_above_max_length`)
+})
+
+test('a prompt of 32,000 characters passes', () => {
+  const long = 'a'.repeat(32_000)
+  expect(askFor(t2v, { input: { prompt: long } }).prompt).toBe(long)
+})

@@ -57,7 +57,18 @@ export function optionalText(fields: JsonObject, name: string, at: string): stri
   const value = fields[name]
   if (!isGiven(value)) return ''
   if (typeof value !== 'string') throw wrongType(`${at}.${name}`, 'a string')
+  checkLength(value, `${at}.${name}`)
   return value
+}
+
+// OpenAI takes the longest prompts. Vendors repeat a prompt in every record of its task; a record with one of megabytes
+// could not be read, and its video would be made and paid for without ever being delivered.
+const charactersMax = 32_000
+
+export function checkLength(text: string, at: string): void {
+  if (text.length <= charactersMax) return
+  const message = `Invalid '${at}': string too long. Expected at most ${charactersMax} characters, but got ${text.length}.`
+  throw refusal(message, at, 'string_above_max_length')
 }
 
 export function requiredText(fields: JsonObject, name: string, at: string): string {

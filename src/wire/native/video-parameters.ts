@@ -1,6 +1,6 @@
 import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { VideoForm, VideoLimits } from '../../capabilities/limits.ts'
-import { agreed, notOneOf, type Places, refusal, unsupported, wrongType } from './video-fields.ts'
+import { agreed, checkLength, notOneOf, type Places, refusal, unsupported, wrongType } from './video-fields.ts'
 import { sizingFields } from './video-sizing.ts'
 
 /** A rule on one field of `parameters`; it throws, or lets the value pass. */
@@ -12,6 +12,7 @@ const boolean: Rule = (value, at) => {
 
 const text: Rule = (value, at) => {
   if (typeof value !== 'string') throw wrongType(at, 'a string')
+  checkLength(value, at)
 }
 
 const integer =

@@ -3,7 +3,16 @@ import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.t
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoLimits } from '../../capabilities/limits.ts'
 import { missing } from '../issues.ts'
-import { isNonEmpty, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
+import {
+  checkLength,
+  isNonEmpty,
+  listOf,
+  notOneOf,
+  optionalText,
+  readUrl,
+  unsupported,
+  wrongType,
+} from './video-fields.ts'
 import { readMediaScene, shownFields } from './video-media.ts'
 import { isRoleName, kindOf, roleNames, scene, type Placed, type RoleName, type Scene } from './video-scene.ts'
 
@@ -33,6 +42,7 @@ export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: V
 
   const text = items.filter(({ type }) => type === 'text')
   const prompt = text.map(({ fields, at: place }) => optionalText(fields, 'text', place)).join('\n')
+  checkLength(prompt, at)
   const placed = readPlaced(items, isOwn)
   const kind = kindOf(placed, limits, at)
   return withoutFlags(scene(kind, prompt, placed), `${text[0]?.at ?? `${at}[0]`}.text`)
