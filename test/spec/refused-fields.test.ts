@@ -191,7 +191,7 @@ describe('a request that would act in the operator’s name at a vendor', () => 
   test.each([
     [{ type: 'file', file: { file_id: 'file-abc' } }, 'file.file_id'],
     [{ type: 'file', file: { file_id: 'file-abc', file_data: 'data:application/pdf;base64,AA' } }, 'file.file_id'],
-    [picture('ms://cs8n2j'), 'image_url.url'],
+    [image('ms://cs8n2j'), 'image_url.url'],
     [{ type: 'video_url', video_url: { url: 'MS://cs8n2j' } }, 'video_url.url'],
   ])('a file that the vendor keeps for the operator is not sent: %j', async (part, field) => {
     const content = [{ type: 'text', text: 'Read it to me.' }, part]

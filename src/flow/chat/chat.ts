@@ -2,6 +2,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import type { ChatAsk, ChatCodec, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Model } from '../../catalogue/model.ts'
+import { isInside } from '../../upstream/links.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { ChatAdapter, Vendor } from '../../vendors/vendor.ts'
 import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts } from '../attempt.ts'
@@ -10,7 +11,8 @@ import type { Errand, Job } from '../job.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { traitsOf } from '../traits.ts'
 import { callSideBySide } from './fan-out.ts'
-import { chatOf, contextFor, passingLane, translatingLane, withReachableMedia, type Lane } from './lane.ts'
+import { inlineLinks } from './inline-media.ts'
+import { chatOf, contextFor, passingLane, translatingLane, type Lane } from './lane.ts'
 import { legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 
@@ -60,24 +62,29 @@ class ChatErrand implements Errand {
     return this.#codec.keepAlive ?? comment
   }
 
-  async call(parts: CallParts, routed: Routed): Promise<Outcome> {
-    const asked: ChatRouted = {
+  call(parts: CallParts, routed: Routed): Promise<Outcome> {
+    const chat: ChatRouted = {
       ...routed,
       ask: this.ask,
       codec: this.#codec,
       onStream: (stream) => (this.#stream = stream),
     }
-    const chat = await withReachableMedia(asked, parts.fetchLink)
-    const adapter = chatOf(chat)
-    const call = this.ask.choices > adapter.choicesMax ? callSideBySide : callOnce
-    return adapter.refusedToShowReasoning === undefined
-      ? call(parts, chat)
-      : callWithReasoning(parts, chat, call, adapter)
+    return isInside(routed.route.channel)
+      ? inlineLinks(chat, parts.fetchLink).then((inlined) => callOver(parts, inlined))
+      : callOver(parts, chat)
   }
 
   writeStreamError(error: GatewayError): Uint8Array {
     return this.#stream?.failing?.(error) ?? this.#codec.writeStreamError(error)
   }
+}
+
+function callOver(parts: CallParts, chat: ChatRouted): Promise<Outcome> {
+  const adapter = chatOf(chat)
+  const call = chat.ask.choices > adapter.choicesMax ? callSideBySide : callOnce
+  return adapter.refusedToShowReasoning === undefined
+    ? call(parts, chat)
+    : callWithReasoning(parts, chat, call, adapter)
 }
 
 /** Where the vendor refuses to show our account the reasoning, the same route is asked again without it. */

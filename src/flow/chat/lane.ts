@@ -6,7 +6,7 @@ import { isInside, type FetchLink } from '../../upstream/links.ts'
 import type { Call, CallContext, ChatAdapter } from '../../vendors/vendor.ts'
 import { contextOf, type CallParts } from '../attempt.ts'
 import type { ChatRouted } from './chat.ts'
-import { inlineLinks, inlineMedia } from './inline-media.ts'
+import { inlineMedia } from './inline-media.ts'
 import { legOfStream } from './legs.ts'
 import { readersFor } from './one-call.ts'
 import { translateStream } from './translate.ts'
@@ -74,11 +74,6 @@ export async function conversationFor(routed: ChatRouted, ask: ChatAsk, fetchLin
   const conversation = routed.codec.readConversation(ask)
   const readsLink = isInside(routed.route.channel) ? readsNone : chatOf(routed).readsLink
   return readsLink === undefined ? conversation : inlineMedia(conversation, readsLink, routed, fetchLink)
-}
-
-/** The request as it may go out where it passes through: a server on the operator's own network is sent no links. */
-export function withReachableMedia(routed: ChatRouted, fetchLink: FetchLink): Promise<ChatRouted> | ChatRouted {
-  return isInside(routed.route.channel) ? inlineLinks(routed, fetchLink) : routed
 }
 
 const readsNone = () => false
