@@ -188,3 +188,28 @@ test('a connect that was given up and does not succeed in time is closed, and th
   await wire.line(1)
   second.giveUp()
 })
+
+/** TLS to a server that does not speak it: the connect is made, and its handshake hangs. */
+async function hangingConnect() {
+  const hanging = pool.connect({ ...target, isSecure: true })
+  await wire.line(0)
+  return hanging
+}
+
+test('a connect that succeeds ends the wait of other calls, although an older connect still hangs', async () => {
+  const hanging = await hangingConnect()
+  hanging.giveUp()
+  const waiting = [pool.connect(target), pool.connect(target)]
+  clock.advance(1_000)
+  const tried = await opened()
+  const connected = await Promise.all(waiting.map(({ connection }) => connection))
+  expect(new Set([tried, ...connected]).size).toBe(3)
+})
+
+test('a call that comes after a connect has hung for a second does not wait for it', async () => {
+  const hanging = await hangingConnect()
+  clock.advance(1_000)
+  hanging.giveUp()
+  const connection = await opened()
+  expect(connection.isClosed).toBe(false)
+})

@@ -47,13 +47,13 @@ export class Pool {
   }
 
   connect(target: Target): Connecting {
-    const attempt: Attempt = { isWanted: true, opening: undefined }
+    const attempt: Attempt = { isWanted: true, opening: undefined, triedAt: 0 }
     const connection = this.#reach(target, attempt)
     return {
       connection,
       giveUp: () => {
         attempt.isWanted = false
-        if (attempt.opening !== undefined) this.#waitFor(target.origin, attempt.opening)
+        if (attempt.opening !== undefined) this.#waitFor(target.origin, attempt.opening, attempt.triedAt)
         // A call that waited for another call's connect may have got a connection at this moment, which goes back to
         // the pool. A connect of its own is in the hands of `#waitFor`.
         const giveBack = attempt.opening === undefined ? this.#giveBack : () => {}
@@ -69,7 +69,13 @@ export class Pool {
       const now = this.#clock.monotonic()
       if (door === undefined || now - door.triedAt >= tryEveryMs) {
         if (door !== undefined) door.triedAt = now
+        attempt.triedAt = now
         attempt.opening = Connection.open(target, this.#free, this.#timers)
+        // The address answers, so no call needs to wait any longer for an older connect, which may hang for good.
+        attempt.opening.then(
+          () => this.#open(target.origin, this.#doors.get(target.origin)),
+          () => {},
+        )
         return attempt.opening
       }
       await door.opened.promise
@@ -80,23 +86,25 @@ export class Pool {
   }
 
   /** Keeps a connect that was given up for the next calls, which wait for it until it succeeds or fails. */
-  #waitFor(origin: string, opening: Promise<Connection>): void {
+  #waitFor(origin: string, opening: Promise<Connection>, triedAt: number): void {
     const found = this.#doors.get(origin)
-    const door = found ?? { opened: Promise.withResolvers<void>(), triedAt: this.#clock.monotonic(), pending: 0 }
+    const door = found ?? { opened: Promise.withResolvers<void>(), triedAt, pending: 0 }
     this.#doors.set(origin, door)
     door.pending++
-    const open = () => {
-      if (this.#doors.get(origin) === door) this.#doors.delete(origin)
-      door.opened.resolve()
-    }
     const kept = (late: Connection) => {
       this.#add(late, idleMs)
-      open()
+      this.#open(origin, door)
     }
     const lost = () => {
-      if (--door.pending === 0) open()
+      if (--door.pending === 0) this.#open(origin, door)
     }
     opening.then(kept, lost)
+  }
+
+  /** Lets the calls that wait at the door connect themselves. */
+  #open(origin: string, door: Door | undefined): void {
+    if (this.#doors.get(origin) === door) this.#doors.delete(origin)
+    door?.opened.resolve()
   }
 
   readonly #free = (connection: Connection, last: ResponseHead): void => {
@@ -138,7 +146,7 @@ export class Pool {
   }
 }
 
-type Attempt = { isWanted: boolean; opening: Promise<Connection> | undefined }
+type Attempt = { isWanted: boolean; opening: Promise<Connection> | undefined; triedAt: number }
 
 function tooOld(): Error {
   return new Error('the connection was idle for too long')
