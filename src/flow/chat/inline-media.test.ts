@@ -162,3 +162,44 @@ test('in an ask that passes through, every link becomes a data: URL and nothing 
   const nothingLinked = { ...chat, ask }
   expect(await inlineLinks(nothingLinked, fetchLink)).toBe(nothingLinked)
 })
+
+const mib = 1024 * 1024
+
+/** Serves files of these sizes as the guarded fetch does: those with the most bytes arrive first. */
+function servingFiles(sizes: Readonly<Record<string, number>>) {
+  const waiting: { readonly bytes: number; arrive(): void }[] = []
+  const fetchLink: FetchLink = async ({ url, bytesMax }) => {
+    const bytes = sizes[url] ?? 0
+    await new Promise<void>((arrive) => {
+      waiting.push({ bytes, arrive })
+      setImmediate(() => {
+        waiting.sort((a, b) => a.bytes - b.bytes)
+        waiting.pop()?.arrive()
+      })
+    })
+    if (bytes > bytesMax) throw new GuardRefusal('too-large')
+    return { mediaType: 'image/png', body: new Uint8Array(bytes), header: () => null }
+  }
+  return fetchLink
+}
+
+test.each([
+  ['one file of nearly all the room', [19 * mib]],
+  ['a large file beside small ones', [1, 12 * mib, 1, 1, 1, 1]],
+  ['a file of a whole share before others have arrived', [1, 1, 1, 5 * mib, 3 * mib, 3 * mib]],
+  ['files that fill the room', [5 * mib, 5 * mib, 5 * mib, 5 * mib]],
+])('linked files within the size limit are accepted, however it is divided: %s', async (_name, bytes) => {
+  const sizes = Object.fromEntries(bytes.map((size, i) => [`https://h/${i}`, size]))
+  const talk = await inlineMedia(talkOf(...Object.keys(sizes)), never, routed, servingFiles(sizes))
+  const shown = JSON.stringify(talk, (name, value: unknown) => (name === 'base64' ? undefined : value))
+  expect(shown).not.toContain('"url"')
+})
+
+test.each([
+  ['one file', [21 * mib]],
+  ['several files together', [6 * mib, 6 * mib, 6 * mib, 6 * mib]],
+])('linked files beyond the size limit are refused: %s', async (_name, bytes) => {
+  const sizes = Object.fromEntries(bytes.map((size, i) => [`https://h/${i}`, size]))
+  const refusal = inlineMedia(talkOf(...Object.keys(sizes)), never, routed, servingFiles(sizes))
+  expect(await refusal.catch((thrown: unknown) => thrown)).toMatchObject({ kind: 'bad-request' })
+})

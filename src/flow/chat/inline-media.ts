@@ -1,6 +1,7 @@
 import { badRequest, GatewayError } from '../../base/errors.ts'
 import { writeFieldPath } from '../../base/field-path.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
+import { GuardRefusal } from '../../base/untrusted-url.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { Conversation, Media, MediaLink, Turn, UserBlock } from '../../capabilities/conversation.ts'
 import type { FetchLink } from '../../upstream/links.ts'
@@ -70,31 +71,50 @@ async function fetchAll(
   const fetched = new Map<string, FetchedMedia>()
   const stop = new AbortController()
   const until = AbortSignal.any([signal, stop.signal])
+  const shareMax = Math.ceil(bytesMax / Math.min(sideBySideMax, left.length))
+  const larger: MediaLink[] = []
   let room = bytesMax
-  const take = async ({ kind, url }: MediaLink) => {
+  const take = async ({ kind, url }: MediaLink, share: number) => {
     // Reserved before the fetch, so that fetches side by side do not use the same room twice.
-    const share = Math.min(room, Math.ceil(bytesMax / sideBySideMax))
     room -= share
-    const { mediaType, body } = await fetchLink({ transport: 'guarded', url, bytesMax: share }, route.channel, until)
-    if (!readable[kind].test(mediaType)) throw notMedia(kind)
-    room += share - body.length
-    fetched.set(url, { kind: 'bytes', mediaType, base64: Buffer.from(body).toString('base64') })
+    let used = 0
+    try {
+      const { mediaType, body } = await fetchLink({ transport: 'guarded', url, bytesMax: share }, route.channel, until)
+      if (!readable[kind].test(mediaType)) throw notMedia(kind)
+      used = body.length
+      fetched.set(url, { kind: 'bytes', mediaType, base64: Buffer.from(body).toString('base64') })
+    } finally {
+      room += share - used
+    }
   }
   const work = async () => {
     for (let link = left.pop(); link !== undefined; link = left.pop()) {
-      const taken = link
-      await take(taken).catch((thrown: unknown) => {
-        throw atLink(thrown, taken, ask.native)
-      })
+      const share = Math.min(room, shareMax)
+      try {
+        await take(link, share)
+      } catch (thrown) {
+        if (!isTooLarge(thrown) || share === bytesMax) throw atLink(thrown, link, ask.native)
+        larger.push(link)
+      }
     }
   }
   try {
     await Promise.all(Array.from({ length: sideBySideMax }, work))
+    // A file that exceeds its share is fetched again after the others, with all the room that those have left.
+    for (const link of larger) {
+      await take(link, room).catch((thrown: unknown) => {
+        throw atLink(thrown, link, ask.native)
+      })
+    }
   } catch (thrown) {
     stop.abort() // the other files would be fetched for nothing
     throw thrown
   }
   return fetched
+}
+
+function isTooLarge(thrown: unknown): boolean {
+  return thrown instanceof GuardRefusal && thrown.reason === 'too-large'
 }
 
 function notMedia(kind: keyof typeof readable) {
