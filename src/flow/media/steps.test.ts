@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { GatewayError } from '../../base/errors.ts'
 import type { Step, StepCall } from '../../vendors/vendor.ts'
+import type { Sent, Transport } from '../../upstream/transport.ts'
 import type { CallParts } from '../attempt.ts'
 import type { Routed } from '../stages.ts'
 import { walkSteps } from './steps.ts'
@@ -42,4 +43,32 @@ test('a link that fails aborts the fetches under way, and no other is started', 
   expect(walked).toMatchObject({ kind: 'failed', error: { kind: 'bad-request', message: 'There is nothing.' } })
   expect(begun).toHaveLength(8)
   expect(ended).toHaveLength(7)
+})
+
+const failed = (delivery: 'unknown' | 'closed') =>
+  ({ kind: 'failed', error: new GatewayError('upstream-failed', 'It broke off.'), delivery }) as const
+
+test('a call whose kept connection was closed is not sent again once a call beside it has failed', async () => {
+  const sent: string[] = []
+  const answers = new Map<string, (answer: Sent) => void>()
+  const send: Transport['send'] = ({ url }) => {
+    sent.push(url)
+    return new Promise((resolve) => answers.set(url, resolve))
+  }
+  const channels = { asking() {}, leftOpen() {}, failed: () => false, isResting: () => false }
+  const timeouts = { whole: { totalMs: 1_000 } }
+  const parts = { transport: { send }, channels: () => channels, timeouts, log: { warn() {} } } as unknown as CallParts
+  const funds = { sending() {} }
+  const ask = { stream: false, model: 'm' }
+  const request = { ...routed, ask, funds, elapsedMs: () => 0, markVendorCalled() {} } as unknown as Routed
+  const calls = ['a', 'b', 'c'].map((url): StepCall => ({ transport: 'vendor', url, headers: {} }))
+  const start = (): Step<string> => ({ kind: 'calls', calls, next: () => ({ kind: 'answered', answer: '', used: [] }) })
+  const walked = walkSteps(parts, request, { start, finish: asItIs })
+  answers.get('a')?.(failed('unknown'))
+  await new Promise(setImmediate)
+  answers.get('b')?.(failed('closed'))
+  await new Promise(setImmediate)
+  expect(sent).toEqual(['a', 'b', 'c'])
+  answers.get('c')?.(failed('unknown'))
+  expect(await walked).toMatchObject({ kind: 'failed', retry: 'no', mayBeCharged: true })
 })

@@ -171,8 +171,9 @@ class Walk {
         this.#hasMade = true
         return { kind: 'made', response: outcome.accepted, leg }
       }
-      // A call is repeated alone only while others may succeed. Where all have failed, the line tries another route.
-      if (outcome.retry === 'no' || tries === triesMax || this.#hasFailed()) return outcome
+      // A call is repeated alone only while no other has failed for good. Where all have failed, the line tries another
+      // route.
+      if (outcome.retry === 'no' || tries === triesMax || stop.aborted || this.#hasFailed()) return outcome
       this.#noteFailed(outcome)
       if (outcome.retry === 'anew') connection = 'new'
       else if (!(await this.#pauseBefore(tries, outcome.error, stop))) return { ...outcome, attempts: [] }
