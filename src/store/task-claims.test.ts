@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { sql } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, fundedAccount, holdOf } from '../../test/support/ledger.ts'
 import { put, recorded } from '../../test/support/stored-tasks.ts'
@@ -103,5 +104,20 @@ eachEngine('claims and lists of tasks', (open) => {
       await put(store, id, { state, finished_at: at + took })
     }
     expect(await typicalTaskMs(store.db, 'film')).toBe(20)
+  })
+
+  test('no more tasks are claimed than the limit allows, also where the database takes the table for tiny', async () => {
+    const store = await funded()
+    const now = store.now()
+    const due = async () => {
+      const { id } = await recorded(store)
+      await put(store, id, { claim_owner: null, claim_until: null, next_poll_at: now })
+    }
+    await due()
+    // From here on the database plans its queries for a table of one row.
+    await sql`analyze task`.execute(store.db.withoutPlugins())
+    for (let count = 0; count < 5; count++) await due()
+    const claim = { owner: 'node_a', until: now + 60_000 }
+    expect(await claimTasks(store, { channel: 'first', limit: 2, now, mode: 'sandbox', claim })).toHaveLength(2)
   })
 })

@@ -73,11 +73,18 @@ export async function claimTasks(
       .orderBy('next_poll_at')
       .limit(limit)
     // SQLite has one writer, and no SKIP LOCKED.
-    const ids = store.engine === 'postgres' ? free.forUpdate().skipLocked() : free
+    const chosen = await (store.engine === 'postgres' ? free.forUpdate().skipLocked() : free).execute()
+    if (chosen.length === 0) return []
+    // Chosen by a statement of their own: PostgreSQL may repeat a subquery for every row that it updates, and each time
+    // it would choose others, beyond the limit.
     const rows = await tx
       .updateTable('task')
       .set({ claim_owner: claim.owner, claim_until: claim.until })
-      .where('id', 'in', ids)
+      .where(
+        'id',
+        'in',
+        chosen.map(({ id }) => id),
+      )
       .returningAll()
       .execute()
     return rows.map(toTask).toSorted((a, b) => (a.nextPollAt ?? 0) - (b.nextPollAt ?? 0))
