@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { eachEngine } from '../../../test/support/engines.ts'
 import { standingClock } from '../../../test/support/movable-clock.ts'
-import type { Lane } from '../../store/outbox.ts'
+import { putAccount, putEvent, putEvents } from '../../../test/support/outbox.ts'
+import { dueEvents, type Lane, type PassOver } from '../../store/outbox.ts'
 import { Gate, gateLimits, type Ending, type Place } from './gate.ts'
 import { retryWaitsMs, waitAfter } from './schedule.ts'
 
@@ -143,4 +145,30 @@ test('the retry schedule has growing waits of about a day in all, give or take a
   expect(scheduleHours(() => 0.999_999)).toBeWithin(28, 29)
   expect(waitAfter(retryWaitsMs.length + 1, Math.random)).toBeUndefined()
   expect(retryWaitsMs.every((ms, n) => n === 0 || ms > (retryWaitsMs[n - 1] ?? 0))).toBe(true)
+})
+
+eachEngine('due events', (open) => {
+  test('events of many lanes that rest do not hide the event of a lane that may be served', async () => {
+    const store = await open({ books: 'unchecked' })
+    const accountId = await putAccount(store)
+    const { gate, enter } = makeGate()
+    const hosts = Array.from({ length: 720 }, (_, n) => `h${n}.test`)
+    for (const host of hosts) {
+      for (let silences = 0; silences < 5; silences++) enter(host, accountId)?.leave('silent')
+    }
+    const at = store.now() - 1_000
+    await putEvents(
+      store,
+      accountId,
+      hosts.map((host) => ({ url: `https://${host}/`, at })),
+    )
+    const id = await putEvent(store, accountId, { url: 'https://h.test/', at: at + 1 })
+    const except = gate.passOver() as PassOver
+    const due = await dueEvents(store.db, { mode: 'sandbox', now: store.now(), limit: 200, except })
+    expect(due).toEqual([{ id, accountId, host: 'h.test' }])
+    const proven = { ...except, unproven: 'all' as const, proven: [{ accountId, host: 'h.test' }] }
+    expect(await dueEvents(store.db, { mode: 'sandbox', now: store.now(), limit: 200, except: proven })).toEqual(due)
+    const others = { ...proven, proven: [{ accountId: 'other', host: 'h.test' }] }
+    expect(await dueEvents(store.db, { mode: 'sandbox', now: store.now(), limit: 200, except: others })).toEqual([])
+  })
 })

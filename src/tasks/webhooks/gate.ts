@@ -43,9 +43,8 @@ type State = {
   rest: { ms: number; until: number } | undefined
 }
 
-// Bounds each list of lanes in a query. The events of a lane left out are found but not admitted: slower, never wrong.
-const lanesPerQuery = 500
-// A lane takes a few hundred bytes; one that is forgotten only has to prove itself again.
+// A lane takes a few hundred bytes, and is named in each search for due events; one that is forgotten only has to prove
+// itself again.
 const lanesKept = 2_000
 
 /** Decides which lanes may be delivered to now. It lives in the memory of one node, so every bound is per node. */
@@ -88,11 +87,8 @@ export class Gate {
     const hosts = [...new Set(states.filter(({ inFlight }) => inFlight > 0).map(({ lane }) => lane.host))]
     const accounts = [...new Set(states.map(({ lane }) => lane.accountId))]
     const unproven = this.#isUnprovenFull() ? 'all' : accounts.filter((account) => this.#isAccountFull(account))
-    const lanesWhere = (holds: (state: State) => boolean) =>
-      states
-        .filter(holds)
-        .slice(-lanesPerQuery)
-        .map(({ lane }) => lane)
+    const lanesWhere = (holds: (state: State) => boolean) => states.filter(holds).map(({ lane }) => lane)
+    // Every lane that rests is named: events that are found and not admitted would hide those of other lanes.
     return {
       hosts: hosts.filter((host) => this.#isHostFull(host)),
       lanes: lanesWhere((state) => this.#isResting(state)),
