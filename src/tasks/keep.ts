@@ -108,8 +108,8 @@ async function keepOne(parts: TaskParts, taskRoute: TaskRoute, task: Task, link:
 }
 
 function fetchPlain({ fetchLink, timeouts, stopping }: TaskParts, { channel }: TaskRoute, url: string) {
-  const signal = AbortSignal.any([stopping, AbortSignal.timeout(timeouts.fetch.totalMs)])
-  return fetchLink({ transport: 'linked', url, bytesMax: linkedBytesMax }, channel, signal)
+  const { totalMs } = timeouts.fetch
+  return fetchLink({ transport: 'linked', url, bytesMax: linkedBytesMax, totalMs }, channel, stopping)
 }
 
 /** The credential is sent only to the origin of the channel's base URL, wherever the vendor's links lead. */

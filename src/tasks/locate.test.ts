@@ -276,6 +276,26 @@ taskSuite('a video whose record names a file', ({ begin, within }) => {
     expect((await world.task(task.id)).result).toMatchObject({ videoUrl: 'https://gateway.example/artifacts/1' })
     await world.close()
   })
+
+  test('the download of a public video has the time limit of downloads', async () => {
+    const asked: unknown[] = []
+    const call = { connectMs: 1_000, firstByteMs: 1_000, idleMs: 1_000, totalMs: minute }
+    const film = { body: new Uint8Array(10), mediaType: 'video/mp4', header: () => null }
+    const { vendor, world } = await begin({
+      keepsAll: true,
+      timeouts: { create: call, ask: call, fetch: { ...call, totalMs: 10 * minute } },
+      keepResult: () => Promise.resolve({ url: 'https://gateway.example/artifacts/1', expiresAt: 0 }),
+      fetchLink: (link) => {
+        asked.push(link)
+        return Promise.resolve(film)
+      },
+    })
+    await world.order()
+    vendor.become('done')
+    await world.pass(minute)
+    expect(asked).toMatchObject([{ transport: 'linked', totalMs: 10 * minute }])
+    await world.close()
+  })
 })
 
 taskSuite('a poll that is refused inside a 200', ({ within }) => {

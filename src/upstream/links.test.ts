@@ -35,3 +35,16 @@ test("a vendor's link into a private network is followed for simulators only", a
     await server.stop(true)
   }
 })
+
+test("a vendor's link with a time limit of its own is given up after that time", async () => {
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Promise<Response>(() => {}) })
+  try {
+    const url = `http://127.0.0.1:${server.port}/a.mp4`
+    const link = { transport: 'linked', url, bytesMax: 5, totalMs: 50 } as const
+    const local = { baseUrl: 'http://127.0.0.1:1' }
+    const thrown: unknown = await makeFetchLink(makeGuardedFetch())(link, local, signal).catch((error) => error)
+    expect(thrown).toMatchObject({ kind: 'upstream-failed', details: { cause: { reason: 'too-slow' } } })
+  } finally {
+    await server.stop(true)
+  }
+})

@@ -15,8 +15,8 @@ export type FetchLink = (
   signal: AbortSignal,
 ) => Promise<VendorResponse & { readonly mediaType: string }>
 
-// A vendor's video or large image takes a while. A client's link has the guard's own limit, a quarter of this, because
-// it occupies a place of ours for as long as a stranger's server likes.
+// A vendor's large image takes a while, and a video has a limit of its own. A client's link has the guard's own limit, a
+// quarter of this, because it occupies a place of ours for as long as a stranger's server likes.
 const vendorTotalMs = 60_000
 
 /**
@@ -44,7 +44,8 @@ export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): 
     // Simulators may be anywhere the operator runs them, also under a host name of a private network.
     const guard = channel.isSimulator === true || isPrivate(channel.baseUrl) ? ofPrivateVendors : ofPublicVendors
     try {
-      return respondedWith(await guard.get(url, { bytesMax, totalMs: vendorTotalMs, signal }), 'vendor')
+      const { totalMs = vendorTotalMs } = link
+      return respondedWith(await guard.get(url, { bytesMax, totalMs, signal }), 'vendor')
     } catch (thrown) {
       if (stopping?.aborted === true && thrown === stopping.reason) throw thrown
       throw new GatewayError('upstream-failed', "The result of the model's vendor could not be fetched.", {

@@ -46,7 +46,8 @@ export type Step<Answer> =
  */
 export type StepCall =
   | ({ readonly transport: 'vendor' } & Call)
-  | { readonly transport: 'linked'; readonly url: string; readonly bytesMax: number }
+  /** `totalMs`: for files that take longer than images do. */
+  | { readonly transport: 'linked'; readonly url: string; readonly bytesMax: number; readonly totalMs?: number }
   /** `at`: the field in which the client gave the URL, for the error message about it. */
   | { readonly transport: 'guarded'; readonly url: string; readonly bytesMax: number; readonly at?: string }
 
