@@ -296,6 +296,24 @@ taskSuite('a video whose record names a file', ({ begin, within }) => {
     expect(asked).toMatchObject([{ transport: 'linked', totalMs: 10 * minute }])
     await world.close()
   })
+
+  test.each(['gone', 'expired'])(
+    'a made video that its vendor gives up before it could be kept (%s) is recorded with its cost',
+    async (word) => {
+      const { store, vendor, world } = await begin({ keepResult: away })
+      vendor.onlyWithKey = true
+      const task = await world.order()
+      vendor.become('done')
+      await world.pass(minute)
+      expect((await world.task(task.id)).usage).toMatchObject({ video: { seconds: 5 } })
+      vendor.become(word)
+      for (let polls = 0; polls < 4; polls++) await world.pass(minute)
+      expect((await world.task(task.id)).state).toBe('failed')
+      expect(await requestsOf(store)).toMatchObject([{ cost: nano(0n) }])
+      expect(await attemptsOf(store)).toMatchObject([{ vendor_cost: nano(5n * price.bought), delivered: false }])
+      await world.close()
+    },
+  )
 })
 
 taskSuite('a poll that is refused inside a 200', ({ within }) => {

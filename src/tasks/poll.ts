@@ -73,7 +73,9 @@ async function end(
 ): Promise<PollOutcome> {
   // A task that the vendor has lost may turn up again and be charged, so it stays watched.
   const watched = said.failure === lostByVendor && { lookAgainAt: parts.store.now() }
-  await endTask(parts, task, { state: 'failed', ...said, ...watched })
+  // A vendor that has said before that the video is made charges for it, even if it does not give it any more.
+  const used = said.used ?? task.usage ?? undefined
+  await endTask(parts, task, { state: 'failed', ...said, used, ...watched })
   return 'over'
 }
 
