@@ -48,3 +48,26 @@ test("a vendor's link with a time limit of its own is given up after that time",
     await server.stop(true)
   }
 })
+
+test("a client that leaves while a vendor's link is fetched is not the vendor's failure", async () => {
+  const asked = Promise.withResolvers<void>()
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch() {
+      asked.resolve()
+      return new Promise<Response>(() => {})
+    },
+  })
+  try {
+    const client = new AbortController()
+    const link = { transport: 'linked', url: `http://127.0.0.1:${server.port}/a.png`, bytesMax: 5 } as const
+    const local = { baseUrl: 'http://127.0.0.1:1' }
+    const fetched = makeFetchLink(makeGuardedFetch())(link, local, client.signal)
+    await asked.promise
+    client.abort()
+    expect(await fetched.catch((error: unknown) => error)).toMatchObject({ kind: 'client-gone' })
+  } finally {
+    await server.stop(true)
+  }
+})

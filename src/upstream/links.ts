@@ -2,6 +2,7 @@ import { GatewayError } from '../base/errors.ts'
 import { makeGuardedFetch, type Fetched, type GuardedFetch } from '../base/guarded-fetch.ts'
 import { lookUp } from '../base/look-up.ts'
 import { isAddress, isPublicAddress } from '../base/public-address.ts'
+import { GuardRefusal } from '../base/untrusted-url.ts'
 import { isPublicLink } from '../wire/public-link.ts'
 import type { VendorResponse, StepCall } from '../vendors/vendor.ts'
 import type { Channel } from './channels.ts'
@@ -47,7 +48,8 @@ export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): 
       const { totalMs = vendorTotalMs } = link
       return respondedWith(await guard.get(url, { bytesMax, totalMs, signal }), 'vendor')
     } catch (thrown) {
-      if (stopping?.aborted === true && thrown === stopping.reason) throw thrown
+      // The client has left, or the node stops: neither is the vendor's failure.
+      if (thrown instanceof GatewayError && !(thrown instanceof GuardRefusal)) throw thrown
       throw new GatewayError('upstream-failed', "The result of the model's vendor could not be fetched.", {
         cause: thrown,
       })
