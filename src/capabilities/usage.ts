@@ -49,6 +49,14 @@ export function tokensOf(usage: Usage): number {
   return tokenUnits.reduce((sum, unit) => sum + (usage[unit] ?? 0), 0)
 }
 
+/** A chat's usage in which both sides are counted. */
+export type WholeUsage = Usage & { readonly input: number; readonly output: number }
+
+/** Whether a vendor counted both what a chat model read and what it wrote; a broken server may leave out either. */
+export function isWhole(usage: Usage | undefined): usage is WholeUsage {
+  return usage?.input !== undefined && usage.output !== undefined
+}
+
 /** Where the numbers of a charge come from. */
 export type Basis = 'vendor' | 'estimated'
 

@@ -7,7 +7,7 @@ import type { Call, CallContext, ChatAdapter } from '../../vendors/vendor.ts'
 import { contextOf, type CallParts } from '../attempt.ts'
 import type { ChatRouted } from './chat.ts'
 import { inlineMedia } from './inline-media.ts'
-import { legOfStream } from './legs.ts'
+import { countAnswer, legOfStream } from './legs.ts'
 import { readersFor } from './one-call.ts'
 import { translateStream } from './translate.ts'
 
@@ -78,13 +78,11 @@ export async function conversationFor(routed: ChatRouted, ask: ChatAsk, fetchLin
 
 const readsNone = () => false
 
-/** A reply in the client's protocol. */
+/** A reply in the client's protocol. Where the vendor counted only a part of it, our estimate is shown for the rest. */
 export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {
-  return {
-    usage: reply.usage,
-    estimateOutput: () => estimateReply(reply, routed.ask),
-    body: routed.codec.writeAnswer(routed.ask, reply, nameOf(routed)),
-  }
+  const counted = { usage: reply.usage, estimateOutput: () => estimateReply(reply, routed.ask) }
+  const usage = reply.usage === undefined ? undefined : countAnswer(routed, counted).usage
+  return { ...counted, body: routed.codec.writeAnswer(routed.ask, { ...reply, usage }, nameOf(routed)) }
 }
 
 export function writerFor(routed: ChatRouted, ask: ChatAsk): ReplyWriter {

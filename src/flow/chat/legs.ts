@@ -1,5 +1,5 @@
 import type { ChatAsk, StreamFacts } from '../../capabilities/chat.ts'
-import { tokensOf, type Counted, type Usage } from '../../capabilities/usage.ts'
+import { isWhole, tokensOf, type Counted, type Usage } from '../../capabilities/usage.ts'
 import type { Leg } from '../legs.ts'
 import type { ChatRouted } from './chat.ts'
 import { bytesPerToken, estimateOutput } from './estimate.ts'
@@ -16,14 +16,17 @@ export function legOfStream(routed: ChatRouted, facts: StreamFacts, inputTokens 
   function made(): Counted | undefined {
     const { usage, outputEvents, finished, ended } = facts
     if (outputEvents === 0 && !finished && !ended) return undefined
-    if (usage?.output !== undefined && (finished || ended)) return { usage, basis: 'vendor' }
+    const isOver = finished || ended
+    if (isWhole(usage) && isOver) return { usage, basis: 'vendor' }
+    const read = usage?.input === undefined ? { ...usage, input: inputTokens() } : usage
+    if (usage?.output !== undefined && isOver) return { usage: read, basis: 'estimated' }
     // Some vendors send the usage so far with every chunk, and some of those count the output only at its end: after a
     // stream was cut off, their number is what was counted by then, and may be 0 after a page of text.
     const estimated = Math.min(estimateOutput(facts), ask.outputTokensMax * ask.choices)
     const output = Math.max(usage?.output ?? 0, estimated)
-    if (usage?.output !== undefined) return { usage: { ...usage, output }, basis: 'estimated' }
+    if (usage?.output !== undefined) return { usage: { ...read, output }, basis: 'estimated' }
     // Other vendors count the input at the start and the output at the end, which may not have come.
-    return { usage: { ...withHosted(usage ?? { input: inputTokens() }, facts, ask), output }, basis: 'estimated' }
+    return { usage: { ...withHosted(read, facts, ask), output }, basis: 'estimated' }
   }
 
   return {
@@ -46,14 +49,17 @@ function withHosted(usage: Usage, { hosted }: StreamFacts, ask: ChatAsk): Usage 
   return { ...usage, input: input + found, ...(searches > 0 && { webSearch: searches }) }
 }
 
-export function legOfAnswer(routed: ChatRouted, answer: { usage: Usage | undefined; estimateOutput(): number }): Leg {
-  const { ask, attemptId, codec } = routed
-  return {
-    attemptId,
-    count() {
-      if (answer.usage !== undefined) return { usage: answer.usage, basis: 'vendor' }
-      const output = Math.min(answer.estimateOutput(), ask.outputTokensMax * ask.choices)
-      return { usage: { input: codec.estimateInput(ask), output }, basis: 'estimated' }
-    },
-  }
+type CountedAnswer = { readonly usage: Usage | undefined; estimateOutput(): number }
+
+export function legOfAnswer(routed: ChatRouted, answer: CountedAnswer): Leg {
+  return { attemptId: routed.attemptId, count: () => countAnswer(routed, answer) }
+}
+
+/** What a whole answer used: the vendor's counts, with our estimate for those that it left out. */
+export function countAnswer({ ask, codec }: ChatRouted, answer: CountedAnswer): Counted {
+  const { usage } = answer
+  if (isWhole(usage)) return { usage, basis: 'vendor' }
+  const input = usage?.input ?? codec.estimateInput(ask)
+  const output = usage?.output ?? Math.min(answer.estimateOutput(), ask.outputTokensMax * ask.choices)
+  return { usage: { ...usage, input, output }, basis: 'estimated' }
 }

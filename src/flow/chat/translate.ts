@@ -2,7 +2,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { ChatStream, HostedWork, ReplyReader, ReplyWriter, StreamFacts } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { OutputCounter } from '../../capabilities/output-counter.ts'
-import type { Usage } from '../../capabilities/usage.ts'
+import { isWhole, type Usage } from '../../capabilities/usage.ts'
 
 /** Sums up the events of one vendor stream as they come. */
 export class ReplyFacts implements StreamFacts {
@@ -87,7 +87,7 @@ export class ReplyFacts implements StreamFacts {
 
 /**
  * A vendor's stream for a client of another protocol: one choice, read and written event by event. Where the vendor
- * sends no usage, `estimate` says what is charged, because some protocols have to state a usage and 0 would be wrong.
+ * sends no whole usage, `estimate` says what is charged, because some protocols have to state it and 0 would be wrong.
  */
 export function translateStream(
   reader: ReplyReader,
@@ -103,6 +103,6 @@ export function translateStream(
       return events.length === 0 ? undefined : writer.write(events)
     },
     left: () => void (facts.isOwed = true),
-    closing: () => writer.closing(facts.usage ?? estimate(facts)),
+    closing: () => writer.closing(isWhole(facts.usage) ? facts.usage : estimate(facts)),
   }
 }

@@ -112,10 +112,7 @@ describe('usage', () => {
       { input_tokens: -5, output_tokens: 2.5 },
       { input: 0, output: 2 },
     ],
-    [
-      { input_tokens: 'x', output_tokens: 1e300 },
-      { input: 0, output: 1_000_000_000 },
-    ],
+    [{ input_tokens: 'x', output_tokens: 1e300 }, { output: 1_000_000_000 }],
     [{ cache_creation: { ephemeral_1h_input_tokens: 9 } }, { cacheWrite: 0, cacheWriteHour: 9 }],
   ])('implausible or incomplete counts are corrected: %j', (usage, read) => {
     expect(readUsage(usage)).toMatchObject(read)

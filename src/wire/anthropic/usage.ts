@@ -2,10 +2,12 @@ import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.t
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, objectsIn } from '../loose.ts'
 
+const inputCounts = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens']
+
 /**
  * Reads the vendor's counts. Its three input counts do not overlap, and tokens written to the cache are split by how
- * long they are kept. The output count is present only where the vendor gave one: at its start a stream knows only the
- * input.
+ * long they are kept. The input and the output are present only where the vendor counted them: at its start a stream
+ * knows only the input, and some servers of this protocol send no `message_start`.
  */
 export function readUsage(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined
@@ -13,8 +15,9 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   const parts = [usage, ...objectsIn(usage['iterations']).filter(({ type }) => type === 'compaction')]
   const sum = (count: (part: JsonObject) => number) => parts.reduce((total, part) => total + count(part), 0)
   const isCounted = typeof usage['output_tokens'] === 'number'
+  const isRead = inputCounts.some((name) => typeof usage[name] === 'number')
   return {
-    input: sum((part) => countIn(part['input_tokens'])),
+    ...(isRead && { input: sum((part) => countIn(part['input_tokens'])) }),
     cachedInput: sum((part) => countIn(part['cache_read_input_tokens'])),
     cacheWrite: sum((part) => cacheWritesIn(part).minutes),
     cacheWriteHour: sum((part) => cacheWritesIn(part).hour),

@@ -30,14 +30,15 @@ export function readChoices(body: Uint8Array): { json: JsonObject; choices: read
   return { json, choices }
 }
 
-/** Splits the vendor's overlapping counts: `prompt_tokens` includes cached and cache-written input. */
+/**
+ * Splits the vendor's overlapping counts: `prompt_tokens` includes cached and cache-written input. A count that is not a
+ * number is left out, because it does not mean zero.
+ */
 export function readUsage(usage: Json | undefined): Usage | undefined {
-  if (
-    !isObject(usage) ||
-    (typeof usage['prompt_tokens'] !== 'number' && typeof usage['completion_tokens'] !== 'number')
-  ) {
-    return undefined // an object without numbers means no count, not zero
-  }
+  if (!isObject(usage)) return undefined
+  const isRead = typeof usage['prompt_tokens'] === 'number'
+  const isSaid = typeof usage['completion_tokens'] === 'number'
+  if (!isRead && !isSaid) return undefined
   const promptDetails = objectIn(usage['prompt_tokens_details'])
   const completionDetails = objectIn(usage['completion_tokens_details'])
   // DeepSeek has prompt_cache_hit_tokens, Moonshot cached_tokens at the top, DashScope cache_creation_input_tokens.
@@ -50,11 +51,11 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   const reasoning = countIn(completionDetails['reasoning_tokens'])
   const completion = countIn(usage['completion_tokens']) + reasoningBeside(usage, reasoning)
   return {
-    input: Math.max(0, countIn(usage['prompt_tokens']) - cachedInput - cacheWrite - audioInput),
+    ...(isRead && { input: Math.max(0, countIn(usage['prompt_tokens']) - cachedInput - cacheWrite - audioInput) }),
     cachedInput,
     cacheWrite,
     audioInput,
-    output: Math.max(0, completion - audioOutput),
+    ...(isSaid && { output: Math.max(0, completion - audioOutput) }),
     audioOutput,
     reasoning,
   }

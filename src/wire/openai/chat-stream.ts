@@ -72,14 +72,15 @@ export function passStream(ask: ChatAsk): ChatStream {
    * for it; one with usage alone is held for the end.
    */
   function takeUsage(event: Uint8Array, chunk: JsonObject): Uint8Array | undefined {
-    usage = readUsage(chunk['usage'])
+    const counted = readUsage(chunk['usage'])
+    usage = counted ?? usage // some servers end with a usage that counts nothing
     const { choices } = chunk
     if (Array.isArray(choices) && choices.length > 0) {
       if (ask.usageShown) return event
       const { usage: _, ...shown } = chunk
       return encoder.encode(`data: ${JSON.stringify({ ...shown, model: ask.model })}\n\n`)
     }
-    heldUsage = event
+    if (counted !== undefined || heldUsage === undefined) heldUsage = event
     return undefined
   }
 

@@ -5,8 +5,8 @@ test('usage without any numbers is undefined, not zero', () => {
   for (const usage of [undefined, null, {}, { input_tokens: '5' }]) {
     expect(readUsage(usage === undefined ? {} : { usage })).toBeUndefined()
   }
-  expect(readUsage({ usage: { input_tokens: 0 } })).toMatchObject({ input: 0, output: 0 })
-  expect(readUsage({ usage: { output_tokens: 3 } })).toMatchObject({ input: 0, output: 3 })
+  expect(readUsage({ usage: { input_tokens: 0 } })).not.toHaveProperty('output')
+  expect(readUsage({ usage: { output_tokens: 3 } })).not.toHaveProperty('input')
 })
 
 test('input_tokens and output_tokens include every kind of token', () => {

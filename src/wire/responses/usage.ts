@@ -1,27 +1,26 @@
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, objectsIn } from '../loose.ts'
 
 /** What a response used. The vendor's searches are charged by the call, and counted by their items. */
 export function readUsage({ usage, output }: JsonObject): Usage | undefined {
-  // A usage object without numbers means no count, not zero.
-  if (!isObject(usage) || ![usage['input_tokens'], usage['output_tokens']].some(isNumber)) return undefined
+  if (!isObject(usage)) return undefined
+  // A count that is not a number does not mean zero.
+  const isRead = typeof usage['input_tokens'] === 'number'
+  const isSaid = typeof usage['output_tokens'] === 'number'
+  if (!isRead && !isSaid) return undefined
   const { cached_tokens: cached, cache_write_tokens: written } = objectIn(usage['input_tokens_details'])
   const cachedInput = countIn(cached)
   const cacheWrite = countIn(written)
   const webSearch = objectsIn(output).filter(isSearch).length
   return {
-    input: Math.max(0, countIn(usage['input_tokens']) - cachedInput - cacheWrite),
+    ...(isRead && { input: Math.max(0, countIn(usage['input_tokens']) - cachedInput - cacheWrite) }),
     cachedInput,
     cacheWrite,
-    output: countIn(usage['output_tokens']),
+    ...(isSaid && { output: countIn(usage['output_tokens']) }),
     reasoning: countIn(objectIn(usage['output_tokens_details'])['reasoning_tokens']),
     ...(webSearch > 0 && { webSearch }),
   }
-}
-
-function isNumber(value: Json | undefined): boolean {
-  return typeof value === 'number'
 }
 
 /** Only searches are charged; opening a page and searching within one are free. */

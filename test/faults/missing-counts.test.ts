@@ -1,0 +1,145 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { recordOf } from '../support/records.ts'
+import { payloadsOf, says } from '../support/streams.ts'
+import {
+  answer,
+  completion,
+  delta,
+  done,
+  event,
+  finish,
+  opening,
+  startVendor,
+  stream,
+  usageEvent,
+  wholeResponse,
+  type RawVendor,
+} from '../support/vendor.ts'
+
+// Servers that leave a count out, or write it as text: what they left out was used all the same.
+
+let vendor: RawVendor
+let gateway: TestGateway
+let bytes: string | Buffer
+
+beforeAll(async () => {
+  vendor = await startVendor((socket) => void socket.write(bytes))
+  const { origin } = new URL(vendor.baseUrl)
+  const prices = 'prices: { inputPerMillion: "1", outputPerMillion: "10" }'
+  gateway = await startTestGateway({
+    mode: 'leased',
+    yaml: `
+sandbox: false
+channels:
+  - { id: common, vendor: compatible, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }
+  - { id: openai, vendor: openai, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }
+  - { id: anthropic, vendor: anthropic, baseUrl: "${origin}", keys: [vendor-key] }
+models:
+  - { id: m, capability: chat, channels: [{ channel: common }], outputTokensMax: 1000, ${prices} }
+  - { id: r, capability: chat, channels: [{ channel: openai }], outputTokensMax: 1000, reasoning: true, ${prices} }
+  - { id: a, capability: chat, channels: [{ channel: anthropic }], outputTokensMax: 1000, ${prices} }
+`,
+  })
+})
+afterEach(() => gateway.assertBooks())
+afterAll(async () => {
+  await gateway.close()
+  await vendor.stop()
+})
+
+type Whole = { usage: { input_tokens: number; output_tokens: number } }
+
+/** Asks in each protocol, and expects the counts that came, and more than nothing for those that did not. */
+async function isEstimated(model: string, paths: readonly string[], counted: object): Promise<void> {
+  for (const path of paths) {
+    const response = await gateway.post(path, says('Hello there!', { model, max_tokens: 100 }))
+    expect(response.status).toBe(200)
+    const { basis, usage } = await recordOf(gateway, response)
+    expect({ path, basis }).toEqual({ path, basis: 'estimated' })
+    expect(usage).toMatchObject(counted)
+    expect(Math.min(usage?.input ?? 0, usage?.output ?? 0)).toBeGreaterThan(0)
+  }
+}
+
+const text = 'one two three four'
+const message = {
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  content: [{ type: 'text', text }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+}
+
+describe('an answer in which the vendor left a count out', () => {
+  test.each([
+    ['the output', { prompt_tokens: 50 }, { input: 50 }],
+    ['the input', { completion_tokens: 7 }, { output: 7 }],
+    ['the output, which is text', { prompt_tokens: 50, completion_tokens: '7' }, { input: 50 }],
+  ])('is charged by our estimate of it, and the record says so: %s', async (_what, usage, counted) => {
+    bytes = answer(200, completion(text, { usage }))
+    await isEstimated('m', ['/v1/chat/completions', '/v1/messages'], counted)
+  })
+
+  test.each([
+    ['the output', { input_tokens: 50 }, { input: 50 }],
+    ['the input', { output_tokens: 7 }, { output: 7 }],
+    ['both, which are text', { input_tokens: '50', output_tokens: '7' }, {}],
+  ])('of the messages protocol is charged by our estimate of it: %s', async (_what, usage, counted) => {
+    bytes = answer(200, JSON.stringify({ ...message, usage }))
+    await isEstimated('a', ['/v1/messages', '/v1/chat/completions'], counted)
+  })
+
+  test('of the responses protocol is charged by our estimate of it', async () => {
+    bytes = answer(200, JSON.stringify({ ...wholeResponse, usage: { input_tokens: 50 } }))
+    const response = await gateway.post('/v1/responses', { model: 'r', input: 'Hello there!' })
+    expect(response.status).toBe(200)
+    const { basis, usage } = await recordOf(gateway, response)
+    expect({ basis, usage }).toMatchObject({ basis: 'estimated', usage: { input: 50 } })
+    expect(usage?.output).toBeGreaterThan(0)
+  })
+
+  test('shows a client of another protocol what it is charged for', async () => {
+    bytes = answer(200, completion(text, { usage: { prompt_tokens: 50 } }))
+    const response = await gateway.post('/v1/messages', says('Hello there!', { model: 'm', max_tokens: 100 }))
+    const { usage: shown } = (await response.json()) as Whole
+    const { usage } = await recordOf(gateway, response)
+    expect(shown).toMatchObject({ input_tokens: 50, output_tokens: usage?.output ?? 0 })
+    expect(shown.output_tokens).toBeGreaterThan(0)
+  })
+})
+
+describe('a stream in which the vendor left a count out', () => {
+  const partly = { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [] }
+
+  test('is charged by our estimate of it, and shows that to a client of another protocol', async () => {
+    const counted = event({ ...partly, usage: { prompt_tokens: 50 } })
+    bytes = stream(opening + delta(text) + finish + counted + done)
+    const passed = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true }))
+    await passed.text()
+    const { basis, usage } = await recordOf(gateway, passed)
+    expect({ basis, usage }).toMatchObject({ basis: 'estimated', usage: { input: 50 } })
+    expect(usage?.output).toBeGreaterThan(0)
+
+    const asked = says('Hello!', { model: 'm', stream: true, max_tokens: 100 })
+    const translated = await gateway.post('/v1/messages', asked)
+    const end = (await payloadsOf(translated)).find((payload) => payload.includes('"message_delta"'))
+    const { usage: shown } = JSON.parse(end ?? '') as Whole
+    const { usage: charged } = await recordOf(gateway, translated)
+    expect(shown).toMatchObject({ input_tokens: 50, output_tokens: charged?.output ?? 0 })
+    expect(shown.output_tokens).toBeGreaterThan(0)
+  })
+
+  test('keeps the counts that it had before a usage without any', async () => {
+    const empty = event({ ...partly, usage: {} })
+    bytes = stream(opening + delta(text) + finish + usageEvent(50, 7) + empty + done)
+    const asked = says('Hello!', { model: 'm', stream: true, stream_options: { include_usage: true } })
+    const response = await gateway.post('/v1/chat/completions', asked)
+    const payloads = await payloadsOf(response)
+    expect(JSON.parse(payloads.at(-2) ?? '')).toMatchObject({ usage: { prompt_tokens: 50, completion_tokens: 7 } })
+    const record = await recordOf(gateway, response)
+    expect(record).toMatchObject({ basis: 'vendor', cost: 120_000n, usage: { input: 50, output: 7 } })
+  })
+})
