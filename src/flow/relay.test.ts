@@ -43,7 +43,7 @@ function vendor() {
 
 /** `last` ends the stream; `bad` is not a valid event. */
 function relayOf({ exchange }: ReturnType<typeof vendor>): StreamRelay {
-  const facts = { ended: false, finished: false, failure: undefined }
+  const facts = { ended: false, finished: false, failure: undefined, outputEvents: 1 }
   const stream = {
     facts,
     take(event: Uint8Array) {
@@ -110,7 +110,7 @@ describe('the relay of one stream', () => {
   })
 
   test('an outlet that throws at the last event ends with an error', async () => {
-    const facts = { ended: false, finished: false, failure: undefined }
+    const facts = { ended: false, finished: false, failure: undefined, outputEvents: 1 }
     const stream = {
       facts,
       take(event: Uint8Array) {

@@ -159,9 +159,10 @@ export class StreamRelay implements Relay, Outlet {
 
   /** Judges the end by the stream's own events: the failure, or undefined for a proper end. */
   #cut(): GatewayError | undefined {
-    const { failure, ended, finished } = this.#stream.facts
+    const { failure, ended, finished, outputEvents } = this.#stream.facts
     if (failure !== undefined) return failure
-    if (ended || finished) return undefined
+    // Some proxies send an end whatever happened behind them: without a finish or any output it tells of no answer.
+    if (finished || (ended && outputEvents > 0)) return undefined
     return new GatewayError('upstream-failed', "The model's vendor ended the stream before it was finished.")
   }
 }

@@ -5,7 +5,7 @@ import { vendors } from '../../src/vendors/index.ts'
 import type { Vendor } from '../../src/vendors/vendor.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { jsonPost, openSocket } from '../support/raw-socket.ts'
-import { lastRequestOf, recordOf } from '../support/records.ts'
+import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 import {
   answer,
@@ -18,6 +18,7 @@ import {
   lastChunk,
   opening,
   startVendor,
+  stream,
   streamHead,
   usageEvent,
   type RawVendor,
@@ -260,3 +261,14 @@ describe('a vendor that goes on charging after a hang-up', () => {
     }
   })
 })
+
+test.each(['/v1/chat/completions', '/v1/messages'])(
+  'a stream that ends without a word or a finish is an error on %s, and costs nothing',
+  async (path) => {
+    const { gateway } = await gatewayTo((socket) => void socket.write(stream(opening + usageEvent(10, 5) + done)))
+    const response = await gateway.post(path, says('Hello!', { model: 'm', stream: true, max_tokens: 100 }))
+    expect(await response.text()).toContain('ended the stream before it was finished')
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 502, basis: 'policy_zero', cost: 0n })
+    expect(await attemptsOf(gateway, response)).toMatchObject([{ vendor_cost: 60_000n, delivered: false }])
+  },
+)

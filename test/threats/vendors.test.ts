@@ -291,6 +291,12 @@ describe('an invalid answer', () => {
     ['a status nobody knows', answer(299, completion('Hi'))],
     ['a page from a proxy', answer(502, '<h1>bad gateway</h1>', { 'content-type': 'text/html' })],
     ['a refusal without words', answer(400, '')],
+    ['an empty list of choices', answer(200, completion('', { choices: [] }))],
+    [
+      'a choice that failed',
+      answer(200, completion('', { choices: [{ message: { content: '' }, error: { code: 502 } }] })),
+    ],
+    ['an end alone', stream(done)],
   ])('%s is a 502 of ours, whole or streamed, and costs nothing', async (_name, bytes) => {
     const { gateway } = await gatewayTo((socket) => void socket.write(bytes))
     for (const response of [await whole(gateway), await streamed(gateway)]) {

@@ -33,7 +33,8 @@ export function legOfStream(routed: ChatRouted, facts: StreamFacts, inputTokens 
     attemptId,
     made,
     count() {
-      const { isOwed = true, finished, ended } = facts
+      const { isOwed = true, finished, ended, outputEvents } = facts
+      if (outputEvents === 0 && !finished) return undefined
       return isOwed || finished || ended ? made() : undefined
     },
   }

@@ -78,8 +78,8 @@ describe('a whole answer', () => {
   })
 
   test('an answer without usage is estimated at one output token or more', () => {
-    expect(read('{"choices":[]}').usage).toBeUndefined()
-    expect(read('{"choices":[]}').estimateOutput()).toBe(1)
+    expect(read('{"choices":[{}]}').usage).toBeUndefined()
+    expect(read('{"choices":[{}]}').estimateOutput()).toBe(1)
     const long = read(JSON.stringify({ choices: [{ message: { content: 'word '.repeat(100) } }] }))
     expect(long.estimateOutput()).toBeWithin(80, 200)
   })

@@ -5,7 +5,7 @@ import type { Usage } from '../../capabilities/usage.ts'
 import { answerIn } from '../answer-body.ts'
 import { countText } from '../estimate.ts'
 import { withModel } from '../json-bytes.ts'
-import { countIn, objectIn, parseLoosely, textIn } from '../loose.ts'
+import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { unread } from './estimate.ts'
 
 /** A whole answer of a vendor that speaks this protocol too, with `model` replaced by our id. */
@@ -24,9 +24,14 @@ export function readChoices(body: Uint8Array): { json: JsonObject; choices: read
   const failure = failureIn(json)
   if (failure !== undefined) throw failure
   const { choices } = json
-  if (!Array.isArray(choices)) {
+  const written = objectsIn(choices)
+  if (!Array.isArray(choices) || written.length === 0) {
     throw new GatewayError('upstream-failed', "The model's vendor sent an answer without choices.")
   }
+  // OpenRouter puts the failure of a model's host into each choice, beside an empty message.
+  const failures = written.map(failureIn)
+  const [first] = failures
+  if (first !== undefined && failures.every((each) => each !== undefined)) throw first
   return { json, choices }
 }
 
