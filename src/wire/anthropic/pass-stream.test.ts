@@ -172,6 +172,15 @@ describe('the end of a stream', () => {
     expect(text).toEqual([start])
     expect(facts).toMatchObject({ failure: { kind: 'upstream-failed' }, finished: false })
   })
+
+  test('an error in the common protocol’s form is a failure and is not forwarded', () => {
+    const { text, facts } = follow([
+      start,
+      'data: {"error":{"message":"No.","type":"rate_limit_error","code":"429"}}\n\n',
+    ])
+    expect(text).toEqual([start])
+    expect(facts.failure).toMatchObject({ message: 'No.', details: { inside: { status: 429 } } })
+  })
 })
 
 const block = (content: Record<string, unknown>) =>

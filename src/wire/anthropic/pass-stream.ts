@@ -15,6 +15,7 @@ const usualEnd = encoder.encode('event: message_stop\ndata: {"type":"message_sto
 
 const typeKey = Buffer.from('type')
 const messageKey = Buffer.from('"message"')
+const errorKey = Buffer.from('"error"')
 const nameMark = Buffer.from('event:')
 /**
  * The keys under which a block or a delta holds output: text, thinking, tool input, tool names, and sealed thinking,
@@ -115,6 +116,8 @@ export function passStream(ask: ChatAsk): ChatStream {
         return takeDelta(event)
       case 'error':
         return takeError(event)
+      case '': // some proxies in front of this protocol report an error in the common one, which has no type
+        return valueByteAfter(event, errorKey) === openBrace ? takeError(event) : event
       case 'message_stop':
         end = event
         return undefined

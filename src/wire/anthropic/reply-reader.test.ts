@@ -178,6 +178,13 @@ describe('a stream', () => {
       }),
     )
   })
+
+  test('an error in the common protocol’s form is a failure', () => {
+    const bare = Buffer.from('data: {"error":{"message":"No.","type":"made_up"}}\n\n')
+    expect(openReader().read(bare)).toMatchObject([
+      { kind: 'failure', error: { kind: 'upstream-failed', message: 'No.' } },
+    ])
+  })
 })
 
 const answerOf = (fields: object) => readAnswer(Buffer.from(JSON.stringify({ content: [], ...fields })))

@@ -164,8 +164,8 @@ export function openReader(): ReplyReader {
           return [{ kind: 'heartbeat' }]
         case 'error':
           return [{ kind: 'failure', error: readFailure(objectIn(json['error'])) }]
-        default:
-          return []
+        default: // some proxies in front of this protocol report an error in the common one, which has no type
+          return isObject(json['error']) ? [{ kind: 'failure', error: readFailure(json['error']) }] : []
       }
     },
   }
