@@ -140,3 +140,21 @@ test('text that looks like a key is redacted, even if it is not ours', () => {
   const { error } = told(400, '{"error":{"message":"see sk-abcdefghijkl at api.vendor.example"}}')
   expect(error.message).toBe('see [redacted] at [redacted]')
 })
+
+test('a refusal in plain text keeps its status and its words', () => {
+  const { error, retryable } = told(422, 'Failed to deserialize the JSON body: missing field `messages`\n')
+  expect({ error, retryable }).toMatchObject({
+    error: { kind: 'upstream-rejected', message: 'Failed to deserialize the JSON body: missing field `messages`' },
+    retryable: false,
+  })
+  expect(error.details.refusal).toMatchObject({ status: 422, protocol: 'none' })
+})
+
+test.each([
+  ['a page', ' <!doctype html><p>no</p>'],
+  ['compressed', '\x1f\ufffd\b\0no'],
+  ['a dump', 'no '.repeat(500)],
+  ['half of an answer', '{"error":{"mess'],
+])('a refusal that is no sentence is the vendor’s failure: %s', (_what, body) => {
+  expect(told(400, body)).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
+})

@@ -74,13 +74,28 @@ function textOf(value: Json | undefined): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** The common protocol's error object or, without one, a message: in `message`, `detail`, or xAI's `error` text. */
+/**
+ * The common protocol's error object or, without one, a message: in `message`, `detail`, xAI's `error` text, or plain.
+ */
 function readRefusal(body: string): { error: JsonObject | undefined; message: string } {
   const json = parseLoosely(body)
+  if (json === undefined) return { error: undefined, message: plainWords(body) }
   if (!isObject(json)) return { error: undefined, message: '' }
   const { error, message, detail } = json
   if (isObject(error)) return { error, message: wordsIn(error['message']) }
   return { error: undefined, message: textOf(error) || wordsIn(message) || wordsIn(detail) }
+}
+
+// Longer than any sentence about a request; what is longer is a page or a dump.
+const plainWordsMax = 1_000
+// oxlint-disable-next-line no-control-regex
+const unprintable = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffd]/
+
+/** Many local servers refuse a request in plain text. A proxy's page, broken JSON and compressed bytes are no message. */
+function plainWords(body: string): string {
+  const words = body.trim()
+  const isSentence = !/^[<{[]/.test(words) && words.length <= plainWordsMax && !unprintable.test(words)
+  return isSentence ? words : ''
 }
 
 /** A sentence, alone or in an object; or FastAPI's list of fields and what is wrong with each (Mistral). */
