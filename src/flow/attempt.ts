@@ -109,13 +109,16 @@ export function contextOf(routed: Addressed, tenantLabel: Label): CallContext {
 
 /** We ask for uncompressed bytes: unpacking what a vendor compresses unasked could turn a kilobyte into a gigabyte. */
 function checkEncoding(exchange: Exchange): void {
-  const encoding = exchange.header('content-encoding')
-  if (encoding === null || encoding === 'identity') return
+  const encoding = exchange.header('content-encoding') ?? ''
+  if (/^(?:identity)?$/i.test(encoding)) return
   throw new GatewayError('upstream-failed', "The model's vendor sent an answer in an encoding that was not requested.")
 }
 
+// Local servers often give their streams no type, or that of plain text; official clients do not look at it.
+const streamType = /^(?:text\/event-stream|text\/plain|application\/octet-stream|$)/i
+
 export function streams({ ask }: Routed, exchange: Exchange): boolean {
-  return ask.stream && exchange.header('content-type')?.startsWith('text/event-stream') === true
+  return ask.stream && streamType.test(exchange.header('content-type') ?? '')
 }
 
 /** Call after the answer was read: if it is an error under status 200, that is the better message for the client. */

@@ -272,3 +272,16 @@ test.each(['/v1/chat/completions', '/v1/messages'])(
     expect(await attemptsOf(gateway, response)).toMatchObject([{ vendor_cost: 60_000n, delivered: false }])
   },
 )
+
+test.each(['', 'content-type: text/plain\r\n', 'content-type: Text/Event-Stream\r\ncontent-encoding: Identity\r\n'])(
+  'a stream is read as one although its head says %j',
+  async (lines) => {
+    const begin = `HTTP/1.1 200 OK\r\n${lines}transfer-encoding: chunked\r\n\r\n`
+    const events = opening + delta('word') + finish + usageEvent(10, 5) + done
+    const { gateway } = await gatewayTo((socket) => void socket.write(begin + chunk(events).toString() + lastChunk))
+    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true }))
+    expect(response.headers.get('content-type')).toStartWith('text/event-stream')
+    expect(await response.text()).toEndWith(done)
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis: 'vendor', cost: 60_000n })
+  },
+)
