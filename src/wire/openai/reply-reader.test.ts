@@ -80,3 +80,16 @@ test('unreadable events and error events are failures', () => {
     expect([...openReader().read(Buffer.from(`${said}\n\n`))]).toMatchObject([failure])
   }
 })
+
+const part = (text: string) => calls({ index: 0, id: '', function: { name: 'f', arguments: text } })
+
+test('whole calls without ids that share an index are told apart, and one in parts that repeat its name stays one', () => {
+  const any = expect.stringMatching(/^call_\w{24}$/) as unknown as string
+  expect(read(part('{"x":1}'), part('{"x":2}'))).toEqual([
+    start(0, any, 'f'),
+    delta(0, '{"x":1}'),
+    start(1, any, 'f'),
+    delta(1, '{"x":2}'),
+  ])
+  expect(read(part('{"x"'), part(':1}'), part(''))).toEqual([start(0, any, 'f'), delta(0, '{"x"'), delta(0, ':1}')])
+})

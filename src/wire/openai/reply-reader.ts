@@ -3,7 +3,7 @@ import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { unreadableEvent } from '../answer-body.ts'
-import { itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
+import { isWholeObject, itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
 import { argumentsTextIn, partsIn, readCitations, readFinish, readSignature, reasoningIn } from './read-answer.ts'
@@ -29,9 +29,10 @@ export function openReader(): ReplyReader {
       const called = objectIn(delta['function'])
       const id = textIn(delta['id'])
       const name = textIn(called['name'])
-      let call = findCall(known, index, id, name)
+      const text = argumentsTextIn(called['arguments'])
+      let call = findCall(known, { index, id, name, text })
       if (call === -1) {
-        call = known.push({ index, id }) - 1
+        call = known.push({ index, id, text: '' }) - 1
         const signature = readSignature(delta)
         events.push({
           kind: 'tool-call-start',
@@ -42,8 +43,10 @@ export function openReader(): ReplyReader {
           ...(signature !== undefined && { signature }),
         })
       }
-      const text = argumentsTextIn(called['arguments'])
-      if (text !== '') events.push({ kind: 'tool-call-delta', choice, call, text })
+      if (text === '') continue
+      const begun = known[call]
+      if (begun !== undefined) begun.text += text
+      events.push({ kind: 'tool-call-delta', choice, call, text })
     }
     return known
   }
@@ -91,14 +94,20 @@ export function openReader(): ReplyReader {
   }
 }
 
-/** A call that has begun, with the vendor's index and id. */
-type SeenCall = { readonly index: number; readonly id: string }
+/** A call that has begun, with the vendor's index and id, and its arguments so far. */
+type SeenCall = { readonly index: number; readonly id: string; text: string }
+
+/** What a delta says of a call. */
+type CallDelta = Readonly<SeenCall> & { readonly name: string }
 
 /**
  * Which call a delta continues; -1 where it begins one. Some vendors give all parallel calls the same index and only
- * different ids. A delta without a name cannot begin a call, so an unknown id in it is ignored.
+ * different ids, or no ids either and each call in one piece. A delta without a name cannot begin a call, so an unknown
+ * id in it is ignored.
  */
-function findCall(known: readonly SeenCall[], index: number, id: string, name: string): number {
+function findCall(known: readonly SeenCall[], { index, id, name, text }: CallDelta): number {
   const same = known.findLastIndex((call) => call.index === index && (id === '' || call.id === '' || call.id === id))
-  return same === -1 && name === '' ? known.findLastIndex((call) => call.index === index) : same
+  if (same === -1) return name === '' ? known.findLastIndex((call) => call.index === index) : -1
+  const isAnother = id === '' && name !== '' && text !== '' && isWholeObject(known[same]?.text ?? '')
+  return isAnother ? -1 : same
 }
