@@ -98,6 +98,7 @@ async function keepOne(parts: TaskParts, taskRoute: TaskRoute, task: Task, link:
   if (link.needsKey && parts.storeRest.isOn) throw resting
   const fetched = link.needsKey ? await fetchWithKey(parts, taskRoute, task, link.url) : undefined
   const { body, mediaType } = fetched ?? (await fetchPlain(parts, taskRoute, link.url))
+  if (body instanceof Uint8Array && (body.length === 0 || isPage(mediaType))) throw noFile()
   const type = /^(?:video|image)\//.test(mediaType) ? mediaType : link.mediaType
   try {
     return await parts.keepResult(body, { mediaType: type, accountId: task.accountId, signal: parts.stopping })
@@ -133,7 +134,11 @@ async function fetchWithKey(parts: TaskParts, taskRoute: TaskRoute, task: Task, 
       exchange.abort()
       throw new GatewayError('upstream-failed', `The vendor answered ${exchange.status} for its own video.`)
     }
-    return { body: streamOf(exchange), mediaType: exchange.header('content-type')?.split(';')[0] ?? '' }
+    const mediaType = exchange.header('content-type')?.split(';')[0] ?? ''
+    const first = isPage(mediaType) ? undefined : await exchange.read()
+    if (first !== undefined) return { body: streamOf(first, exchange), mediaType }
+    exchange.abort()
+    throw noFile()
   }
   throw new GatewayError('upstream-failed', 'The vendor redirects too often.')
 }
@@ -142,8 +147,18 @@ function withoutBodyHeaders(headers: Readonly<Record<string, string>>): Record<s
   return Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'content-type'))
 }
 
-function streamOf(exchange: Exchange): ReadableStream<Uint8Array> {
+/** Whether a server sent an error or a page, under a good status, in place of a file. */
+function isPage(mediaType: string): boolean {
+  return /^(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml)$)/i.test(mediaType)
+}
+
+function noFile(): GatewayError {
+  return new GatewayError('upstream-failed', "What is behind the vendor's link is no file.")
+}
+
+function streamOf(first: Uint8Array, exchange: Exchange): ReadableStream<Uint8Array> {
   return new ReadableStream({
+    start: (controller) => controller.enqueue(first),
     async pull(controller) {
       const chunk = await exchange.read()
       if (chunk === undefined) controller.close()
