@@ -143,3 +143,13 @@ describe('a stream in which the vendor left a count out', () => {
     expect(record).toMatchObject({ basis: 'vendor', cost: 120_000n, usage: { input: 50, output: 7 } })
   })
 })
+
+test('an image whose tokens the vendor did not count is charged by our estimate of them', async () => {
+  const image = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+  bytes = answer(200, JSON.stringify({ created: 1, data: [{ b64_json: image }], usage: { input_tokens: 5 } }))
+  const response = await gateway.post('/v1/images/generations', { model: 'gpt-image-2', prompt: 'A fox' })
+  expect(response.status).toBe(200)
+  const { basis, usage } = await recordOf(gateway, response)
+  expect(basis).toBe('estimated')
+  expect(usage?.imageOutput).toBeGreaterThan(0)
+})

@@ -28,9 +28,11 @@ function readImage(member: JsonObject, mediaType: string): MadeImage[] {
   return typeof url === 'string' && url !== '' ? [{ media: { kind: 'url', url }, ...about }] : []
 }
 
-/** Splits the vendor's overlapping counts; undefined where it does not count in tokens. */
+/** Splits the vendor's overlapping counts; undefined where it does not count in tokens, or only a part of them. */
 export function readTokens(usage: Json | undefined): ImageTokens | undefined {
-  if (!isObject(usage) || typeof usage['input_tokens'] !== 'number') return undefined
+  if (!isObject(usage) || typeof usage['input_tokens'] !== 'number' || typeof usage['output_tokens'] !== 'number') {
+    return undefined
+  }
   const input = objectIn(usage['input_tokens_details'])
   const output = objectIn(usage['output_tokens_details'])
   const all = countIn(usage['input_tokens'])
