@@ -285,3 +285,12 @@ test.each(['', 'content-type: text/plain\r\n', 'content-type: Text/Event-Stream\
     expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis: 'vendor', cost: 60_000n })
   },
 )
+
+test('a stream that begins with an error about the request is answered as a bad request, and costs nothing', async () => {
+  const error = { message: 'The prompt is too long.', type: 'invalid_request_error', code: 'context_length_exceeded' }
+  const { gateway } = await gatewayTo((socket) => void socket.write(stream(event({ error }))))
+  const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true }))
+  expect(response.status).toBe(400)
+  expect(await response.json()).toMatchObject({ error })
+  expect(await recordOf(gateway, response)).toMatchObject({ status: 400, basis: 'policy_zero', cost: 0n })
+})

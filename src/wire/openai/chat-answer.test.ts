@@ -69,6 +69,8 @@ describe('a whole answer', () => {
     [{ code: 'server_is_overloaded' }, 503],
     [{ code: 504 }, 504],
     [{ code: 'server_error' }, 500],
+    [{ code: 'context_length_exceeded', type: 'invalid_request_error' }, 400],
+    [{ code: 'tool_use_failed', type: 'invalid_request_error' }, 400],
     [{ code: 200 }, undefined],
     [{ code: 'unheard_of' }, undefined],
   ])('an error with %j is judged as status %p', (error, status) => {
