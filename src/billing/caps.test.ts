@@ -18,22 +18,22 @@ import { openLeasedBilling } from './leased/leased.ts'
 
 const of = { accountId: 'acc', keyId: 'key' }
 const dayMs = 86_400_000
-/** At noon, so that a test about one day does not run into the end of it. */
-const clockAtNoon = () => standingClock(Math.floor(Date.now() / dayMs) * dayMs + dayMs / 2)
+/** A test about one day does not run into the end of it. */
+const noon = Date.UTC(2027, 0, 15, 12)
+const clockAtNoon = () => standingClock(noon)
 const daily: SpendingCap = { of, amount: nano(100n), period: 'day' }
 const ending = { status: 200, streamed: false, durationMs: 1, attempts: [] }
 
-function order(amount: bigint): Order {
+function order(amount: bigint, startedAt = noon): Order {
   return {
+    ...of,
     requestId: 'req' as Order['requestId'],
-    accountId: 'acc',
-    keyId: 'key',
     model: 'm',
     capability: 'chat',
     amount: nano(amount),
     caps: [daily],
     priceVersion: 'v',
-    startedAt: 0,
+    startedAt,
     deadline: 0,
   }
 }
@@ -69,9 +69,9 @@ test('a hold that is open at midnight counts for the new day until it ends, and 
   const overnight = await billing.take(order(60n))
   if (overnight.kind !== 'hold') throw new Error('refused')
   clock.advance(dayMs)
-  expect(await billing.take(order(50n))).toMatchObject({ kind: 'no-funds', available: nano(40n) })
+  expect(await billing.take(order(50n, clock.now()))).toMatchObject({ kind: 'no-funds', available: nano(40n) })
   await overnight.hold.settle(sale(5n))
-  expect(await billing.take(order(80n))).toMatchObject({ kind: 'hold' })
+  expect(await billing.take(order(80n, clock.now()))).toMatchObject({ kind: 'hold' })
 })
 
 test('a hold whose settlement fails counts against the cap until its release, even a failed one', async () => {
@@ -290,7 +290,7 @@ test('with the books unreadable, a cap uses its last reading of the day, and fai
   ).toContain('cannot be checked')
   // Yesterday's reading does not tell what was spent today, here or on other nodes.
   clock.advance(dayMs)
-  expect(await billing.take(order(1n)).catch(String)).toContain('cannot be checked')
+  expect(await billing.take(order(1n, clock.now())).catch(String)).toContain('cannot be checked')
 })
 
 test('leased: a charge counts at every reading before it is posted, and once afterwards', async () => {

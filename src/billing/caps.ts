@@ -47,6 +47,9 @@ const spendingsMax = 10_000
 
 type NoFunds = Exclude<TakeOutcome, { kind: 'hold' }>
 
+/** What caps judge an order by. */
+type CappedOrder = Pick<Order, 'amount' | 'caps' | 'startedAt'>
+
 /** An amount that counts against its caps until it is given back, or until the books know it as held by a task. */
 export type Reserved = {
   readonly kind: 'reserved'
@@ -56,7 +59,7 @@ export type Reserved = {
 
 export type CappedBilling = Billing & {
   /** For holds that are taken elsewhere: a task's hold is only a row of the database. */
-  reserve(order: Pick<Order, 'amount' | 'caps'>): Promise<Reserved | NoFunds>
+  reserve(order: CappedOrder): Promise<Reserved | NoFunds>
   /** What requests under way on this node hold against the caps of this key or account. */
   heldHere(of: SpendingCap['of']): Nano
 }
@@ -71,10 +74,11 @@ export function capSpending(
   const readings = new Map<string, Promise<void>>()
   const isBooked = ({ endings }: Unread) => endings <= (billing.endings?.booked ?? 0)
 
-  async function spendingOf(cap: SpendingCap): Promise<Judged> {
+  async function spendingOf(cap: SpendingCap, startedAt: number): Promise<Judged> {
     const name = nameOf(cap.of)
+    // A request counts in the day it arrived on, even if its body or a linked file took until after midnight.
+    const since = startOf(cap.period, startedAt)
     for (;;) {
-      const since = startOf(cap.period, clock.now())
       const known = spendings.get(name)
       if (known !== undefined && known.since === since && isFresh(known)) return { cap, spending: known, since }
       // Only one reading at a time, for which later requests wait, so that an older reading never replaces a newer one.
@@ -136,13 +140,12 @@ export function capSpending(
     }
   }
 
-  async function reserve({ caps, amount }: Pick<Order, 'amount' | 'caps'>): Promise<ReservedAmong | NoFunds> {
-    let capped = await Promise.all(caps.map(spendingOf))
-    // While a change of a cap's period spreads, requests with the old and the new one read by turns, each for its own
-    // period: so try again until the reading covers the period of this request.
-    while (capped.some(({ spending, since }) => spending.since !== since)) {
-      capped = await Promise.all(caps.map(spendingOf))
-    }
+  async function reserve({ caps, amount, startedAt }: CappedOrder): Promise<ReservedAmong | NoFunds> {
+    const spendingsOf = () => Promise.all(caps.map((cap) => spendingOf(cap, startedAt)))
+    let capped = await spendingsOf()
+    // After midnight, and while a change of a cap's period spreads, requests of the old and the new period read by
+    // turns, each for its own: so try again until the reading covers the period of this request.
+    while (capped.some(({ spending, since }) => spending.since !== since)) capped = await spendingsOf()
     // Nothing is awaited between judging and counting, so that of two concurrent requests the second sees the first.
     for (const { cap, spending } of capped) {
       const left = cap.amount - spending.booked - spending.unreadAmount - spending.open

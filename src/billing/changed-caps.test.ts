@@ -12,6 +12,9 @@ const daily: SpendingCap = { of: { accountId: 'acc', keyId: 'key' }, amount: nan
 const monthly: SpendingCap = { ...daily, period: 'month' }
 const total: SpendingCap = { ...daily, period: 'total' }
 
+/** Away from the ends of the day and the month. */
+const noon = Date.UTC(2027, 0, 15, 12)
+
 function order(amount: bigint, cap = daily): Order {
   return {
     requestId: 'req' as Order['requestId'],
@@ -22,16 +25,15 @@ function order(amount: bigint, cap = daily): Order {
     amount: nano(amount),
     caps: [cap],
     priceVersion: 'v',
-    startedAt: 0,
+    startedAt: noon,
     deadline: 0,
   }
 }
 
 const sale = { status: 200, streamed: false, durationMs: 1, attempts: [], basis: 'vendor', usage: {} } as const
 
-/** At noon in the middle of a month, away from the ends of the day and the month. */
 function capped(spentSince: SpentSince) {
-  const clock = standingClock(Date.UTC(2027, 0, 15, 12))
+  const clock = standingClock(noon)
   return capSpending(makeCountingBilling(), { clock, spentSince, heldByTasks: () => Promise.resolve(nano(0n)) })
 }
 

@@ -217,7 +217,7 @@ async function record(
   task: NewTask,
 ): Promise<{ kind: 'recorded'; task: Task } | Extract<Placed, { kind: 'no-funds' }>> {
   const needed = holdFor(order.ask.bound, order.model.prices)
-  const reserved = await parts.reserve({ amount: needed, caps: order.caps })
+  const reserved = await parts.reserve({ amount: needed, caps: order.caps, startedAt: order.receivedAt })
   if (reserved.kind === 'no-funds') return { ...reserved, needed }
   try {
     for (let tries = 1; ; tries++) {
