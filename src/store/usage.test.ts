@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { CompiledQuery, type RootOperationNode } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
+import { recorded } from '../../test/support/stored-tasks.ts'
 import { nano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { createAccount } from './accounts.ts'
@@ -229,5 +230,25 @@ eachEngine('usage', (open, _place, engine) => {
     expect(await spentSince(store.db, { accountId, since: monday + day })).toBe(nano(30n))
     expect(await spentSince(store.db, { accountId, keyId: 'key_b', since: 0 })).toBe(nano(20n))
     expect(await spentSince(store.db, { accountId: 'acc_x', since: 0 })).toBe(nano(0n))
+  })
+
+  test("an account's requests of one model include a video that is still being made, which no sum has yet", async () => {
+    const store = await open()
+    await history(store)
+    const ids = async (filter: object) =>
+      (await listRequests(store.db, { scope, ...filter }, { limit: 9 })).map(({ id }) => id)
+    const { requestId } = await recorded(store)
+    const { model, createdAt } = requestOf('')
+    expect(await ids({ model })).toEqual([requestId, 'req_c', 'req_a'])
+    expect(await ids({ model, to: createdAt })).toEqual(['req_c', 'req_a'])
+    expect(await ids({ model, from: createdAt, keyId: 'key_b' })).toEqual([])
+    expect(await ids({ model: 'claude-y' })).toEqual(['req_b'])
+    const alone = await recorded(store, { accountId: 'acc_b' })
+    const others = await listRequests(
+      store.db,
+      { scope: { accountId: 'acc_b' }, model, from: monday + day },
+      { limit: 9 },
+    )
+    expect(others.map(({ id }) => id)).toEqual([alone.requestId])
   })
 })

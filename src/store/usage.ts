@@ -86,19 +86,34 @@ export async function listRequests(
 
 /**
  * No index has an account's requests of one model, and the two that could help may have millions of rows that do not
- * match. The daily sums tell from which day to which there are any, and only those days are searched.
+ * match. The daily sums tell from which day to which there are any, and only those days are searched. Orders of videos
+ * that are still being made are on record but not in the sums, so they widen the search.
  */
 async function onUsedDays(db: Queries, filter: UsageFilter): Promise<UsageFilter | undefined> {
   if (filter.scope === 'every-account' || filter.model === undefined) return filter
-  const { hour: first, until } = await sumsOf(db, 'usage_day', withoutTimes(filter))
+  // Read before the sums, so that a task that ends in between is in both rather than in neither.
+  const running = await db
+    .selectFrom('hold')
+    .innerJoin('task', 'task.hold_id', 'hold.id')
+    .innerJoin('request', 'request.id', 'task.request_id')
+    .select((eb) => [eb.fn.min('request.created_at').as('hour'), eb.fn.max('request.created_at').as('until')])
+    .where('hold.account_id', '=', filter.scope.accountId)
+    .where('hold.state', '=', 'open')
+    .where('hold.kind', '=', 'task')
+    .where('request.model', '=', filter.model)
+    .executeTakeFirstOrThrow()
+  const summed = await sumsOf(db, 'usage_day', withoutTimes(filter))
     .clearSelect()
     .select((eb) => [eb.fn.min('hour').as('hour'), eb.fn.max('hour').as('until')])
     .executeTakeFirstOrThrow()
-  if (first === null || until === null) return undefined
+  const found = [running, summed].flatMap(({ hour: first, until }) =>
+    first === null || until === null ? [] : [{ first, until }],
+  )
+  if (found.length === 0) return undefined
   return {
     ...filter,
-    from: Math.max(first, filter.from ?? 0),
-    to: Math.min(until + dayMs, filter.to ?? Number.MAX_SAFE_INTEGER),
+    from: Math.max(Math.min(...found.map(({ first }) => first)), filter.from ?? 0),
+    to: Math.min(Math.max(...found.map(({ until }) => until)) + dayMs, filter.to ?? Number.MAX_SAFE_INTEGER),
   }
 }
 
