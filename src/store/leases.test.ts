@@ -3,6 +3,7 @@ import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, fundedAccount } from '../../test/support/ledger.ts'
 import { standingOf, takeOf, turnOf } from '../../test/support/turns.ts'
 import { nano } from '../base/money.ts'
+import { listAudit } from './audit.ts'
 import { reclaimNode } from './leases.ts'
 import { openNode, takeTurn } from './turns.ts'
 
@@ -44,5 +45,17 @@ eachEngine('a reclaimed node', (open) => {
     await openNode(store, 'node_a', [])
     expect(takeTurn(store, reclaimed, turnOf(2))).rejects.toThrow('another process')
     expect(await takeTurn(store, left, turnOf(2, { takes: [takeOf(1n)] }))).toBeDefined()
+  })
+
+  test('the audit states in dollars what went back to each account', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const { epoch } = await openNode(store, 'node_a', [])
+    await takeTurn(store, { node: 'node_a', epoch }, turnOf(1, { takes: [takeOf(100n)] }))
+    await reclaimNode(store, { node: 'node_a', silentSince: store.now() + 1_000, actor: 'test' })
+    const changes = await listAudit(store.db, { limit: 9 })
+    expect(changes.filter(({ action }) => action === 'node.reclaim')).toMatchObject([
+      { subject: 'node_a', detail: { leases: { [accountId]: '0.0000001' } } },
+    ])
   })
 })

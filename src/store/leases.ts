@@ -1,4 +1,4 @@
-import { type Nano, zeroNano } from '../base/money.ts'
+import { formatDollars, type Nano, zeroNano } from '../base/money.ts'
 import { type Actor, recordChange } from './audit.ts'
 import { closeAbandonedIn } from './idempotency.ts'
 import type { Store } from './open.ts'
@@ -65,7 +65,7 @@ export async function reclaimNode(
         .where('id', '=', accountId)
         .execute()
     }
-    const detail = { unresolved: leases.map(({ accountId, amount }) => `${accountId} ${amount}`) }
+    const detail = { leases: Object.fromEntries(leases.map((lease) => [lease.accountId, formatDollars(lease.amount)])) }
     await recordChange(tx, { at: store.now(), actor, action: 'node.reclaim', subject: node, detail })
     return { outcome: 'reclaimed', leases }
   })
