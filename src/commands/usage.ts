@@ -3,6 +3,7 @@ import { reportUsage, type UsageReport } from '../reports/usage.ts'
 import { keyById } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
+import { hourMs } from '../store/rollups.ts'
 import { requestById, type UsageFilter, type GroupBy } from '../store/usage.ts'
 import { allAccounts } from './accounts.ts'
 import { withInstallation, type InstallationOptions } from './installation.ts'
@@ -23,7 +24,18 @@ export async function usage(options: Options & Filtered & { by?: GroupBy }): Pro
     if (options.json) return sayJson(report)
     if (report.data.length === 0) return say(`No usage was found in ${mode} mode.`)
     say(table(await columnsOf(store, mode, by), report.data))
+    if (isWidened(filter)) say(`\nSums cover whole hours: here ${periodOf(report)}.`)
   })
+}
+
+/** Whether the sums cover more than was asked for. */
+function isWidened({ from = 0, to = 0 }: UsageFilter): boolean {
+  return from % hourMs !== 0 || to % hourMs !== 0
+}
+
+function periodOf({ from, to }: UsageReport): string {
+  const bounds = [from !== null && `from ${showTime(from * 1000)}`, to !== null && `to ${showTime(to * 1000)}`]
+  return bounds.filter((bound) => bound !== false).join(' ')
 }
 
 /** Every page, however short, computes all sums: in pages of a hundred, those of ten thousand keys took minutes. */

@@ -88,3 +88,11 @@ test.each([
   expect({ code, out }).toEqual({ code: 1, out: '' })
   expect(err).toContain(says)
 })
+
+test('usage of a period that is not in whole hours states the period that is summed', async () => {
+  const period = ['--from', '2026-01-01T10:20:00Z', '--to', '2099-01-01T10:20:00Z']
+  const { out } = await cli.run(['usage', ...period])
+  expect(out).toEndWith('\n\nSums cover whole hours: here from 2026-01-01 10:00Z to 2099-01-01 11:00Z.\n')
+  expect((await cli.run(['usage', '--to', '2099-01-01T10:20:00Z'])).out).toEndWith('here to 2099-01-01 11:00Z.\n')
+  expect((await cli.run(['usage', '--from', '2026-01-01T10:00:00Z'])).out).not.toContain('whole hours')
+})
