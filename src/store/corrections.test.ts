@@ -1,6 +1,14 @@
 import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
-import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
+import {
+  accountId,
+  attemptOf,
+  balances,
+  fundedAccount,
+  holdOf,
+  requestOf,
+  settlementOf,
+} from '../../test/support/ledger.ts'
 import { nano } from '../base/money.ts'
 import { correctAttempts } from './corrections.ts'
 import { takeHold } from './holds.ts'
@@ -113,6 +121,27 @@ eachEngine('a correction', (open) => {
       att_first: '4',
       [`usage_hour ${hour} ${own}`]: '40 24',
       [`usage_day ${day} ${own}`]: '40 24',
+    })
+  })
+
+  test('the correction of a failed call leaves the sums of other vendors alone, even those of its own vendor', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    for (const vendor of ['anthropic', 'deepseek']) {
+      await sold(store, vendor, { attempts: [attemptOf(vendor, 20n, { vendor })] })
+    }
+    const failed = attemptOf('first', 0n, { vendor: 'deepseek', status: 500, delivered: false })
+    await sold(store, 'a', { attempts: [failed, attemptOf('later', 20n, { createdAt: createdAt + 1 })] })
+    const own = `${accountId} key_a gpt-x chat openai`
+    expect(await changedBy(store, () => correct(store, 'first', 4n))).toEqual({
+      att_first: '4',
+      [`usage_hour ${hour} ${own}`]: '40 24',
+      [`usage_day ${day} ${own}`]: '40 24',
+    })
+    expect(await balances(store)).toMatchObject({
+      'payable:deepseek': nano(24n),
+      'payable:openai': nano(20n),
+      'platform:loss': nano(-4n),
     })
   })
 })

@@ -69,7 +69,7 @@ async function bookCorrections(tx: Tx, corrections: readonly Correction[], now: 
   for (const { attempt, billed, credit } of corrections) {
     if (attempt.request === undefined) continue
     const change = { cost: nano(0n - credit), vendorCost: nano(billed - attempt.cost) }
-    await addToSums(tx, attempt.request, attempt.vendor, change)
+    await addToSums(tx, attempt.request, change)
   }
   const chain = await lockChain(tx, platformChain)
   for (const correction of corrections) await executeWrites(tx, postingWrites(tx, chain, correctionOf(correction, now)))
@@ -107,14 +107,10 @@ async function giveBack(tx: Tx, accountId: string, credit: Nano): Promise<void> 
     .execute()
 }
 
-/**
- * Applies a correction to the sums that reports add up. They count a request under one vendor: the one whose answer was
- * delivered, or the last one called.
- */
+/** Applies a correction to the sums that reports add up, under the vendor under which they count the request. */
 async function addToSums(
   tx: Tx,
   request: RecordedRequest,
-  vendor: string,
   change: { readonly cost: Nano; readonly vendorCost: Nano },
 ): Promise<void> {
   const rows = await tx
@@ -126,8 +122,22 @@ async function addToSums(
     .where('model', '=', request.model)
     .where('capability', '=', request.capability)
     .execute()
-  const under = rows.find((row) => row.vendor === vendor) ?? rows[0]
+  const [first] = rows
+  const counted = rows.length > 1 ? await countedUnder(tx, request.id) : undefined
+  const under = rows.find(({ vendor }) => vendor === counted) ?? first
   if (under !== undefined) await correctUsage(tx, { ...request, vendor: under.vendor }, change)
+}
+
+/** The vendor under which `usedBy` counted a request: the one whose answer was delivered, or the last one called. */
+async function countedUnder(tx: Tx, requestId: string): Promise<string | undefined> {
+  const calls = await tx
+    .selectFrom('attempt')
+    .select(['vendor', 'delivered'])
+    .where('request_id', '=', requestId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  return (calls.find(({ delivered }) => delivered) ?? calls.at(-1))?.vendor
 }
 
 /** Records a call that only the vendor's bill knows as an attempt without a request; its cost is our loss. */
