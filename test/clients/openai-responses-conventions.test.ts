@@ -343,3 +343,23 @@ test('a repeated idempotency key gives the same response, or a 422 for another b
   const other = client.responses.create({ ...ask, input: 'Twice.' }, { headers })
   expect(await thrownBy(other, OpenAI.UnprocessableEntityError)).toMatchObject({ code: 'idempotency_mismatch' })
 })
+
+test('encrypted reasoning of an answer that passed through goes back when a later request is translated', async () => {
+  const model = 'gpt-5-mini'
+  const include = ['reasoning.encrypted_content' as const]
+  const first = await client.responses.create({ model, input: 'Read the clock.', tools, include })
+  const [thought] = first.output.filter((item) => item.type === 'reasoning')
+  const encrypted = thought?.encrypted_content ?? ''
+  expect(encrypted).not.toBe('')
+  // Older models do not read namespaces, so this request is translated.
+  const inside = { type: 'namespace', name: 'agents', description: 'Others.', tools: [clockTool] } as const
+  const input = [user('Read the clock.'), ...first.output, ...resultsOf(first)]
+  await client.responses.create({ model, input, tools: [clockTool, inside], include })
+  const { body } = await lastCall(gateway)
+  expect(body['input']).toMatchObject([
+    { role: 'user' },
+    { type: 'reasoning', encrypted_content: encrypted },
+    { type: 'function_call' },
+    { type: 'function_call_output' },
+  ])
+})

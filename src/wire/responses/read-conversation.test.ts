@@ -126,7 +126,7 @@ describe('input items', () => {
     const broken = { type: 'reasoning', id: 'rs_2', summary, encrypted_content: 'tpk_%%%' }
     const silent = { type: 'reasoning', id: 'rs_3', summary: [], encrypted_content: 'gAAAAA' }
     const thought = { kind: 'thinking', text: 'I see.' }
-    expect(turns(user, foreign, broken, silent)[1]).toEqual({ role: 'assistant', blocks: [thought, thought] } as never)
+    expect(turns(user, foreign, broken, silent)[1]?.blocks).toMatchObject([thought, thought, { text: '' }])
   })
 
   test('images, files and audio are read with their place', () => {
@@ -283,4 +283,11 @@ describe('tools', () => {
     expect(allowing('function')).toEqual([])
     expect(allowing('web_search')).toHaveLength(1)
   })
+})
+
+test('only reasoning in an unknown encoding is read as OpenAI’s own', () => {
+  const reasoning = (encrypted: string) => ({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: encrypted })
+  const signature = 'openai:gAAAAA'
+  expect(turns(user, reasoning('gAAAAA'))[1]?.blocks).toEqual([{ kind: 'thinking', text: '', signature }])
+  expect(turns(user, reasoning(''), reasoning('tpk_%%%'))).toEqual([hi] as never)
 })

@@ -1,20 +1,21 @@
 import { badRequest } from '../../base/errors.ts'
 import { isGiven } from '../../base/json.ts'
-import type {
-  AssistantBlock,
-  DocumentBlock,
-  ImageBlock,
-  Media,
-  TextBlock,
-  ToolResultBlock,
-  Turn,
-  UserBlock,
+import {
+  markOpenai,
+  type AssistantBlock,
+  type DocumentBlock,
+  type ImageBlock,
+  type Media,
+  type TextBlock,
+  type ToolResultBlock,
+  type Turn,
+  type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { missing } from '../issues.ts'
 import { readSignature } from '../openai/read-answer.ts'
 import { argumentsOf, mediaOf, imageMediaOf } from '../openai/read-blocks.ts'
 import type { Item } from './schema.ts'
-import { thinkingBlockOf, unseal } from './sealed.ts'
+import { isMarked, thinkingBlockOf, unseal } from './sealed.ts'
 import { namesOf, neutralName, toolSearchName, writePlainInput } from './tools.ts'
 
 type Message = Extract<Item, { role: unknown }>
@@ -98,13 +99,18 @@ export function carriedSignature(item: Item): string | undefined {
   return sealed?.kind === 'call' ? sealed.signature : undefined
 }
 
-/** The reasoning as we sealed it, otherwise its text, which some vendors want back too. */
+/**
+ * The reasoning as we sealed it, otherwise its text, which some vendors want back too. Content without our mark is
+ * OpenAI's own, from an answer that passed through, and OpenAI takes it back when a later request is translated.
+ */
 function readReasoning({ summary, content, encrypted_content: seal }: Reasoning): AssistantBlock | undefined {
   const sealed = isGiven(seal) ? unseal(seal) : undefined
   if (sealed?.kind === 'call') return undefined
   if (sealed !== undefined) return thinkingBlockOf(sealed)
   const words = [...(content ?? []), ...(summary ?? [])].map(({ text }) => text).join('\n')
-  return words === '' ? undefined : { kind: 'thinking', text: words }
+  const isOpenais = isGiven(seal) && seal !== '' && !isMarked(seal)
+  if (words === '' && !isOpenais) return undefined
+  return { kind: 'thinking', text: words, ...(isOpenais && { signature: markOpenai(seal) }) }
 }
 
 function readMessage(message: Message, at: string): Turn {

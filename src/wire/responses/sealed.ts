@@ -18,9 +18,14 @@ export function seal(sealed: Sealed): string {
   return mark + Buffer.from(JSON.stringify(sealed)).toString('base64url')
 }
 
+/** Whether the content is in our encoding; it may still be damaged. */
+export function isMarked(content: string): boolean {
+  return content.startsWith(mark)
+}
+
 /** Undefined for content that is not ours: only its maker can read it. */
 export function unseal(content: string): Sealed | undefined {
-  if (!content.startsWith(mark)) return undefined
+  if (!isMarked(content)) return undefined
   const written = objectIn(parseLoosely(Buffer.from(content.slice(mark.length), 'base64url').toString()))
   const signature = textIn(written['signature'])
   switch (textIn(written['kind'])) {
