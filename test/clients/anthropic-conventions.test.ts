@@ -296,3 +296,23 @@ describe('models', () => {
     expect(stranger.type).toBe('authentication_error')
   })
 })
+
+test.each(['gpt-4o-mini', 'gpt-5-mini'])('strict tools with optional properties can be called: %s', async (model) => {
+  const text = { type: 'string' }
+  const schema = (required: string[]) => ({
+    type: 'object' as const,
+    properties: { city: text, unit: text },
+    required,
+    additionalProperties: false,
+  })
+  const tools = [
+    { name: 'get_weather', strict: true, input_schema: schema(['city']) },
+    { name: 'get_wind', strict: true, input_schema: schema(['city', 'unit']) },
+  ]
+  const message = await client.messages.create({ model, max_tokens, messages: user('The weather?'), tools })
+  expect(message.stop_reason).toBe('tool_use')
+  const { body } = await lastCall(gateway)
+  const sent = JSON.stringify(body['tools'])
+  // OpenAI refuses the first as a strict tool, and enforces the second.
+  expect(sent.match(/"strict":(true|false)/g)).toEqual(['"strict":false', '"strict":true'])
+})

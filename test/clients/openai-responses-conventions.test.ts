@@ -352,8 +352,8 @@ test('encrypted reasoning of an answer that passed through goes back when a late
   const encrypted = thought?.encrypted_content ?? ''
   expect(encrypted).not.toBe('')
   // Older models do not read namespaces, so this request is translated.
-  const inside = { type: 'namespace', name: 'agents', description: 'Others.', tools: [clockTool] } as const
-  const input = [user('Read the clock.'), ...first.output, ...resultsOf(first)]
+  const inside = { type: 'namespace' as const, name: 'agents', description: 'Others.', tools: [clockTool] }
+  const input = [user('Read the clock.'), ...(first.output as Item[]), ...resultsOf(first)]
   await client.responses.create({ model, input, tools: [clockTool, inside], include })
   const { body } = await lastCall(gateway)
   expect(body['input']).toMatchObject([

@@ -1,4 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { rewriteInner } from '../inner-schemas.ts'
 import { resolveReference } from '../schema-reference.ts'
 
 /**
@@ -22,18 +23,6 @@ export function isEmptySchema(schema: JsonObject): boolean {
 
 // The largest tool schemas in use have a few hundred nodes.
 const nodesMax = 5_000
-
-/** The keywords under which schemas are nested: by name, in lists, or alone. All others hold plain values. */
-const named: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions'])
-const nested: ReadonlySet<string> = new Set([
-  'items',
-  'prefixItems',
-  'anyOf',
-  'oneOf',
-  'allOf',
-  'additionalProperties',
-  'not',
-])
 
 type Unfolding = {
   readonly root: JsonObject
@@ -86,22 +75,11 @@ function rewrite(
   const written: Record<string, Json | undefined> = {}
   for (const [keyword, value] of Object.entries(schema)) {
     if (value === undefined || keyword === '$schema' || dropped.includes(keyword)) continue
-    const rewritten = rewriteKeyword(keyword, value, inside)
+    const rewritten = rewriteInner(keyword, value, inside)
     if (rewritten === undefined) return undefined
     written[keyword] = rewritten
   }
   return withoutConst(withoutLoneAllOf(written))
-}
-
-function rewriteKeyword(keyword: string, value: Json, inside: (inner: Json) => Json | undefined): Json | undefined {
-  if (named.has(keyword) && isObject(value)) {
-    const entries = Object.entries(value).map(([name, inner]) => [name, inside(inner ?? true)] as const)
-    return entries.some(([, inner]) => inner === undefined) ? undefined : Object.fromEntries(entries)
-  }
-  if (!nested.has(keyword)) return value
-  if (!Array.isArray(value)) return inside(value)
-  const list: (Json | undefined)[] = value.map(inside)
-  return list.every((inner) => inner !== undefined) ? list : undefined
 }
 
 /** The vendor does not know `const`; an `enum` with one value means the same. */

@@ -1,4 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import type { Tool } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn } from '../loose.ts'
 
 /** The keywords that every vendor with strict schemas takes; some refuse the request for any other. */
@@ -29,4 +31,12 @@ export function canBeStrict(schema: JsonObject): boolean {
     ...(items === undefined ? [] : [items]),
   ]
   return inside.every((part) => isObject(part) && canBeStrict(part))
+}
+
+/**
+ * Whether the vendor is to enforce a tool's schema. Anthropic takes optional properties in strict tools, for which
+ * OpenAI refuses the request, so a schema written for Anthropic stays strict only where every vendor can enforce it.
+ */
+export function strictFor({ protocol }: ChatAsk, { schema, isStrict }: Tool): boolean | undefined {
+  return isStrict === true && protocol === 'anthropic' ? canBeStrict(schema) : isStrict
 }

@@ -79,3 +79,40 @@ test('a top-level $ref to a definition is replaced by the definition itself', ()
     expect(formOf(schema)).toMatchObject({ schema })
   }
 })
+
+test('a tool schema gets the properties and items without which OpenAI refuses it', () => {
+  const tools = [
+    { name: 'f', schema: { $schema: 's', type: 'object' } },
+    { name: 'g', schema: {} },
+    {
+      name: 'h',
+      schema: {
+        type: 'object',
+        properties: {
+          items: { type: 'array' },
+          type: { type: ['array', 'null'], description: 'd' },
+          tuple: { type: 'array', prefixItems: [{ type: 'array' }] },
+          plain: { type: 'array', items: { anyOf: [{ type: 'array' }, { type: 'object' }] } },
+        },
+        $defs: { More: { type: 'array', default: [{ type: 'array' }] } },
+      },
+    },
+  ]
+  const written = JSON.parse(writeAsk(plainAsk, { ...conversation, tools }, target)) as {
+    tools: { function: { parameters: unknown } }[]
+  }
+  expect(written.tools.map((tool) => tool.function.parameters)).toEqual([
+    { type: 'object', properties: {} },
+    { type: 'object', properties: {} },
+    {
+      type: 'object',
+      properties: {
+        items: { type: 'array', items: {} },
+        type: { type: ['array', 'null'], description: 'd', items: {} },
+        tuple: { type: 'array', prefixItems: [{ type: 'array', items: {} }], items: {} },
+        plain: { type: 'array', items: { anyOf: [{ type: 'array', items: {} }, { type: 'object' }] } },
+      },
+      $defs: { More: { type: 'array', default: [{ type: 'array' }], items: {} } },
+    },
+  ])
+})

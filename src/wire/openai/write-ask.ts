@@ -10,8 +10,9 @@ import {
 } from '../../capabilities/conversation.ts'
 import { resolveReference } from '../schema-reference.ts'
 import type { ChatTarget } from './pass-ask.ts'
-import { canBeStrict } from './strict-schema.ts'
+import { canBeStrict, strictFor } from './strict-schema.ts'
 import { writeMessages } from './write-messages.ts'
+import { writeParameters } from './write-parameters.ts'
 import { restsBesideTools, writeThinking } from './write-thinking.ts'
 
 export type TranslationTarget = ChatTarget & {
@@ -42,7 +43,7 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
     ...writeCap(conversation, target),
     ...(ask.choices > 1 && { n: ask.choices }),
     ...writeSampling(conversation, target),
-    ...(tools.length > 0 && { tools: tools.map(writeTool) }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(ask, tool)) }),
     ...(tools.length > 0 && toolChoice !== undefined && { tool_choice: writeToolChoice(toolChoice) }),
     ...(tools.length > 0 && parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
     ...(format !== undefined && { response_format: writeFormat(format) }),
@@ -116,14 +117,15 @@ function writeStop(sequences: readonly string[]): readonly string[] {
   throw badRequest(`Invalid '${field}': this model takes at most ${stopsMax} stop sequences.`, field)
 }
 
-function writeTool({ name, description, schema, isStrict }: Tool): JsonObject {
-  const { $schema: _, ...parameters } = schema
+function writeTool(ask: ChatAsk, tool: Tool): JsonObject {
+  const { name, description, schema } = tool
+  const isStrict = strictFor(ask, tool)
   return {
     type: 'function',
     function: {
       name,
       ...(description !== undefined && { description }),
-      parameters,
+      parameters: writeParameters(schema),
       ...(isStrict !== undefined && { strict: isStrict }),
     },
   }

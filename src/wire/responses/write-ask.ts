@@ -1,7 +1,9 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { Conversation, ReplyFormat, Tool } from '../../capabilities/conversation.ts'
+import { strictFor } from '../openai/strict-schema.ts'
 import { writeSchema } from '../openai/write-ask.ts'
+import { writeParameters } from '../openai/write-parameters.ts'
 import { effortFor } from '../openai/write-thinking.ts'
 import { writeInput } from './write-input.ts'
 
@@ -27,7 +29,7 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Respo
     model: target.upstreamModel,
     ...writeInput(conversation),
     ...(outputTokensMax !== undefined && { max_output_tokens: Math.min(outputTokensMax, target.outputTokensMax) }),
-    ...(tools.length > 0 && { tools: tools.map(writeTool) }),
+    ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(ask, tool)) }),
     ...(tools.length > 0 && toolChoice !== undefined && { tool_choice: writeToolChoice(toolChoice) }),
     ...(tools.length > 0 && parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
     ...writeText(conversation),
@@ -45,14 +47,14 @@ export function label(given: string, target: ResponsesTarget): string {
 }
 
 /** Unlike chat, this protocol enforces a tool's schema unless told not to. */
-function writeTool({ name, description, schema, isStrict = false }: Tool): JsonObject {
-  const { $schema: _, ...parameters } = schema
+function writeTool(ask: ChatAsk, tool: Tool): JsonObject {
+  const { name, description, schema } = tool
   return {
     type: 'function',
     name,
     ...(description !== undefined && { description }),
-    parameters,
-    strict: isStrict,
+    parameters: writeParameters(schema),
+    strict: strictFor(ask, tool) ?? false,
   }
 }
 

@@ -1,0 +1,29 @@
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { rewriteInner } from '../inner-schemas.ts'
+
+/**
+ * A tool's schema as OpenAI takes it. Many servers describe a tool without arguments as a mere `{"type": "object"}`,
+ * and a list without its `items`. Other vendors take both; OpenAI refuses the whole request.
+ */
+export function writeParameters(schema: JsonObject): JsonObject {
+  const { $schema: _, ...rest } = withItems(schema)
+  return {
+    ...rest,
+    ...(rest['type'] === undefined && { type: 'object' }),
+    ...(rest['properties'] === undefined && { properties: {} }),
+  }
+}
+
+function withItems(schema: JsonObject): JsonObject {
+  const written: Record<string, Json | undefined> = {}
+  for (const [keyword, value] of Object.entries(schema)) {
+    written[keyword] = value === undefined ? undefined : rewriteInner(keyword, value, inside)
+  }
+  const { type } = schema
+  const isList = type === 'array' || (Array.isArray(type) && type.includes('array'))
+  return isList && schema['items'] === undefined ? { ...written, items: {} } : written
+}
+
+function inside(inner: Json): Json {
+  return isObject(inner) ? withItems(inner) : inner
+}
