@@ -348,7 +348,7 @@ test('encrypted reasoning of an answer that passed through goes back when a late
   const model = 'gpt-5-mini'
   const include = ['reasoning.encrypted_content' as const]
   const first = await client.responses.create({ model, input: 'Read the clock.', tools, include })
-  const [thought] = first.output.filter((item) => item.type === 'reasoning')
+  const thought = first.output.find((item) => item.type === 'reasoning')
   const encrypted = thought?.encrypted_content ?? ''
   expect(encrypted).not.toBe('')
   // Older models do not read namespaces, so this request is translated.

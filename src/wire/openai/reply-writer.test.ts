@@ -83,3 +83,32 @@ test('texts separated only by a citation or another choice are one text', () => 
   expect(plainContents(choices)).toEqual(said)
   expect(streamedContents(choices)).toEqual(said)
 })
+
+const cited = (said: string, ...pages: { url?: string; title?: string }[]): AssistantBlock => {
+  return { kind: 'text', text: said, citations: pages }
+}
+type Cited = { readonly annotations?: readonly { readonly url_citation: object }[] }
+
+test('a citation has the positions of the text since the citation before it, whole and streamed', () => {
+  const other = { url: 'https://pages.example/b', title: 'B' }
+  // A document of the prompt has no address, and is not shown.
+  const blocks = [text('Well: '), cited('it rains', { title: 'A document' }, page, other), call, cited('So.', page)]
+  const choices: Choice[] = [{ blocks, finish: 'stop' }]
+  const body = openaiChat.writeAnswer(plainAsk, { choices, usage: undefined }, name)
+  const answer: { choices: { message: Cited }[] } = JSON.parse(Buffer.from(body).toString())
+  const written = Buffer.from(openaiChat.openWriter(streamAsk, name).write(eventsOf(blocks, 0)) ?? '').toString()
+  const deltas = written.split('\n\n').flatMap((line): Cited[] => {
+    const chunk: { choices: { delta: Cited }[] } = JSON.parse(line.slice('data: '.length) || '{"choices":[]}')
+    return chunk.choices.map(({ delta }) => delta)
+  })
+  // The second text stands behind a blank line.
+  const expected = [
+    { ...page, title: page.url, start_index: 0, end_index: 14 },
+    { ...other, start_index: 0, end_index: 14 },
+    { ...page, title: page.url, start_index: 14, end_index: 19 },
+  ]
+  for (const said of [answer.choices.map(({ message }) => message), deltas]) {
+    const found = said.flatMap(({ annotations = [] }) => annotations)
+    expect(found.map((annotation) => annotation.url_citation)).toEqual(expected)
+  }
+})

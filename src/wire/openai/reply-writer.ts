@@ -2,6 +2,7 @@ import { unreachable } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
 import { gap, googleSignature, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { CitedText } from '../cited-text.ts'
 import { isLegacy } from './legacy-functions.ts'
 import { writeCitation, writeFinish, writeHead, writeImage, writeThinkingBlock, writeUsage } from './write-answer.ts'
 
@@ -46,10 +47,19 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return isInterrupted === true ? { ...event, text: gap + event.text } : event
   }
 
+  // By choice: the text so far, for the positions of citations.
+  const texts = new Map<number, CitedText>()
+
+  function citedOf(choice: number): CitedText {
+    const known = texts.get(choice) ?? new CitedText()
+    texts.set(choice, known)
+    return known
+  }
+
   return {
     write(events) {
       let text = ''
-      for (const event of events) text += writeEvent(parted(event), chunk, legacy)
+      for (const event of events) text += writeEvent(parted(event), { chunk, legacy, citedOf })
       return text === '' ? undefined : encoder.encode(text)
     },
     closing(usage) {
@@ -63,9 +73,16 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
 
 type WriteChunk = (choice: number, delta: JsonObject, logprobs?: Json, finish?: string | null) => string
 
-function writeEvent(event: ReplyEvent, chunk: WriteChunk, legacy: boolean): string {
+type Writing = {
+  readonly chunk: WriteChunk
+  readonly legacy: boolean
+  readonly citedOf: (choice: number) => CitedText
+}
+
+function writeEvent(event: ReplyEvent, { chunk, legacy, citedOf }: Writing): string {
   switch (event.kind) {
     case 'text-delta':
+      citedOf(event.choice).grow(event.text)
       return chunk(event.choice, { content: event.text }, event.logprobs)
     case 'thinking-delta':
       return chunk(event.choice, { reasoning_content: event.text })
@@ -77,7 +94,7 @@ function writeEvent(event: ReplyEvent, chunk: WriteChunk, legacy: boolean): stri
     case 'refusal-delta':
       return chunk(event.choice, { refusal: event.text })
     case 'citation-add': {
-      const annotations = writeCitation(event.citation)
+      const annotations = writeCitation(event.citation, citedOf(event.choice))
       return annotations.length === 0 ? '' : chunk(event.choice, { annotations })
     }
     case 'image-add':

@@ -9,8 +9,9 @@ import {
   type Reply,
 } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
+import { CitedText } from '../cited-text.ts'
 import { isLegacy, legacyFinish, writeFunctionCall } from './legacy-functions.ts'
-import { textOf, writeCall } from './write-messages.ts'
+import { textsOf, writeCall } from './write-messages.ts'
 
 /** A reply as a whole answer of the common protocol. */
 export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8Array {
@@ -56,17 +57,20 @@ const finishReasons = {
 } as const satisfies Record<Finish, string>
 
 function writeMessage(blocks: readonly AssistantBlock[]): JsonObject {
-  const text = textOf(blocks)
+  const texts = textsOf(blocks)
+  const text = texts.join('')
+  const cited = new CitedText()
   let thoughts = ''
   let refusal = ''
   const calls: JsonObject[] = []
   const signed: JsonObject[] = []
   const annotations: JsonObject[] = []
   const images: JsonObject[] = []
-  for (const block of blocks) {
+  for (const [index, block] of blocks.entries()) {
     switch (block.kind) {
       case 'text':
-        annotations.push(...(block.citations ?? []).flatMap(writeCitation))
+        cited.grow(texts[index] ?? '')
+        annotations.push(...(block.citations ?? []).flatMap((citation) => writeCitation(citation, cited)))
         break
       case 'thinking':
         thoughts += block.text
@@ -113,9 +117,9 @@ export function writeImage({ mediaType, base64 }: { mediaType: string; base64: s
 }
 
 /** The protocol has citations of web pages only. */
-export function writeCitation({ url, title }: Citation): JsonObject[] {
+export function writeCitation({ url, title }: Citation, cited: CitedText): JsonObject[] {
   if (url === undefined) return []
-  return [{ type: 'url_citation', url_citation: { url, title: title ?? url } }]
+  return [{ type: 'url_citation', url_citation: { url, title: title ?? url, ...cited.cite() } }]
 }
 
 /** `prompt_tokens` includes cached and cache-written tokens, and `completion_tokens` includes reasoning. */

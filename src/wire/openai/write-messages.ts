@@ -173,15 +173,21 @@ function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): Js
   }
 }
 
-/** All text of a reply. A text block directly after another continues it; any other is a separate text. */
+/** All text of a reply. */
 export function textOf(blocks: readonly AssistantBlock[]): string {
-  let text = ''
-  for (const [index, block] of blocks.entries()) {
-    if (block.kind !== 'text') continue
+  return textsOf(blocks).join('')
+}
+
+/** What each block adds to the text. A text block directly after another continues it; any other is a separate text. */
+export function textsOf(blocks: readonly AssistantBlock[]): string[] {
+  let isSaid = false
+  return blocks.map((block, index) => {
+    if (block.kind !== 'text') return ''
     const goesOn = blocks[index - 1]?.kind === 'text' && block.isApart !== true
-    text += text === '' || goesOn ? block.text : gap + block.text
-  }
-  return text
+    const text = !isSaid || goesOn ? block.text : gap + block.text
+    isSaid ||= text !== ''
+    return text
+  })
 }
 
 // OpenAI refuses a longer id.

@@ -1,5 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { googleSignature, type Citation, type Media, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { CitedText } from '../cited-text.ts'
 import { isWholeObject, itemsIn, objectIn, parseLoosely } from '../loose.ts'
 import { seal, type Sealed } from './sealed.ts'
 import type { Shown } from './shown.ts'
@@ -16,7 +17,7 @@ type TextPart = {
   text: string
   annotations: JsonObject[]
   logprobs: Json[]
-  citedTo: number
+  readonly cited: CitedText
 }
 type RefusalPart = { readonly type: 'refusal'; refusal: string }
 type Open = { readonly id: string; readonly at: number }
@@ -52,6 +53,7 @@ export class Output {
     if (text === '' && shown.length === 0) return []
     const { message, part, events } = this.#inText()
     part.text += text
+    part.cited.grow(text)
     for (const logprob of shown) part.logprobs.push(logprob)
     events.push(this.#delta('response.output_text.delta', message, { delta: text, logprobs: shown }))
     return events
@@ -77,18 +79,7 @@ export class Output {
     const message = this.#open?.kind === 'message' ? this.#open : undefined
     const part = message?.parts.at(-1)
     if (message === undefined || part?.type !== 'output_text' || url === undefined) return []
-    const last = part.annotations.at(-1)
-    // Several sources for the same text get the same range.
-    const isSame = last !== undefined && last['end_index'] === part.text.length
-    const from = isSame ? Number(last['start_index']) : part.citedTo
-    part.citedTo = part.text.length
-    const annotation = {
-      type: 'url_citation',
-      url,
-      title: title ?? url,
-      start_index: from,
-      end_index: part.text.length,
-    }
+    const annotation = { type: 'url_citation', url, title: title ?? url, ...part.cited.cite() }
     part.annotations.push(annotation)
     const place = { annotation, annotation_index: part.annotations.length - 1 }
     return [this.#delta('response.output_text.annotation.added', message, place)]
@@ -206,7 +197,7 @@ export class Output {
     const last = message.parts.at(-1)
     if (last?.type === 'output_text') return { message, part: last, events }
     events.push(...this.#closePart(message))
-    const part: TextPart = { type: 'output_text', text: '', annotations: [], logprobs: [], citedTo: 0 }
+    const part: TextPart = { type: 'output_text', text: '', annotations: [], logprobs: [], cited: new CitedText() }
     message.parts.push(part)
     events.push(this.#delta('response.content_part.added', message, { part: writePart(part) }))
     return { message, part, events }

@@ -285,13 +285,9 @@ describe('tools', () => {
   })
 })
 
+const reasoning = (encrypted: string) => ({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: encrypted })
+
 test('only reasoning in an unknown encoding is read as OpenAI’s own', () => {
-  const reasoning = (encrypted: string) => ({
-    type: 'reasoning',
-    id: 'rs_1',
-    summary: [],
-    encrypted_content: encrypted,
-  })
   const signature = 'openai:gAAAAA'
   expect(turns(user, reasoning('gAAAAA'))[1]?.blocks).toEqual([{ kind: 'thinking', text: '', signature }])
   expect(turns(user, reasoning(''), reasoning('tpk_%%%'))).toEqual([hi] as never)
