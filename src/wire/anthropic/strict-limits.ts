@@ -25,6 +25,22 @@ export function fitsStrictLimits(tools: readonly Tool[], answer: JsonObject | un
   return strict.length <= toolsMax && counts.optional <= optionalMax && counts.unions <= unionsMax
 }
 
+/**
+ * Whether the vendor can hold an answer to the schema. An object with free names would have to stay empty, because the
+ * vendor enforces objects whose properties are all listed.
+ */
+export function canBeHeld(schema: JsonObject): boolean {
+  return fitsStrictLimits([], schema) && !hasFreeNames(schema)
+}
+
+function hasFreeNames(schema: JsonObject): boolean {
+  const { type, properties, patternProperties, additionalProperties: more } = schema
+  const isPlain = type === 'object' || itemsIn(type).includes('object')
+  const isFree = isPlain && properties === undefined && more !== false
+  if (isFree || isObject(more) || patternProperties !== undefined) return true
+  return insideOf(schema).some((part) => isObject(part) && hasFreeNames(part))
+}
+
 function count(schema: JsonObject, counts: { optional: number; unions: number }): void {
   const required = new Set(itemsIn(schema['required']))
   counts.optional += Object.keys(objectIn(schema['properties'])).filter((name) => !required.has(name)).length

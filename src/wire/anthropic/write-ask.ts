@@ -2,7 +2,7 @@ import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Conversation, TextBlock, Tool, Turn } from '../../capabilities/conversation.ts'
 import { formatInstruction } from '../format-instruction.ts'
-import { fitsStrictLimits } from './strict-limits.ts'
+import { canBeHeld, fitsStrictLimits } from './strict-limits.ts'
 import { writeText } from './write-blocks.ts'
 import { openCacheHints, type WriteCache } from './write-cache.ts'
 import { writeMessages } from './write-messages.ts'
@@ -26,7 +26,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   const maxTokens = Math.min(conversation.outputTokensMax ?? target.outputTokensMax, target.outputTokensMax)
   const cache = openCacheHints(conversation)
   const { format } = conversation
-  const held = format?.kind === 'schema' && fitsStrictLimits([], format.schema) ? format.schema : undefined
+  const held = format?.kind === 'schema' && canBeHeld(format.schema) ? format.schema : undefined
   const tools = writeTools(conversation, { ...target, held }, cache)
   const { leading, turns } = splitLeading(conversation.turns)
   const system = [...conversation.system, ...leading].flatMap((block) => writeText(block, cache))

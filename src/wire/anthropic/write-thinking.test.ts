@@ -177,4 +177,18 @@ describe('the format of the answer', () => {
   test('JSON without a schema is asked for in the instructions', () => {
     expect(JSON.stringify(write({ format: { kind: 'json' } })['system'])).toContain('one JSON object')
   })
+
+  test.each([
+    ['values of one type under any name', { type: 'object', additionalProperties: { type: 'number' } }, false],
+    ['some listed properties beside them', { type: 'object', properties: {}, additionalProperties: {} }, false],
+    ['names that follow a pattern', { type: 'object', properties: {}, patternProperties: { '^x': {} } }, false],
+    ['an object of any kind', { type: ['object', 'null'] }, false],
+    ['an object without properties', { type: 'object', additionalProperties: false }, true],
+    ['an object with an empty list of properties', { type: 'object', properties: {} }, true],
+  ])('an answer with %s is asked for in the instructions if the vendor would leave it empty', (_name, part, isHeld) => {
+    const schema = { type: 'object', properties: { a: { type: 'array', items: part } }, required: ['a'] }
+    const written = write({ format: { kind: 'schema', name: 'x', schema } })
+    expect(written['output_config'] !== undefined).toBe(isHeld)
+    expect((JSON.stringify(written['system']) ?? '').includes('JSON of this schema')).toBe(!isHeld)
+  })
 })
