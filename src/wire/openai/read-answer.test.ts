@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { readAnswer } from './read-answer.ts'
+import { openReader } from './reply-reader.ts'
 
 const read = (...choices: Json[]) => readAnswer(Buffer.from(JSON.stringify({ id: 'c1', choices }))).choices
 const said = (message: JsonObject, finish = 'stop') => read({ index: 0, message, finish_reason: finish })[0]
@@ -62,4 +63,45 @@ test('URL citations are attached to the text, and other annotations are dropped'
 test('choices that are not objects are ignored', () => {
   const choices = read(null, { index: 0, message: { content: 'Hi' }, finish_reason: 'content_filter' }, 'x')
   expect(choices).toEqual([{ blocks: [{ kind: 'text', text: 'Hi' }], finish: 'refusal' }])
+})
+
+test.each([
+  ['model_length', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['insufficient_system_resource', 'length'],
+  ['network_error', 'length'],
+  ['error', 'length'],
+  ['sensitive', 'refusal'],
+  ['eos', 'stop'],
+])('an answer that ends with %s in its vendor’s own words is read as %s', (reason, finish) => {
+  expect(said({ content: 'Hi' }, reason)?.finish).toBe(finish as never)
+  // A call that was cut off is not a call without arguments.
+  const isCut = finish !== 'stop'
+  expect(said(call({ arguments: '' }), reason)?.blocks).toMatchObject([{ argumentsText: isCut ? '' : '{}' }])
+})
+
+const pages = [
+  { title: 'A', url: 'https://a.example', date: null },
+  { title: 'B', url: 'https://b.example' },
+]
+
+test.each([
+  [{ search_results: pages, citations: ['https://c.example'] }, pages.map(({ title, url }) => ({ url, title }))],
+  [{ citations: ['https://a.example', 'https://b.example'] }, pages.map(({ url }) => ({ url }))],
+  [{ citations: [''], search_results: [] }, []],
+])('sources listed beside the choices are cited by the text, whole and streamed: %j', (listed, cited) => {
+  const message = { content: 'Rain [1][2].' }
+  const whole = { id: 'c1', choices: [{ index: 0, message, finish_reason: 'stop' }], ...listed }
+  const [block] = readAnswer(Buffer.from(JSON.stringify(whole))).choices[0]?.blocks ?? []
+  expect(block).toEqual({ kind: 'text', text: message.content, ...(cited.length > 0 && { citations: cited }) })
+  const reader = openReader()
+  const events = [
+    { choices: [{ index: 0, delta: { content: 'Rain ' }, finish_reason: null }], ...listed },
+    { choices: [{ index: 0, delta: { content: '[1][2].' }, finish_reason: null }] },
+    { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], ...listed },
+  ].flatMap((chunk) => [...reader.read(Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`))])
+  expect(events.slice(3)).toEqual([
+    ...cited.map((citation) => ({ kind: 'citation-add' as const, choice: 0, citation })),
+    { kind: 'choice-finish', choice: 0, finish: 'stop' },
+  ])
 })

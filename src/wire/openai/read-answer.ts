@@ -10,7 +10,7 @@ import {
   type Reply,
   type ToolCallBlock,
 } from '../../capabilities/conversation.ts'
-import { objectIn, objectsIn, textIn } from '../loose.ts'
+import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { readChoices, readUsage } from './chat-answer.ts'
 
@@ -18,14 +18,15 @@ import { readChoices, readUsage } from './chat-answer.ts'
 export function readAnswer(body: Uint8Array): Reply {
   const { json, choices } = readChoices(body)
   return {
-    choices: objectsIn(choices).map((choice) => readChoice(choice, textIn(json['id']))),
+    choices: objectsIn(choices).map((choice) => readChoice(choice, json)),
     usage: readUsage(json['usage']),
   }
 }
 
-function readChoice(choice: JsonObject, replyId: string): Choice {
+function readChoice(choice: JsonObject, json: JsonObject): Choice {
   const at = typeof choice['index'] === 'number' ? choice['index'] : 0
-  const blocks = readBlocks(objectIn(choice['message']), (call) => madeCallId(JSON.stringify([replyId, at, call])))
+  const makeId = (call: number) => madeCallId(JSON.stringify([textIn(json['id']), at, call]))
+  const blocks = readBlocks(objectIn(choice['message']), sourcesIn(json), makeId)
   const hasCalls = blocks.some(({ kind }) => kind === 'tool-call')
   const { logprobs } = choice
   const finish = readFinish(choice['finish_reason'], hasCalls)
@@ -49,6 +50,13 @@ const finishes: ReadonlyMap<string, Finish> = new Map([
   ['tool_calls', 'tool-calls'],
   ['function_call', 'tool-calls'],
   ['content_filter', 'refusal'],
+  // Words of Mistral, Zhipu and DeepSeek. An answer that the vendor broke off is incomplete, like one at its limit.
+  ['model_length', 'length'],
+  ['model_context_window_exceeded', 'length'],
+  ['insufficient_system_resource', 'length'],
+  ['network_error', 'length'],
+  ['error', 'length'],
+  ['sensitive', 'refusal'],
 ])
 
 /** Some vendors give `stop` after calls: a client that is not told of the calls would wait for text. */
@@ -59,13 +67,13 @@ export function readFinish(reason: Json | undefined, hasCalls: boolean): Finish 
 
 type MakeId = (call: number) => string
 
-function readBlocks(message: JsonObject, makeId: MakeId): AssistantBlock[] {
+function readBlocks(message: JsonObject, sources: readonly Citation[], makeId: MakeId): AssistantBlock[] {
   const blocks: AssistantBlock[] = []
   const thoughts = reasoningIn(message)
   if (thoughts !== undefined) blocks.push({ kind: 'thinking', text: thoughts })
   const { content, refusal, tool_calls: calls, annotations } = message
   blocks.push(...partsIn(content))
-  const citations = readCitations(annotations)
+  const citations = [...readCitations(annotations), ...sources]
   const said = blocks.at(-1)
   if (said?.kind === 'text' && citations.length > 0) blocks[blocks.length - 1] = { ...said, citations }
   if (typeof refusal === 'string' && refusal !== '') blocks.push({ kind: 'refusal', text: refusal })
@@ -134,5 +142,17 @@ export function readCitations(annotations: Json | undefined): Citation[] {
     if (!isObject(cited)) return []
     const { url, title } = cited
     return [{ ...(typeof url === 'string' && { url }), ...(typeof title === 'string' && { title }) }]
+  })
+}
+
+/**
+ * The pages to which the numbers in a text of Perplexity refer (`[1]`). It lists them beside the choices, in
+ * `search_results`, or only their addresses in the older `citations`.
+ */
+export function sourcesIn({ search_results: found, citations }: JsonObject): Citation[] {
+  const pages = objectsIn(found).length > 0 ? objectsIn(found) : itemsIn(citations).map((url): JsonObject => ({ url }))
+  return pages.flatMap(({ url, title }) => {
+    if (typeof url !== 'string' || url === '') return []
+    return [{ url, ...(typeof title === 'string' && { title }) }]
   })
 }

@@ -1,18 +1,28 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
-import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import type { Citation, ReplyEvent } from '../../capabilities/conversation.ts'
 import { unreadableEvent } from '../answer-body.ts'
 import { isWholeObject, itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
-import { argumentsTextIn, partsIn, readCitations, readFinish, readSignature, reasoningIn } from './read-answer.ts'
+import {
+  argumentsTextIn,
+  partsIn,
+  readCitations,
+  readFinish,
+  readSignature,
+  reasoningIn,
+  sourcesIn,
+} from './read-answer.ts'
 
 /** Reads a stream of the common protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
   let started = false
   // The calls of each choice in the order in which they began, which is how we count them.
   const calls = new Map<number, SeenCall[]>()
+  // The pages behind the whole text, which are cited at its end.
+  let sources: readonly Citation[] = []
 
   /** Gives all calls that have begun, because some servers send an empty list of calls with every delta. */
   function readCalls(
@@ -67,6 +77,7 @@ export function openReader(): ReplyReader {
     const known = readCalls(replyId, choice, itemsIn(deltas), events)
     const reason = written['finish_reason']
     if (typeof reason === 'string' && reason !== '') {
+      for (const citation of sources) events.push({ kind: 'citation-add', choice, citation })
       events.push({ kind: 'choice-finish', choice, finish: readFinish(reason, known.length > 0) })
     }
   }
@@ -86,6 +97,8 @@ export function openReader(): ReplyReader {
         started = true
         events.push({ kind: 'reply-start' })
       }
+      const listed = sourcesIn(chunk)
+      if (listed.length > 0) sources = listed
       for (const choice of objectsIn(chunk['choices'])) readChoice(textIn(chunk['id']), choice, events)
       const usage = readUsage(chunk['usage'])
       if (usage !== undefined) events.push({ kind: 'usage-count', usage })
