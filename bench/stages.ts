@@ -59,6 +59,7 @@ const target = {
   usageInStream: 'asked',
   storesByDefault: true,
   pastReasoning: 'ignored',
+  takesDeveloper: true,
   efforts: [],
   thinkingSwitch: 'effort',
   namespaced: (label: string) => label,

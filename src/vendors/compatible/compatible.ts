@@ -26,6 +26,8 @@ export type Dialect = {
   readonly storesByDefault?: boolean
   /** `wanted`: without the reasoning of a running tool loop the model refuses to go on. `refused`: with any it does. */
   readonly pastReasoning?: 'wanted' | 'ignored' | 'refused'
+  /** Whether it knows the role `developer`. */
+  readonly takesDeveloper?: true
   /** Whether it knows `user`; a vendor that does not refuses a request with it. */
   readonly takesUser?: boolean
   /** `nine`: the vendor refuses tool call ids that are not nine letters and digits. */
@@ -62,6 +64,7 @@ export function compatible(dialect: Dialect): Vendor {
   const { root = '', outputCap = 'max_tokens', usageInStream = 'asked', storesByDefault = false } = dialect
   const {
     pastReasoning = 'ignored',
+    takesDeveloper = false,
     takesUser = true,
     takesHints = false,
     callIds = 'any',
@@ -75,6 +78,7 @@ export function compatible(dialect: Dialect): Vendor {
     storesByDefault,
     thinkingSwitch,
     pastReasoning,
+    takesDeveloper,
     takesUser,
     takesHints,
     callIds,

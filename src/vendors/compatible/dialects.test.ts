@@ -199,3 +199,13 @@ test.each([
   expect(switchesOf(vendor, off, upstreamModel)).toEqual(expected)
   expect(switchesOf(vendor, { ...off, ...forced }, upstreamModel)).toEqual(expected)
 })
+
+test.each([...vendors.keys()].filter((id) => vendors.get(id)?.chat?.protocol === 'openai'))(
+  '%s gets instructions in a role that it knows',
+  (vendor) => {
+    const messages = [{ role: 'developer', content: 'Be brief.', name: 'us' }, hi, { role: 'system', content: 'Now.' }]
+    const isOpenais = vendor === 'openai' || vendor === 'azure'
+    const role = isOpenais ? 'developer' : 'system'
+    expect(passed(vendor, messages)).toEqual([{ role, content: 'Be brief.', name: 'us' }, hi, messages[2] ?? hi])
+  },
+)

@@ -53,6 +53,7 @@ describe('a request that is passed through', () => {
     usageInStream: 'asked',
     storesByDefault: false,
     pastReasoning: 'ignored',
+    takesDeveloper: true,
     namespaced: (label) => `mine/${label}`,
   }
   const sent = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}, traits = plainModel) =>
@@ -159,6 +160,7 @@ describe('a vendor with its own switch for thinking', () => {
     usageInStream: 'asked',
     storesByDefault: false,
     pastReasoning: 'ignored',
+    takesDeveloper: true,
     namespaced: (label) => label,
   }
   const switches = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}) => {
@@ -207,6 +209,7 @@ test('a call that makes one of several choices is sent without n', () => {
     usageInStream: 'asked',
     storesByDefault: false,
     pastReasoning: 'ignored',
+    takesDeveloper: true,
     namespaced: (label) => label,
   }
   expect(JSON.parse(passAsk(ask, target))).toHaveProperty('n', 3)

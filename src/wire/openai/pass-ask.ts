@@ -14,6 +14,8 @@ export type ChatTarget = Thinker & {
   readonly usageInStream: 'asked' | 'always'
   /** Whether the vendor stores conversations unless told not to. */
   readonly storesByDefault: boolean
+  /** Whether the vendor knows the role `developer`; others refuse the request, and take the same text as `system`. */
+  readonly takesDeveloper: boolean
   /** What the vendor does with `reasoning_content`: some require it in a running tool loop, some refuse the message. */
   readonly pastReasoning: 'wanted' | 'ignored' | 'refused'
   /** Keeps the cache and user labels of different accounts distinct at the vendor. */
@@ -39,7 +41,7 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
   if (isGiven(body['n']) && body['n'] !== ask.choices) delete body['n']
   spellEffort(body, target)
   for (const list of ['tools', 'functions']) if (isEmptyList(body[list])) delete body[list]
-  body['messages'] = itemsIn(body['messages']).map((message) => withoutForeign(withoutEmptyCalls(message), target))
+  body['messages'] = itemsIn(body['messages']).map((message) => passMessage(message, target))
   if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
   return JSON.stringify(body)
 }
@@ -47,6 +49,13 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
 /** Some clients write an empty list where they mean none, which OpenAI and others refuse. */
 function isEmptyList(value: Json | undefined): boolean {
   return Array.isArray(value) && value.length === 0
+}
+
+function passMessage(written: Json, target: ChatTarget): Json {
+  if (!target.takesDeveloper && isObject(written) && written['role'] === 'developer') {
+    return { ...written, role: 'system' }
+  }
+  return withoutForeign(withoutEmptyCalls(written), target)
 }
 
 function withoutEmptyCalls(written: Json): Json {

@@ -10,6 +10,7 @@ export const target: TranslationTarget = {
   reasoning: false,
   efforts: ['low', 'medium', 'high'],
   pastReasoning: 'ignored',
+  takesDeveloper: true,
   takesUser: true,
   callIds: 'any',
   instructions: 'anywhere',

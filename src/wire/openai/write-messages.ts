@@ -22,6 +22,7 @@ import { withInstructionsAsText } from '../turns.ts'
 type Speaker = {
   readonly upstreamModel: string
   readonly reasoning: boolean
+  readonly takesDeveloper: boolean
   readonly pastReasoning: 'wanted' | 'ignored' | 'refused'
   readonly callIds: 'any' | 'nine'
   readonly instructions: 'anywhere' | 'first'
@@ -35,7 +36,7 @@ export function takesGoogleSignatures(upstreamModel: string): boolean {
 
 /** The turns of a conversation as messages of the common protocol. */
 export function writeMessages({ system, turns }: Conversation, speaker: Speaker): JsonObject[] {
-  const role = speaker.reasoning ? 'developer' : 'system'
+  const role = speaker.reasoning && speaker.takesDeveloper ? 'developer' : 'system'
   const messages: JsonObject[] = []
   if (system.length > 0) messages.push({ role, content: joined(system) })
   const said = speaker.instructions === 'first' ? withInstructionsAsText(turns) : turns
