@@ -1,3 +1,4 @@
+import { formatAskedIn } from '../asked-format.ts'
 import type { TextAsk } from '../compose-text.ts'
 import type { SandboxModel } from '../model.ts'
 import { createPrompt, feedFixed, feedText, type Prompt } from '../prompt.ts'
@@ -143,7 +144,8 @@ function readFormat(format: unknown, messages: readonly Fields[]): ChatAsk['form
       "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'."
     throw badRequest(message, 'messages')
   }
-  return { type: 'object' }
+  const told = formatAskedIn(systemText(messages))
+  return told.type === 'schema' ? told : { type: 'object' }
 }
 
 /** Generated words beyond the quote: 20 to 60 tokens together, unless a verbosity is given. */

@@ -38,6 +38,8 @@ export type Dialect = {
   readonly afterToolResults?: 'anybody' | 'model'
   /** Whether it knows `verbosity` and `prompt_cache_key`. */
   readonly takesHints?: boolean
+  /** Whether it takes a `response_format` of `json_schema`, and not only `json_object`. */
+  readonly takesSchema?: boolean
   /** The most choices that one call gives; absent: as many as the client asks for. */
   readonly choicesMax?: number
   /** How thinking is switched on and off, where not by an effort. */
@@ -67,6 +69,7 @@ export function compatible(dialect: Dialect): Vendor {
     takesDeveloper = false,
     takesUser = true,
     takesHints = false,
+    takesSchema = true,
     callIds = 'any',
     instructions = 'anywhere',
     afterToolResults = 'anybody',
@@ -81,6 +84,7 @@ export function compatible(dialect: Dialect): Vendor {
     takesDeveloper,
     takesUser,
     takesHints,
+    takesSchema,
     callIds,
     instructions,
     afterToolResults,

@@ -209,3 +209,13 @@ test.each([...vendors.keys()].filter((id) => vendors.get(id)?.chat?.protocol ===
     expect(passed(vendor, messages)).toEqual([{ role, content: 'Be brief.', name: 'us' }, hi, messages[2] ?? hi])
   },
 )
+
+test('DeepSeek gets the schema of an answer in its instructions, because it refuses a json_schema', () => {
+  const schema = { type: 'object', properties: { title: { type: 'string' } }, required: ['title'] }
+  const fields = { system: 'Be brief.', messages: [hi], output_config: { format: { type: 'json_schema', schema } } }
+  const { messages, response_format: format } = translated('deepseek', fields)
+  expect(format).toEqual({ type: 'json_object' })
+  const told = 'Answer with JSON of this schema and nothing else: no words around it, no code fence.'
+  expect(messages[0]).toEqual({ role: 'system', content: `Be brief.\n\n${told}\n${JSON.stringify(schema)}` })
+  expect(translated('moonshot', fields)['response_format']).toMatchObject({ type: 'json_schema' })
+})

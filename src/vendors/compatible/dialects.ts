@@ -51,6 +51,7 @@ export const dialects: readonly Dialect[] = [
   {
     id: 'deepseek',
     choicesMax: 1,
+    takesSchema: false,
     thinkingSwitch: 'unless-off',
     pastReasoning: 'wanted',
     baseUrl: 'https://api.deepseek.com/v1',

@@ -16,6 +16,7 @@ export const target: TranslationTarget = {
   instructions: 'anywhere',
   afterToolResults: 'anybody',
   takesHints: true,
+  takesSchema: true,
   thinkingSwitch: 'effort',
   outputCap: 'max_tokens',
   usageInStream: 'asked',

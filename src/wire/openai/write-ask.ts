@@ -8,6 +8,7 @@ import {
   type Tool,
   type ToolChoice,
 } from '../../capabilities/conversation.ts'
+import { formatInstruction } from '../format-instruction.ts'
 import { resolveReference } from '../schema-reference.ts'
 import type { ChatTarget } from './pass-ask.ts'
 import { canBeStrict, strictFor } from './strict-schema.ts'
@@ -26,6 +27,8 @@ export type TranslationTarget = ChatTarget & {
   readonly afterToolResults: 'anybody' | 'model'
   /** Whether the vendor takes `verbosity` and `prompt_cache_key`; some refuse a request for an unknown field. */
   readonly takesHints: boolean
+  /** Whether the vendor enforces a schema of the answer; one that does not still makes it a JSON object. */
+  readonly takesSchema: boolean
   /** The model's own maximum. */
   readonly outputTokensMax: number
 }
@@ -39,14 +42,14 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
   const { tools, toolChoice, parallelTools, format, user } = conversation
   const body: Record<string, Json | undefined> = {
     model: target.upstreamModel,
-    messages: writeMessages(conversation, target),
+    messages: writeMessages(withFormatTold(conversation, target), target),
     ...writeCap(conversation, target),
     ...(ask.choices > 1 && { n: ask.choices }),
     ...writeSampling(conversation, target),
     ...(tools.length > 0 && { tools: tools.map((tool) => writeTool(ask, tool)) }),
     ...(tools.length > 0 && toolChoice !== undefined && { tool_choice: writeToolChoice(toolChoice) }),
     ...(tools.length > 0 && parallelTools !== undefined && { parallel_tool_calls: parallelTools }),
-    ...(format !== undefined && { response_format: writeFormat(format) }),
+    ...(format !== undefined && { response_format: writeFormat(format, target) }),
     ...writeEffort(conversation, target),
     // The namespaced label is short, although some clients write a whole JSON text here.
     ...(user !== undefined && target.takesUser && { user: target.namespaced(user).slice(0, userCharactersMax) }),
@@ -135,8 +138,16 @@ function writeToolChoice(choice: ToolChoice): Json {
   return typeof choice === 'string' ? choice : { type: 'function', function: { name: choice.name } }
 }
 
-function writeFormat(format: ReplyFormat): JsonObject {
-  return format.kind === 'json' ? { type: 'json_object' } : { type: 'json_schema', json_schema: writeSchema(format) }
+function writeFormat(format: ReplyFormat, { takesSchema }: TranslationTarget): JsonObject {
+  if (format.kind === 'json' || !takesSchema) return { type: 'json_object' }
+  return { type: 'json_schema', json_schema: writeSchema(format) }
+}
+
+/** Where the vendor takes no schema, the model is told of it. */
+function withFormatTold(conversation: Conversation, { takesSchema }: TranslationTarget): Conversation {
+  const { system, format } = conversation
+  if (format?.kind !== 'schema' || takesSchema) return conversation
+  return { ...conversation, system: [...system, { kind: 'text', text: formatInstruction(format) }] }
 }
 
 /** A client of another protocol relies on the schema being enforced, which OpenAI does only on request. */
