@@ -25,6 +25,9 @@ export function arrangeTurns(said: readonly Turn[]): Turn[] {
   return arrangement.finish()
 }
 
+/** Sent as the user before the model's own words, where a vendor takes no conversation that begins with them. */
+export const openingWords = '(The conversation begins with your own words.)'
+
 /** Sent as the user to a model that does not continue an assistant message at the end of the conversation. */
 export const continuePrompt = 'Go on.'
 

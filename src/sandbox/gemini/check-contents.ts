@@ -86,14 +86,14 @@ function checkFile({ fileUri }: Fields, at: string): void {
 
 function checkTurns(contents: readonly Fields[]): void {
   let open: readonly Fields[] = []
-  for (const content of contents) {
+  for (const [index, content] of contents.entries()) {
     const isModel = content.role === 'model'
     const calls = callsOf(content)
     const answers = responsesOf(content)
     if ((isModel && answers.length > 0) || (open.length === 0 && answers.length > 0)) {
       throw invalid('Please ensure that function response turn comes immediately after a function call turn.')
     }
-    if (!isModel && calls.length > 0) {
+    if (calls.length > 0 && (!isModel || index === 0)) {
       throw invalid(
         'Please ensure that function call turn comes immediately after a user turn or after a function response turn.',
       )

@@ -100,6 +100,7 @@ describe('the result of a function', () => {
       [[user('hi'), call], 'number of function response parts'],
       [[user('hi'), call, user('well?')], 'number of function response parts'],
       [[{ role: 'user', parts: call.parts }], 'comes immediately after a user turn'],
+      [[call, answer], 'comes immediately after a user turn'],
     ] as const) {
       expect((await errorOf(post({ contents }))).message).toContain(message)
     }

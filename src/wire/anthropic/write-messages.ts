@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { AssistantBlock, ToolResultBlock, Turn } from '../../capabilities/conversation.ts'
 import { textIn } from '../loose.ts'
-import { asUserText, continuePrompt } from '../turns.ts'
+import { asUserText, continuePrompt, openingWords } from '../turns.ts'
 import { writeCallId } from './tool-ids.ts'
 import { writeAssistantBlock, writeResult, writeResultContent, writeText, writeUserBlock } from './write-blocks.ts'
 import type { WriteCache } from './write-cache.ts'
@@ -14,8 +14,7 @@ export type MessageStyle = {
   readonly cache: WriteCache
 }
 
-// Written in place of parts that the vendor requires and a conversation lacks.
-const openingWords = '(The conversation begins with your own words.)'
+// Written in place of a result that the vendor requires and a conversation lacks.
 const lostResult = 'There is no result of this call.'
 
 /**

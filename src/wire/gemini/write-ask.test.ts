@@ -384,3 +384,15 @@ describe('the generation config', () => {
     expect(config({ thinking }, third)).toEqual({ thinkingConfig: { thinkingLevel: 'HIGH', includeThoughts: true } })
   })
 })
+
+test('a history that begins with a call gets a user content before it, and one that begins with text does not', () => {
+  const call = { kind: 'tool-call' as const, id: 'c', name: 'f', argumentsText: '{}' }
+  const result = { kind: 'tool-result' as const, callId: 'c', blocks: text('ok'), isError: false }
+  const turns: Turn[] = [
+    { role: 'assistant', blocks: [...text('Wait.'), call] },
+    { role: 'user', blocks: [result] },
+  ]
+  expect(contents(turns)).toMatchObject([said('user', '(The conversation begins with your own words.)'), {}, {}])
+  expect(contents([hi, ...turns])).toMatchObject([said('user', 'Hi'), { role: 'model' }, { role: 'user' }])
+  expect(contents([assistant('Hello!'), hi])).toEqual([said('model', 'Hello!'), said('user', 'Hi')])
+})

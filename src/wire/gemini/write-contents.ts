@@ -14,7 +14,7 @@ import {
 import { argumentsIn } from '../loose.ts'
 import { unsupportedBlock } from '../unsupported-block.ts'
 import { headingOf } from '../openai/write-messages.ts'
-import { continuePrompt } from '../turns.ts'
+import { continuePrompt, openingWords } from '../turns.ts'
 import type { Family } from './family.ts'
 import { writeMedia } from './write-media.ts'
 
@@ -50,10 +50,18 @@ export function writeContents(
   if (!mayContinueAssistant && drafts.at(-1)?.role === 'model') {
     drafts.push({ role: 'user', answers: [], parts: [{ text: continuePrompt }] })
   }
+  // A history that was cut to its end may begin with a call, which the vendor takes only after a user's content.
+  if (drafts[0]?.role === 'model' && drafts[0].parts.some(isCall)) {
+    drafts.unshift({ role: 'user', answers: [], parts: [{ text: openingWords }] })
+  }
   return drafts.map(({ role, answers, parts }) => {
     const inOrder = answers.toSorted((a, b) => a.order - b.order).map(({ part }) => part)
     return { role, parts: [...inOrder, ...parts] }
   })
+}
+
+function isCall(part: JsonObject): boolean {
+  return part['functionCall'] !== undefined
 }
 
 /** The instructions from the beginning and from the middle of the conversation, in order. */
@@ -170,7 +178,7 @@ function addModelBlocks(
 ): void {
   let carried: string | undefined
   // Of parallel calls the vendor signs only the first.
-  let isFirst = !draft.parts.some((part) => part['functionCall'] !== undefined)
+  let isFirst = !draft.parts.some(isCall)
   for (const block of blocks) {
     switch (block.kind) {
       case 'text':
