@@ -375,3 +375,12 @@ describe('the vendor’s limits on strict tools', () => {
     expect(written).not.toHaveProperty('strict')
   })
 })
+
+test('instructions without messages are the user’s message', () => {
+  const alone = write({ system: [said('Write a poem.'), said('Rhyme.')], turns: [] })
+  expect(alone['messages']).toEqual([{ role: 'user', content: [text('Write a poem.'), text('Rhyme.')] }])
+  expect(alone).not.toHaveProperty('system')
+  expect(write({ turns: [system('Write a poem.')] })['messages']).toEqual(
+    write({ system: [said('Write a poem.')], turns: [] })['messages'],
+  )
+})

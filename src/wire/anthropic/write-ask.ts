@@ -5,7 +5,7 @@ import { formatInstruction } from '../format-instruction.ts'
 import { canBeHeld, fitsStrictLimits } from './strict-limits.ts'
 import { writeText } from './write-blocks.ts'
 import { openCacheHints, type WriteCache } from './write-cache.ts'
-import { writeMessages } from './write-messages.ts'
+import { writeMessages, type Message } from './write-messages.ts'
 import { writeStrictSchema, writeToolSchema } from './write-schema.ts'
 import { isAdaptive, writeThinking, type WrittenThinking } from './write-thinking.ts'
 
@@ -31,7 +31,9 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   const { leading, turns } = splitLeading(conversation.turns)
   const system = [...conversation.system, ...leading].flatMap((block) => writeText(block, cache))
   if (format !== undefined && held === undefined) system.push({ type: 'text', text: formatInstruction(format) })
-  const messages = writeMessages(turns, { isNew, cache })
+  // Messages must not be empty, so instructions alone are sent as the user's message.
+  const isAlone = turns.length === 0 && system.length > 0
+  const messages: Message[] = isAlone ? [{ role: 'user', content: system }] : writeMessages(turns, { isNew, cache })
   const thinking = writeThinking({ conversation, messages, efforts: target.efforts, maxTokens })
   const stop = writeStop(conversation.stop)
   const outputConfig = writeOutputConfig(held, thinking)
@@ -39,7 +41,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
     model: target.upstreamModel,
     max_tokens: maxTokens,
     ...(target.stream && { stream: true }),
-    ...(system.length > 0 && { system }),
+    ...(system.length > 0 && !isAlone && { system }),
     messages,
     ...(tools.length > 0 && { tools }),
     ...writeToolChoice(conversation, tools),
