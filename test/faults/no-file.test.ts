@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { filmsOf } from '../support/ordered-films.ts'
+import { videosOf } from '../support/ordered-videos.ts'
 import { answer, startVendor, type RawVendor } from '../support/vendor.ts'
 
 let gateway: TestGateway
@@ -11,7 +11,7 @@ afterEach(async () => {
   await vendor.stop()
 })
 
-const { order, ended } = filmsOf(() => gateway)
+const { order, ended } = videosOf(() => gateway)
 
 const mp4 = { 'content-type': 'video/mp4' }
 const files = [
@@ -21,7 +21,7 @@ const files = [
   answer(200, 'a whole video', mp4),
 ]
 
-const name = 'models/veo/operations/film-1'
+const name = 'models/veo/operations/video-1'
 
 /** How each vendor answers an order, and a question about its task. The link of Veo opens only with our key. */
 const vendors = [
@@ -38,7 +38,7 @@ const vendors = [
   {
     id: 'vidu',
     model: 'viduq3-turbo',
-    ordered: { task_id: 'film-1', state: 'created' },
+    ordered: { task_id: 'video-1', state: 'created' },
     made: ({ uri }: { uri: string }) => ({ state: 'success', credits: 10, creations: [{ id: '1', url: uri }] }),
   },
 ]
@@ -60,7 +60,7 @@ sandbox: false
 tasks: { pollSeconds: 0.1 }
 artifacts: { keep: true }
 channels:
-  - { id: films, vendor: ${id}, baseUrl: "${origin}", keys: [vendor-key-of-the-films] }
+  - { id: videos, vendor: ${id}, baseUrl: "${origin}", keys: [vendor-key-of-the-videos] }
 `,
     })
     const task = await order({ model, input: { prompt: 'A fox' } })
