@@ -88,9 +88,9 @@ function writeEvent(event: ReplyEvent, { chunk, legacy, citedOf }: Writing): str
       return chunk(event.choice, { reasoning_content: event.text })
     case 'thinking-sign':
       // With all of the thinking that it signs, because clients send both back together.
-      return chunk(event.choice, { thinking_blocks: [writeThinkingBlock(event.text, event.signature)] })
+      return chunk(event.choice, blockDelta(writeThinkingBlock(event.text, event.signature)))
     case 'thinking-redact':
-      return chunk(event.choice, { thinking_blocks: [{ type: 'redacted_thinking', data: event.data }] })
+      return chunk(event.choice, blockDelta({ type: 'redacted_thinking', data: event.data }))
     case 'refusal-delta':
       return chunk(event.choice, { refusal: event.text })
     case 'citation-add': {
@@ -121,6 +121,9 @@ function writeEvent(event: ReplyEvent, { chunk, legacy, citedOf }: Writing): str
       return unreachable(event)
   }
 }
+
+// LiteLLM skips a delta without text, calls or `reasoning_content`, and with it the block that Anthropic wants back.
+const blockDelta = (block: JsonObject): JsonObject => ({ reasoning_content: '', thinking_blocks: [block] })
 
 function writeStart(event: Extract<ReplyEvent, { kind: 'tool-call-start' }>): JsonObject {
   const google = googleSignature(event.signature)
