@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import type { Json } from '../../base/json.ts'
 import type { AssistantBlock, Choice, ReplyEvent } from '../../capabilities/conversation.ts'
 import { openaiChat } from './chat.ts'
 import { name, plainAsk, streamAsk } from './testing.ts'
@@ -84,31 +85,39 @@ test('texts separated only by a citation or another choice are one text', () => 
   expect(streamedContents(choices)).toEqual(said)
 })
 
-const cited = (said: string, ...pages: { url?: string; title?: string }[]): AssistantBlock => {
-  return { kind: 'text', text: said, citations: pages }
-}
-type Cited = { readonly annotations?: readonly { readonly url_citation: object }[] }
+type Listed = { readonly reasoning_content?: string; readonly thinking_blocks?: Json; readonly annotations?: Json }
 
-test('a citation has the positions of the text since the citation before it, whole and streamed', () => {
-  const other = { url: 'https://pages.example/b', title: 'B' }
-  // A document of the prompt has no address, and is not shown.
-  const blocks = [text('Well: '), cited('it rains', { title: 'A document' }, page, other), call, cited('So.', page)]
-  const choices: Choice[] = [{ blocks, finish: 'stop' }]
-  const body = openaiChat.writeAnswer(plainAsk, { choices, usage: undefined }, name)
-  const answer: { choices: { message: Cited }[] } = JSON.parse(Buffer.from(body).toString())
-  const written = Buffer.from(openaiChat.openWriter(streamAsk, name).write(eventsOf(blocks, 0)) ?? '').toString()
-  const deltas = written.split('\n\n').flatMap((line): Cited[] => {
-    const chunk: { choices: { delta: Cited }[] } = JSON.parse(line.slice('data: '.length) || '{"choices":[]}')
-    return chunk.choices.map(({ delta }) => delta)
-  })
-  // The second text stands behind a blank line.
-  const expected = [
-    { ...page, title: page.url, start_index: 0, end_index: 14 },
-    { ...other, start_index: 0, end_index: 14 },
-    { ...page, title: page.url, start_index: 14, end_index: 19 },
-  ]
-  for (const said of [answer.choices.map(({ message }) => message), deltas]) {
-    const found = said.flatMap(({ annotations = [] }) => annotations)
-    expect(found.map((annotation) => annotation.url_citation)).toEqual(expected)
+const covers = (start_index: number, end_index: number, url: string) => ({
+  type: 'url_citation',
+  url_citation: { start_index, end_index, url, title: url },
+})
+
+test('thinking blocks and citations are streamed in one delta before the finish, as in a whole answer', () => {
+  const thinking: AssistantBlock = { kind: 'thinking', text: 'Hm.', signature: 's' }
+  const cited: AssistantBlock = {
+    kind: 'text',
+    text: 'It rains.',
+    // A document of the prompt has no address, and is not shown.
+    citations: [{ title: 'A document' }, page, { url: 'https://pages.example/b' }],
   }
+  const blocks = [thinking, cited, call, text('Still.'), { ...cited, text: 'It snows.' }]
+  const body = openaiChat.writeAnswer(plainAsk, { choices: [{ blocks, finish: 'stop' }], usage: undefined }, name)
+  const [whole]: { message: Listed }[] = JSON.parse(Buffer.from(body).toString()).choices
+  const writer = openaiChat.openWriter(streamAsk, name)
+  const signed: ReplyEvent = { kind: 'thinking-sign', choice: 0, text: 'Hm.', signature: 's' }
+  const events = [signed, ...eventsOf(blocks, 0), { kind: 'choice-finish', choice: 0, finish: 'stop' } as const]
+  const written = Buffer.from(writer.write(events) ?? '').toString()
+  const deltas = written.split('\n\n').flatMap((event): Listed[] => {
+    return event === '' ? [] : [JSON.parse(event.slice('data: '.length)).choices[0].delta]
+  })
+  const { thinking_blocks, annotations } = whole?.message ?? {}
+  // Without an empty `reasoning_content` LiteLLM would skip the delta.
+  expect(deltas.at(-2)).toEqual({ reasoning_content: '', thinking_blocks, annotations } as Listed)
+  expect(deltas.filter((delta) => 'annotations' in delta || 'thinking_blocks' in delta)).toHaveLength(1)
+  expect(annotations).toEqual([
+    covers(0, 9, 'https://pages.example/a'),
+    covers(0, 9, 'https://pages.example/b'),
+    covers(9, 26, 'https://pages.example/a'),
+    covers(9, 26, 'https://pages.example/b'),
+  ])
 })

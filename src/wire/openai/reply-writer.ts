@@ -2,9 +2,9 @@ import { unreachable } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
 import { gap, googleSignature, type ReplyEvent } from '../../capabilities/conversation.ts'
-import { CitedText } from '../cited-text.ts'
+import { HeldLists } from './held-lists.ts'
 import { isLegacy } from './legacy-functions.ts'
-import { writeCitation, writeFinish, writeHead, writeImage, writeThinkingBlock, writeUsage } from './write-answer.ts'
+import { writeFinish, writeHead, writeImage, writeUsage } from './write-answer.ts'
 
 const encoder = new TextEncoder()
 const heartbeat = ': waiting\n\n'
@@ -47,19 +47,16 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return isInterrupted === true ? { ...event, text: gap + event.text } : event
   }
 
-  // By choice: the text so far, for the positions of citations.
-  const texts = new Map<number, CitedText>()
-
-  function citedOf(choice: number): CitedText {
-    const known = texts.get(choice) ?? new CitedText()
-    texts.set(choice, known)
-    return known
-  }
+  const lists = new HeldLists()
 
   return {
     write(events) {
       let text = ''
-      for (const event of events) text += writeEvent(parted(event), { chunk, legacy, citedOf })
+      for (const event of events) {
+        const shown = parted(event)
+        lists.take(shown)
+        text += writeEvent(shown, lists, chunk, legacy)
+      }
       return text === '' ? undefined : encoder.encode(text)
     },
     closing(usage) {
@@ -73,30 +70,18 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
 
 type WriteChunk = (choice: number, delta: JsonObject, logprobs?: Json, finish?: string | null) => string
 
-type Writing = {
-  readonly chunk: WriteChunk
-  readonly legacy: boolean
-  readonly citedOf: (choice: number) => CitedText
-}
-
-function writeEvent(event: ReplyEvent, { chunk, legacy, citedOf }: Writing): string {
+function writeEvent(event: ReplyEvent, lists: HeldLists, chunk: WriteChunk, legacy: boolean): string {
   switch (event.kind) {
     case 'text-delta':
-      citedOf(event.choice).grow(event.text)
       return chunk(event.choice, { content: event.text }, event.logprobs)
     case 'thinking-delta':
       return chunk(event.choice, { reasoning_content: event.text })
     case 'thinking-sign':
-      // With all of the thinking that it signs, because clients send both back together.
-      return chunk(event.choice, blockDelta(writeThinkingBlock(event.text, event.signature)))
     case 'thinking-redact':
-      return chunk(event.choice, blockDelta({ type: 'redacted_thinking', data: event.data }))
+    case 'citation-add':
+      return '' // in the lists that the finish comes with
     case 'refusal-delta':
       return chunk(event.choice, { refusal: event.text })
-    case 'citation-add': {
-      const annotations = writeCitation(event.citation, citedOf(event.choice))
-      return annotations.length === 0 ? '' : chunk(event.choice, { annotations })
-    }
     case 'image-add':
       return event.media.kind === 'bytes' ? chunk(event.choice, { images: [writeImage(event.media)] }) : ''
     case 'tool-call-start':
@@ -106,8 +91,11 @@ function writeEvent(event: ReplyEvent, { chunk, legacy, citedOf }: Writing): str
     case 'tool-call-delta':
       if (legacy) return event.call > 0 ? '' : chunk(event.choice, { function_call: { arguments: event.text } })
       return chunk(event.choice, { tool_calls: [{ index: event.call, function: { arguments: event.text } }] })
-    case 'choice-finish':
-      return chunk(event.choice, {}, null, writeFinish(event.finish, legacy))
+    case 'choice-finish': {
+      const delta = lists.deltaOf(event.choice)
+      const held = delta === undefined ? '' : chunk(event.choice, delta)
+      return held + chunk(event.choice, {}, null, writeFinish(event.finish, legacy))
+    }
     case 'hosted-tool-run': // a search takes seconds, and nothing of it is shown
     case 'heartbeat':
       return heartbeat
@@ -121,9 +109,6 @@ function writeEvent(event: ReplyEvent, { chunk, legacy, citedOf }: Writing): str
       return unreachable(event)
   }
 }
-
-// LiteLLM skips a delta without text, calls or `reasoning_content`, and with it the block that Anthropic wants back.
-const blockDelta = (block: JsonObject): JsonObject => ({ reasoning_content: '', thinking_blocks: [block] })
 
 function writeStart(event: Extract<ReplyEvent, { kind: 'tool-call-start' }>): JsonObject {
   const google = googleSignature(event.signature)

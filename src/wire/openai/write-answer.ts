@@ -1,13 +1,7 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import { unixSeconds } from '../../base/moment.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
-import {
-  type AssistantBlock,
-  type Choice,
-  type Citation,
-  type Finish,
-  type Reply,
-} from '../../capabilities/conversation.ts'
+import type { AssistantBlock, Choice, Citation, Finish, Reply } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { CitedText } from '../cited-text.ts'
 import { isLegacy, legacyFinish, writeFunctionCall } from './legacy-functions.ts'
