@@ -20,7 +20,7 @@ describe('a conversation that is too long', () => {
   ])('the error in the common protocol has the code context_length_exceeded: %s, %s', (protocol, message) => {
     for (const writeError of [writeChatError, writeResponsesError]) {
       expect(errorIn(writeError(said(protocol, message), id))).toMatchObject({
-        message,
+        message: expect.stringContaining(message),
         code: 'context_length_exceeded',
       })
     }
@@ -63,5 +63,13 @@ describe('a conversation that is too long', () => {
     expect(errorIn(writeMessagesError(other, id))).toMatchObject({ message: other.message })
     const ours = new GatewayError('bad-request', "Invalid 'name': prompt is too long")
     expect(errorIn(writeChatError(ours, id))).toMatchObject({ code: 'invalid_value' })
+  })
+  test('begins in the common protocol with words of OpenAI by which LiteLLM recognises it, unless they are its own', () => {
+    const message = 'prompt is too long: 210000 tokens > 200000 maximum'
+    expect(errorIn(writeChatError(said('anthropic', message), id))).toMatchObject({
+      message: `This model's maximum context length is exceeded: ${message}`,
+    })
+    const own = new GatewayError('upstream-rejected', 'Your input exceeds the context window of this model.')
+    expect(errorIn(writeChatError(own, id))).toMatchObject({ message: own.message, code: 'context_length_exceeded' })
   })
 })

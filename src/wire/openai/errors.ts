@@ -47,17 +47,23 @@ export function writeErrorWithPlain402(error: GatewayError, requestId: RequestId
   return { ...written, body: JSON.stringify({ error: { message: error.message } }) }
 }
 
+// LiteLLM recognises a conversation that is too long by words of OpenAI's, and does not read the code.
+const wordsOfLength = "This model's maximum context length is exceeded"
+
 function shape(error: GatewayError) {
   return { error: errorObject(error) }
 }
 
 export function errorObject(error: GatewayError) {
+  const { message } = error
   const { param, code: finer, refusal } = error.details
   const [, type, code] = rows[refusal?.status === rows['too-large'][0] ? 'too-large' : error.kind]
+  const isLong = isTooLong(error)
+  const isForeign = refusal !== undefined && refusal.protocol !== 'openai'
   return {
-    message: error.message,
+    message: isLong && isForeign ? `${wordsOfLength}: ${message}` : message,
     type,
     param: param ?? null,
-    code: isTooLong(error) ? contextLengthCode : (finer ?? code),
+    code: isLong ? contextLengthCode : (finer ?? code),
   }
 }
