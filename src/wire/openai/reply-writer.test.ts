@@ -121,3 +121,8 @@ test('thinking blocks and citations are streamed in one delta before the finish,
     covers(9, 26, 'https://pages.example/b'),
   ])
 })
+
+test('a whole answer has a fingerprint, which is null, because some clients require the field', () => {
+  const body = openaiChat.writeAnswer(plainAsk, { choices: [], usage: undefined }, name)
+  expect(JSON.parse(Buffer.from(body).toString())).toHaveProperty('system_fingerprint', null)
+})

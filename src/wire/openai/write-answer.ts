@@ -13,6 +13,8 @@ export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8A
     ...writeHead(ask, name, 'chat.completion'),
     choices: reply.choices.map((choice, index) => writeChoice(choice, index, isLegacy(ask))),
     ...(reply.usage !== undefined && { usage: writeUsage(reply.usage) }),
+    // No other vendor has one, but clients that check an answer by OpenRouter's types require the field.
+    system_fingerprint: null,
   }
   return new TextEncoder().encode(JSON.stringify(answer))
 }
