@@ -93,9 +93,12 @@ describe('generateImage', () => {
     expect(await lastRequestOf(gateway, gateway.accountId)).toMatchObject({ capability: 'edits', basis: 'vendor' })
   })
 
-  test('errors carry the status and are marked as not retryable', async () => {
-    expect(await thrownBy(draw('gpt-image-0'), APICallError)).toMatchObject({ statusCode: 404, isRetryable: false })
+  test('errors carry the status and the message, and are marked as not retryable', async () => {
+    const unknown = await thrownBy(draw('gpt-image-0'), APICallError)
+    expect(unknown).toMatchObject({ statusCode: 404, isRetryable: false })
+    expect(unknown.message).toBe('The model `gpt-image-0` does not exist or you do not have access to it.')
     const stranger = await thrownBy(draw('gpt-image-1.5', 'sk-nobody'), APICallError)
     expect(stranger).toMatchObject({ statusCode: 401, isRetryable: false })
+    expect(stranger.message).toStartWith('Incorrect API key provided, or none.')
   })
 })

@@ -5,7 +5,7 @@ import { zodOutputFormat } from '@anthropic-ai/sdk/helpers/zod'
 import { z } from 'zod'
 import { anthropicClient, lastCall } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { lastRequestOf, recordOf } from '../support/records.ts'
+import { lastRequestOf, recordOf, untilVendorStopped } from '../support/records.ts'
 
 let gateway: TestGateway
 let client: Anthropic
@@ -246,10 +246,10 @@ describe.each([
     let deltas = 0
     for await (const event of stream) if (event.type === 'content_block_delta' && ++deltas === 3) break
     expect(stream.controller.signal.aborted).toBe(true)
-    await until(async () => (await gateway.bill()).some((line) => line.status === 499))
     await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
     const record = await lastRequestOf(gateway, id)
     expect(record).toMatchObject({ status: 499, basis: 'estimated' })
+    await untilVendorStopped(gateway, record?.id ?? '')
     expect(record?.cost).toBeGreaterThan(0n)
   })
 })

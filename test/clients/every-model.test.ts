@@ -42,6 +42,7 @@ async function failing(work: (model: string) => Promise<void>): Promise<string[]
 }
 
 const schema = { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'] }
+const strict = { name: 'place', strict: true, schema: { ...schema, additionalProperties: false } }
 
 test(
   'every chat model answers in the common protocol, whole and streamed',
@@ -149,6 +150,22 @@ test(
       messages.push(message, { role: 'tool', tool_call_id: message.tool_calls[0]?.id ?? '', content: 'rain' })
       const second = await openai.chat.completions.create({ model, messages, tools })
       expect(second.choices[0]?.finish_reason).toBe('stop')
+    })
+    expect(failed).toEqual([])
+  },
+  msMax,
+)
+
+test(
+  'every chat model answers with an instance of the schema that a client of the common protocol gives',
+  async () => {
+    const failed = await failing(async (model) => {
+      const reply = await openai.chat.completions.create({
+        model,
+        messages: [{ role: 'user', content: 'Where is it raining?' }],
+        response_format: { type: 'json_schema', json_schema: strict },
+      })
+      expect(JSON.parse(reply.choices[0]?.message.content ?? '')).toEqual({ city: expect.any(String) })
     })
     expect(failed).toEqual([])
   },

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { response as responseSchema } from '../../src/wire/responses/answer-schema.ts'
 import { lastCall, openaiClient, pdf, png, thrownBy } from '../support/clients.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { lastRequestOf, recordOf } from '../support/records.ts'
+import { lastRequestOf, recordOf, untilVendorStopped } from '../support/records.ts'
 
 type Response = OpenAI.Responses.Response
 type Item = OpenAI.Responses.ResponseInputItem
@@ -202,7 +202,7 @@ describe.each([
     }
   })
 
-  test('a client that leaves a stream is charged for what it read', async () => {
+  test('a client that leaves midway ends the call at the vendor and is charged for what it read', async () => {
     const { id, key } = await gateway.account({ dollars: '10' })
     const stream = await openaiClient(gateway, { apiKey: key }).responses.create({
       model,
@@ -216,6 +216,7 @@ describe.each([
     const record = await lastRequestOf(gateway, id)
     expect(record).toMatchObject({ status: 499, basis: 'estimated' })
     expect(record?.cost).toBeGreaterThan(0n)
+    await untilVendorStopped(gateway, record?.id ?? '')
   })
 
   test('a stream that breaks throws in the client and ends in a numbered response.failed event', async () => {

@@ -108,7 +108,7 @@ describe('a client of responses, passed through', () => {
     expect(second.output.at(-1)?.type).toBe('message')
     const { body, path } = await lastCall(gateway)
     expect(path).toBe(newer)
-    expect(body).toMatchObject({ tools: [patch], store: false })
+    expect(body).toMatchObject({ ...keeping, tools: [patch], store: false })
     expect(body['prompt_cache_key']).not.toBe('mine')
     expect((await recordOf(gateway, second._request_id ?? '')).basis).toBe('vendor')
   })
@@ -118,6 +118,13 @@ describe('a client of responses, passed through', () => {
     const asked = openai.responses.create({ model, input: 'Hi', tools: [strict] })
     const error = await thrownBy(asked, OpenAI.BadRequestError)
     expect(error).toMatchObject({ status: 400, code: 'invalid_function_parameters', param: 'tools[0].parameters' })
+  })
+
+  test('a field that the gateway does not know reaches the vendor, which refuses it in its own words', async () => {
+    const unknown = { invented: { number: 7, list: [null, 'é'] } }
+    const error = await thrownBy(openai.responses.create({ model, input: 'Hi', ...unknown }), OpenAI.BadRequestError)
+    expect(error).toMatchObject({ code: 'unknown_parameter', param: 'invented' })
+    expect((await lastCall(gateway)).body).toMatchObject(unknown)
   })
 
   test('a client that leaves is charged for what it read', async () => {

@@ -1,5 +1,5 @@
 import { nano, type Nano } from '../../src/base/money.ts'
-import type { TestGateway } from './gateway.ts'
+import { until, type TestGateway } from './gateway.ts'
 
 /** The ledger's record of one request, found by the id in its answer. */
 export async function recordOf(gateway: TestGateway, answer: Response | string) {
@@ -39,4 +39,10 @@ export async function lastRequestOf(gateway: TestGateway, accountId: string) {
     .orderBy('created_at', 'desc')
     .limit(1)
     .executeTakeFirst()
+}
+
+/** Waits until the simulated vendor notes on its bill that it was hung up on in the middle of this request. */
+export async function untilVendorStopped(gateway: TestGateway, requestId: string): Promise<void> {
+  const ids = new Set((await attemptsOf(gateway, requestId)).map(({ id }) => id))
+  await until(async () => (await gateway.bill()).some(({ ref, status }) => ids.has(ref) && status === 499))
 }
