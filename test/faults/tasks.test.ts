@@ -26,9 +26,9 @@ async function begin(mode: 'leased' | 'strict', engine: 'sqlite' | 'postgres', d
     key,
     keyId,
     order: (more: object = {}) => used.post('/v1/videos/generations', { ...wan, ...more }, headers),
-    chat: () => {
+    chat: (max_tokens = 10) => {
       const messages = [{ role: 'user', content: 'Hello!' }]
-      return used.post('/v1/chat/completions', { model: 'gpt-4o-mini', max_tokens: 10, messages }, headers)
+      return used.post('/v1/chat/completions', { model: 'gpt-4o-mini', max_tokens, messages }, headers)
     },
   }
 }
@@ -50,15 +50,17 @@ test.each(['sqlite', 'postgres'] as const)(
   120_000,
 )
 
-test('the holds of video tasks count against the spending cap of the key', async () => {
+test('the holds of video tasks count against the spending cap of the key, for tasks and for other requests', async () => {
   const world = await begin('strict', 'sqlite', '100')
-  const cap = { amount: parseDollars('0.9') ?? nano(0n), period: 'day' } as const
+  // The video costs 0.5 dollars, and 10,000 tokens of the chat model 0.006.
+  const cap = { amount: parseDollars('0.505') ?? nano(0n), period: 'day' } as const
   await changeKey(world.gateway.store, { id: world.keyId, actor: 'test', cap })
   const slow = { input: { prompt: 'A fox. sandbox:slow=3000' } }
   expect((await world.order(slow)).status).toBe(202)
-  const refused = await world.order(slow)
-  expect(refused.status).toBe(402)
-  expect(await refused.text()).toContain('spending cap')
+  for (const refused of [await world.order(slow), await world.chat(10_000)]) {
+    expect(refused.status).toBe(402)
+    expect(await refused.text()).toContain('spending cap')
+  }
   expect((await world.chat()).status).toBe(200)
   await until(async () => (await world.gateway.balance(world.id)).held === 0n)
   await world.gateway.assertBooks()
@@ -72,6 +74,7 @@ test('a vendor that fails after it made the task sells one video to a client tha
   const task = () => world.gateway.store.db.selectFrom('task').selectAll().execute()
   await until(async () => (await task()).every(({ state }) => state === 'succeeded'))
   expect(await task()).toMatchObject([{ id, sends: 1 }])
+  expect(await world.gateway.bill()).toHaveLength(1)
   await world.gateway.assertBooks()
 }, 120_000)
 

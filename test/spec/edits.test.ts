@@ -281,8 +281,11 @@ describe('size', () => {
   test.each(['1536x1024', '1024x1536'])('the older model refuses size %s', (size) =>
     isInvalid(form({ model: older, size }), 'size', 'unsupported_value'),
   )
-  test.each(['2048x2048', '3840x2160', '4096x4096', '2K', '4K', '1024*1024', ''])('size %p is refused', (size) =>
-    isInvalid(form({ size }), 'size', 'unsupported_value'),
+  test.each(['2048x2048', '3840x2160', '4096x4096', '2K', '4K', '1024*1024', ''])(
+    'every model refuses size %p',
+    async (size) => {
+      for (const model of [...newer, older]) await isInvalid(form({ model, size }), 'size', 'unsupported_value')
+    },
   )
 })
 

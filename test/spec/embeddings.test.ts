@@ -374,12 +374,20 @@ describe('failures', () => {
     expect(usage.prompt_tokens).toBeGreaterThan(3)
   })
 
-  test('an account without money gets a 402 insufficient_balance', async () => {
+  test('an account without money gets a 402 with all four fields, and the message names both amounts', async () => {
     const { key } = await gateway.account({ dollars: '0' })
     const response = await refusedForFree(gateway, () =>
       gateway.post(path, { model: 'text-embedding-v4', input: 'Hi' }, { authorization: `Bearer ${key}` }),
     )
-    expect(await errorOf(response)).toMatchObject({ status: 402, code: 'insufficient_balance', param: null })
+    expect(await errorOf(response)).toEqual({
+      status: 402,
+      message: expect.stringMatching(
+        /^Insufficient balance: this request needs up to \$0\.0\d+ and \$0 is available\./,
+      ),
+      type: 'insufficient_balance',
+      param: null,
+      code: 'insufficient_balance',
+    })
   })
 
   test('a body beyond 8 MiB is a 413', async () => {

@@ -1,5 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { readBase64Head, readImageHead } from '../../src/base/image-head.ts'
+import { nano } from '../../src/base/money.ts'
 import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { attemptsOf, booked, recordOf } from '../support/records.ts'
@@ -347,17 +350,29 @@ describe('reference images', () => {
     })
   })
 
-  test('an unreachable image that the gateway would fetch for the vendor is refused', async () => {
-    // The host does not resolve: the guard refuses, and no vendor is called.
-    const image = 'https://pictures.invalid/a.png'
-    await isInvalid(() => ask('gemini-2.5-flash-image', { image }), 'image', 'invalid_url')
+  test('an image that the gateway would fetch for the vendor is refused at a private or unknown address', async () => {
+    let connections = 0
+    const near = createServer((socket) => {
+      connections++
+      socket.destroy()
+    }).listen(0, '127.0.0.1')
+    await once(near, 'listening')
+    const { port } = near.address() as AddressInfo
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, '169.254.169.254', '[::1]', 'images.invalid']) {
+      const image = `https://${host}/a.png`
+      await isInvalid(() => ask('gemini-2.5-flash-image', { image }), 'image', 'invalid_url')
+    }
+    near.close()
+    expect(connections).toBe(0)
   })
 })
 
 describe('charges', () => {
-  test('prompt tokens and image tokens are recorded separately', async () => {
+  test('prompt tokens and image tokens are recorded separately, each at its own price', async () => {
     const record = await recordOf(gateway, await ask('gpt-image-2', { quality: 'low', size: '1024x1024' }))
-    expect(record).toMatchObject({ basis: 'vendor', usage: { input: expect.any(Number), imageOutput: 272 } })
+    // 5 and 30 dollars per million.
+    expect(record).toMatchObject({ basis: 'vendor', usage: { input: 5, imageOutput: 272 } })
+    expect(record.cost).toBe(nano(5n * 5_000n + 272n * 30_000n))
   })
 
   test('dall-e-2 is charged per image by its size', async () => {

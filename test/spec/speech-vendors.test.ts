@@ -38,6 +38,7 @@ const vendors = {
     askedOf: ({ body }: SeenCall): unknown => body['voice_setting'],
     asked: (voice: string, speed?: number) => ({ voice_id: voice, ...(speed !== undefined && { speed }) }),
     moderated: '1026',
+    moderatedSays: 'input is sensitive',
     charactersMax: 9_999,
   },
   elevenlabs: {
@@ -49,6 +50,7 @@ const vendors = {
     askedOf: ({ path, body }: SeenCall): unknown => [path.split('/').at(-2), body['voice_settings']],
     asked: (voice: string, speed?: number) => [voice, speed === undefined ? undefined : { speed }],
     moderated: 'content_policy_violation',
+    moderatedSays: 'The text violates the terms of use.',
     charactersMax: 10_000,
   },
 } as const
@@ -99,17 +101,20 @@ describe.each(Object.entries(vendors))('%s', (vendor, it) => {
     expect(line?.cost).toBe(formatDollars(cost))
   })
 
-  test('a text without sentences is split at the vendor’s character limit', async () => {
+  test('a text without sentences is split at the vendor’s character limit, and its audio is joined', async () => {
     const input = 'a'.repeat(it.charactersMax + 1)
-    const { response } = await hear(gateway, { model, input })
+    const { response, sound } = await hear(gateway, { model, input })
     const bill = await billedFor(gateway, response)
     expect(bill.map(({ units }) => units['characters'])).toEqual([it.charactersMax, 1])
     expect(await recordOf(gateway, response)).toMatchObject({ usage: { character: input.length }, basis: 'vendor' })
+    const alone: Buffer[] = []
+    for (const text of [input.slice(1), 'a']) alone.push((await hear(gateway, { model, input: text })).sound)
+    expect(sound.equals(Buffer.concat(alone))).toBe(true)
   })
 
-  test('text that moderation refuses is a 400 and costs nothing', async () => {
+  test('text that moderation refuses is a 400 in the vendor’s own words and costs nothing', async () => {
     const error = await refusedThere({ model, input: `Hello sandbox:fail=${it.moderated}` })
-    expect(error).toMatchObject({ status: 400, type: 'invalid_request_error' })
+    expect(error).toMatchObject({ status: 400, type: 'invalid_request_error', message: it.moderatedSays })
   })
 
   test.each([

@@ -6,7 +6,7 @@ import { refusedForFree } from '../support/refused.ts'
 import { basic, billedFor, expectMp3, hear, instruct, say, speakers, wavOf } from '../support/speech.ts'
 import { errorOf } from '../support/streams.ts'
 
-// `POST /v1/audio/speech`, row by row of the specification. How audio is sent: `speech-sound.test.ts`.
+// `POST /v1/audio/speech`, row by row of the specification. How audio is sent: `speech-audio.test.ts`.
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -109,10 +109,17 @@ describe('input', () => {
   })
 
   test.each(['mp3', 'aac', 'opus', 'pcm'])(
-    'a long text in the vendor’s own %s format is made in two calls',
+    'a long text in the vendor’s own %s format is made in two calls, and their audio is joined',
     async (response_format) => {
-      const { response } = await hear(gateway, { model: 'tts-1', input: 'One sentence. '.repeat(400), response_format })
+      const input = 'One sentence. '.repeat(400)
+      const { response, sound } = await hear(gateway, { model: 'tts-1', input, response_format })
       expect(await billedFor(gateway, response)).toHaveLength(2)
+      const texts = (await gateway.calls()).slice(-2).map(({ body }) => String(body['input']))
+      expect(texts.join('')).toBe(input)
+      const alone: Buffer[] = []
+      for (const text of texts)
+        alone.push((await hear(gateway, { model: 'tts-1', input: text, response_format })).sound)
+      expect(sound.equals(Buffer.concat(alone))).toBe(true)
     },
   )
 
@@ -216,10 +223,12 @@ describe('response_format', () => {
     ['flac', 'audio/flac', 'fLaC'],
     ['aac', 'audio/aac', '\xff\xf1'],
     ['pcm', 'audio/pcm', '\0\0'],
-  ])('tts-1 returns %s on request', async (response_format, type, start) => {
-    const made = await hear(gateway, { model: 'tts-1', response_format })
-    expect(made.type).toBe(type)
-    expect(made.sound.toString('latin1')).toStartWith(start)
+  ])('OpenAI’s models return %s on request', async (response_format, type, start) => {
+    for (const model of ['tts-1', 'tts-1-hd', 'gpt-4o-mini-tts']) {
+      const made = await hear(gateway, { model, response_format })
+      expect([model, made.type]).toEqual([model, type])
+      expect(made.sound.toString('latin1')).toStartWith(start)
+    }
   })
 
   test.each([

@@ -3,6 +3,14 @@ import { askFor, type Body, clip, image, media, prompt, refusalOf, tune } from '
 
 const t2v = 'wan2.6-t2v'
 const sized = ({ seconds, resolution, ratio }: ReturnType<typeof askFor>): unknown[] => [seconds, resolution, ratio]
+/** What every model of Wan 2.6 is given, by its kind. */
+const wan26: [string, Body][] = [
+  ['wan2.6-t2v', prompt],
+  ['wan2.6-i2v', { ...prompt, img_url: image }],
+  ['wan2.6-i2v-flash', { ...prompt, img_url: image }],
+  ['wan2.6-r2v', { ...prompt, reference_urls: [image] }],
+  ['wan2.6-r2v-flash', { ...prompt, reference_urls: [image] }],
+]
 const manyImages = (count: number) => media(...Array.from({ length: count }, () => ['reference_image'] as const))
 
 describe('duration, resolution and aspect_ratio', () => {
@@ -93,9 +101,19 @@ describe('duration, resolution and aspect_ratio', () => {
     expect(sized(askFor(model, { input: prompt, ...body }))).toEqual(expected)
   })
 
-  test('Wan accepts 480p on its 2.5 previews and refuses it on 2.6 and 2.7', () => {
-    for (const version of ['2.6', '2.7'])
-      expect(refusalOf(`wan${version}-t2v`, { input: prompt, resolution: '480p' })).not.toBe('accepted')
+  test('Wan accepts 480p on its 2.5 previews and refuses it on all later models', () => {
+    const later: [string, Body][] = [
+      ...wan26,
+      ['wan2.7-t2v', prompt],
+      ['wan2.7-i2v', media(['first_frame'])],
+      ['wan2.7-r2v', media(['reference_image'])],
+      ['wan3.0-video', prompt],
+    ]
+    for (const [model, input] of later) {
+      const refusal = refusalOf(model, { input, resolution: '480p' })
+      expect({ model, refusal }).toEqual({ model, refusal: 'resolution unsupported_value' })
+    }
+    expect(askFor('wan2.5-t2v-preview', { input: prompt, resolution: '480p' }).resolution).toBe('480p')
     expect(askFor('wan2.5-i2v-preview', { input: { img_url: image }, resolution: '480p' }).resolution).toBe('480p')
   })
 
@@ -258,10 +276,13 @@ describe('input, by the model’s version and kind', () => {
 })
 
 describe('parameters', () => {
-  test('Wan 2.6 accepts the specification’s parameters, and audio: false leaves its audio on', () => {
-    const parameters = { size: '1280*720', duration: 5, audio: true, shot_type: 'multi', prompt_extend: true }
+  test.each(wan26)('%s accepts the specification’s parameters; only flash models can be silent', (model, input) => {
+    const kept = { shot_type: 'multi', prompt_extend: true }
     for (const audio of [true, false]) {
-      expect(askFor(t2v, { input: prompt, parameters: { ...parameters, audio } })).toMatchObject({ sound: true })
+      const ask = askFor(model, { input, parameters: { size: '1920*1080', duration: 10, audio, ...kept } })
+      expect(sized(ask)).toEqual([10, '1080p', '16:9'])
+      expect(ask.parameters).toEqual({ ...kept, audio })
+      expect(ask.sound).toBe(audio || !model.endsWith('flash'))
     }
   })
 
