@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from '
 import { existsSync, mkdirSync, renameSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { Client } from 'pg'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeCli, type Cli, type Served } from '../support/cli.ts'
@@ -293,12 +294,17 @@ describe('commands before the first start', () => {
     await cli.close()
   })
 
-  test('a command refuses an empty PostgreSQL database, on which a gateway can still start', async () => {
+  test('a command refuses an empty PostgreSQL database and leaves it empty, and a gateway can still start on it', async () => {
     const server = await sharedPostgres()
     const url = await server.emptyDatabase()
     const cli = makeCli()
     const variables = { DATABASE_URL: url, TURNPIKE_SECRET: 's'.repeat(32) }
     expect((await cli.run(['accounts', 'list'], variables)).err).toContain('nothing in this PostgreSQL database yet')
+    const client = new Client({ connectionString: url })
+    await client.connect()
+    const { rows } = await client.query("select relname from pg_class where relnamespace = 'public'::regnamespace")
+    await client.end()
+    expect(rows).toEqual([])
 
     const gateway = await cli.serve([], variables)
     const { key } = await cli.json<ShownKey>(['keys', 'create', '--account', 'demo'], variables)

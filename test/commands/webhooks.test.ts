@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
 import { findAccount } from '../../src/store/accounts.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
 import { until } from '../support/gateway.ts'
 import { putEvent } from '../support/outbox.ts'
-import { startReceiver, type Receiver } from '../support/receiver.ts'
+import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
 
 // Every command is a process of its own, and machines that test are busy.
 setDefaultTimeout(120_000)
@@ -30,7 +31,7 @@ afterAll(async () => {
   receiver.close()
 })
 
-test('events are listed and sent again, and secrets replaced, beside a running gateway', async () => {
+test('events are listed and sent again, and signed with a new secret, beside a running gateway', async () => {
   expect((await cli.run(['webhooks', 'list'])).out).toBe('No webhooks were found in sandbox mode.\n')
   const id = await putEvent(store, accountId, { url: receiver.url(undefined, '/hook?token=canary') })
   await until(() => receiver.received.length === 1)
@@ -53,6 +54,12 @@ test('events are listed and sent again, and secrets replaced, beside a running g
 
   const { secret } = await cli.json<{ secret: string }>(['webhooks', 'secret', 'demo'])
   expect(secret).toMatch(/^whsec_/)
+  await cli.json(['webhooks', 'resend', id])
+  await until(() => receiver.received.length === 3)
+  const [, before, after] = receiver.received as [Received, Received, Received]
+  const verify = ({ body, headers }: Received) => new Webhook(secret).verify(body, headers as Record<string, string>)
+  expect(verify(after)).toEqual(JSON.parse(after.body))
+  expect(() => verify(before)).toThrow('No matching signature')
   expect((await cli.run(['webhooks', 'secret', 'demo'])).out).toMatch(
     /^The new webhook secret of "demo"[^\n]*\n {2}whsec_/,
   )

@@ -5,6 +5,7 @@ import { startTestGateway, type TestGateway, until } from '../support/gateway.ts
 import { movableClock } from '../support/movable-clock.ts'
 import { booked, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
+import { errorOf } from '../support/streams.ts'
 
 let gateway: TestGateway
 let first: { id: string; key: string; keyId: string }
@@ -204,16 +205,22 @@ describe('an Idempotency-Key', () => {
 })
 
 describe('a vendor that fails', () => {
-  test('an order that the vendor refuses is a 400 that costs nothing and is not listed', async () => {
-    const before = await gateway.balance(first.id)
-    const response = await order('A fox. sandbox:status=400')
-    expect(response.status).toBe(400)
-    expect(await gateway.balance(first.id)).toEqual(before)
-    expect(await recordOf(gateway, response)).toMatchObject({ status: 400, cost: 0n, capability: 'video' })
-    const { data } = (await (await fetch(gateway.url + path, { headers: bearer(first.key) })).json()) as {
-      data: Record[]
+  test("an order that the vendor refuses is a 400 in the vendor's own words that costs nothing and is not listed", async () => {
+    const listed = async () => {
+      const answer = await fetch(gateway.url + path, { headers: bearer(first.key) })
+      return ((await answer.json()) as { data: Record[] }).data.map(({ id }) => id)
     }
-    expect(data.some(({ status }) => status === 'refused')).toBe(false)
+    const before = { balance: await gateway.balance(first.id), listed: await listed() }
+    const response = await order('A fox. sandbox:status=400')
+    expect(await errorOf(response)).toEqual({
+      status: 400,
+      message: 'Required parameter(s) missing or invalid, please check the request parameters.',
+      type: 'invalid_request_error',
+      param: null,
+      code: 'invalid_value',
+    })
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 400, cost: 0n, capability: 'video' })
+    expect({ balance: await gateway.balance(first.id), listed: await listed() }).toEqual(before)
   })
 
   test('an order whose answer got lost is found again and not repeated (U-03)', async () => {
@@ -242,9 +249,12 @@ describe('a vendor that fails', () => {
     expect(before - (await booked(gateway, 'platform:loss'))).toBe(parseDollars('0.5') ?? 0n)
   })
 
-  test('a task that the vendor has lost fails with upstream_task_lost', async () => {
+  test('a task that the vendor has lost fails with upstream_task_lost, and neither side pays for it', async () => {
+    const paid = async () => [await gateway.balance(first.id), await booked(gateway, 'platform:loss')]
+    const before = await paid()
     const { id } = await ordered('A fox. sandbox:vanish')
     expect((await ended(id)).error?.code).toBe('upstream_task_lost')
+    expect(await paid()).toEqual(before)
   })
 })
 

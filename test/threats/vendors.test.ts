@@ -358,10 +358,22 @@ describe('an invalid answer', () => {
     })
     const response = await streamed(gateway)
     const events = await payloadsOf(response)
-    expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ error: { code: 'upstream_failed' } })
+    expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({
+      error: { code: 'upstream_failed', message: expect.stringContaining('more than 1048576 bytes') },
+    })
     await until(() => sent > 0)
     expect(sent).toBeLessThan(16 * 1024 * 1024)
     expect((await recordOf(gateway, response)).cost).toBeGreaterThan(0n)
+  })
+
+  test('an event just below a megabyte is relayed whole', async () => {
+    const long = delta('x'.repeat(1_040_000))
+    const { gateway } = await gatewayTo(
+      (socket) => void socket.end(stream(opening + long + finish + usageEvent(4, 3) + done)),
+    )
+    const text = await (await streamed(gateway)).text()
+    expect(text.includes(long)).toBe(true)
+    expect(text).toEndWith(done)
   })
 
   test('a stream that goes on beyond its cap is cut off and costs no more than was held', async () => {
