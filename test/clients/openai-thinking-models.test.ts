@@ -66,7 +66,7 @@ describe('a client of chat', () => {
     ['without tools', { model: 'gpt-5.4', reasoning_effort: 'high' }],
     ['without an effort', { model: 'gpt-5.4', tools: [weather] }],
     ['on an older model', { ...ask, model: 'gpt-5.1' }],
-    ['with a model that does not think', { model: 'gpt-4o-mini', tools: [weather] }],
+    ['to a model without reasoning', { model: 'gpt-4o-mini', tools: [weather] }],
   ] as const)('a request %s passes through in the older protocol', async (_how, body) => {
     await openai.chat.completions.create({ ...body, messages } as OpenAI.ChatCompletionCreateParamsNonStreaming)
     expect((await lastCall(gateway)).path).toBe(older)

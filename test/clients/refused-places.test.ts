@@ -56,7 +56,7 @@ const call = { type: 'tool_use', id: 'a', name: 'f', input: {} }
 test.each([
   ['a document', [{ role: 'user', content: [words, linked] }], 'messages[0].content[1]'],
   [
-    'a document in a result',
+    'a document in a tool result',
     [
       { role: 'user', content: 'Hi' },
       { role: 'assistant', content: [call] },
@@ -65,7 +65,7 @@ test.each([
     'messages[2].content[0].content[1]',
   ],
   [
-    'a file',
+    'an image by its file id',
     [{ role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: 'f' } }] }],
     'messages[0].content[0]',
   ],

@@ -86,13 +86,13 @@ describe('turnpike check', () => {
     expect((await cli.run(['check'], variables)).out).not.toContain(says)
   })
 
-  test.each(['nobody', 'somebody else', 'the simulators'] as const)(
+  test.each(['nothing', 'another server', 'the simulators'] as const)(
     'the result says whether simulators answer at SANDBOX_URL, when %s answers there',
     async (who) => {
       const stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
       const simulators = startSandbox({ port: 0, models: () => [] })
       const url = who === 'the simulators' ? simulators.url : stranger.url.origin
-      if (who === 'nobody') await stranger.stop(true)
+      if (who === 'nothing') await stranger.stop(true)
       const { code, out } = await cli.run(['check'], { SANDBOX_URL: url })
       const says = `no simulators answer at SANDBOX_URL (${url}): start them with npx turnpike sandbox`
       const isThere = who === 'the simulators'

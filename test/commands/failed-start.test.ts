@@ -77,7 +77,7 @@ const beforeTheDatabase: Faults = {
     return { says: 'EISDIR', mend: () => rmdirSync(join(folder, 'node')) }
   },
 
-  'the file is no database'({ folder }) {
+  'the file is not a database'({ folder }) {
     const file = join(folder, 'turnpike.sqlite')
     writeFileSync(file, 'not a database, whatever its name says'.repeat(100))
     return { says: `the database ${file} cannot be opened: file is not a database`, mend: () => rmSync(file) }
@@ -94,9 +94,10 @@ const withTheDatabase: Faults = {
   },
 
   // On PostgreSQL holds are left alone at a start, since others may have them.
-  'a table is missing that a start reads first': (site) => without(site, site.engine === 'sqlite' ? 'hold' : 'account'),
+  'the first table that a start reads is missing': (site) =>
+    without(site, site.engine === 'sqlite' ? 'hold' : 'account'),
 
-  'the catalogue is bad': () => ({
+  'the catalogue is invalid': () => ({
     asked: { yaml: 'models: [{ id: gpt-4o-mini, prices: { markup: three } }]' },
     says: 'turnpike.yaml:1:',
     mend() {},
@@ -120,11 +121,11 @@ const withTheDatabase: Faults = {
     return { says: 'EISDIR', mend: () => rmdirSync(join(folder, 'journal/segment-a')) }
   },
 
-  'the bank does not know its nodes': (site) => without(site, 'node'),
+  'the table of nodes is missing': (site) => without(site, 'node'),
 
-  'requests of the last process cannot be closed': (site) => without(site, 'idempotency'),
+  'idempotent requests of the last process cannot be closed': (site) => without(site, 'idempotency'),
 
-  'the guard is not proven': () => ({
+  'the check of the guarded fetch fails': () => ({
     asked: { provenSafe: refuted },
     says: 'the guard does not work here',
     mend() {},

@@ -180,10 +180,10 @@ describe('a changed turnpike.yaml', () => {
   })
 
   test.each([
-    ['a slip of the pen', 'models: ['],
+    ['a syntax error', 'models: ['],
     ['an unknown setting', 'limit: {}'],
-    ['a price that is no number', 'models: [{ id: gpt-4o-mini, prices: { inputPerMillion: .nan } }]'],
-    ['a price below zero', 'models: [{ id: gpt-4o-mini, prices: { inputPerMillion: "-1" } }]'],
+    ['a price that is not a number', 'models: [{ id: gpt-4o-mini, prices: { inputPerMillion: .nan } }]'],
+    ['a negative price', 'models: [{ id: gpt-4o-mini, prices: { inputPerMillion: "-1" } }]'],
     ['a model without a price or a channel', 'models: [{ id: a-model-of-nobody }]'],
     ['a hundred megabytes', `# ${'x'.repeat(100 * 1024 * 1024)}`],
   ])('a file with %s is counted as rejected, and the old one stays in use', async (_name, text) => {

@@ -95,9 +95,14 @@ const audio = { type: 'speech.audio.delta', audio: Buffer.from([1, 0]).toString(
 const audioEnd = { type: 'speech.audio.done', usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 } }
 
 test.each([
-  ['chats breaks off', chat, stream(opening + delta('H')), wholeStream],
-  ['chats fails in words', chat, stream(opening + delta('H') + event({ error: { message: 'no' } })), wholeStream],
-  ['sounds breaks off', speech, stream(event(audio)), stream(event(audio) + event(audioEnd))],
+  ['chat streams breaks off', chat, stream(opening + delta('H')), wholeStream],
+  [
+    'chat streams ends with an error event',
+    chat,
+    stream(opening + delta('H') + event({ error: { message: 'no' } })),
+    wholeStream,
+  ],
+  ['audio streams breaks off', speech, stream(event(audio)), stream(event(audio) + event(audioEnd))],
 ])('a channel each of whose %s is tried last until one is complete', async (_how, asked, broken, whole) => {
   const clock = movableClock()
   let isWell = false

@@ -191,12 +191,12 @@ describe.each([
     test.each([
       ['a server error', 'sandbox:status=500', 502],
       ['an overload', 'sandbox:status=503', 502],
-      ['a page', 'sandbox:html', 502],
-      ['an error under 200', 'sandbox:error200', 502],
+      ['an HTML page', 'sandbox:html', 502],
+      ['an error with status 200', 'sandbox:error200', 502],
       ['a refusal', 'sandbox:fail=content_policy_violation', 400],
       ['a request that is too large for its vendor', 'sandbox:status=413', 413],
       ['a connection that dies', 'sandbox:cut=0', 502],
-      ['an answer that was charged and never came', 'sandbox:charge-then-fail=500', 502],
+      ['an answer that the vendor charged and did not send', 'sandbox:charge-then-fail=500', 502],
     ])('the customer pays nothing for %s', async (_name, words, status) => {
       const { key, charged } = await customer()
       for (const stream of [false, true]) {
@@ -240,12 +240,12 @@ describe.each([
 
   describe('an answer without usage', () => {
     test.each([
-      ['a connection that dies', 'sandbox:cut=20', true],
-      ['an end without a finish', 'sandbox:eof=20', true],
-      ['an error in the middle', 'sandbox:midstream-error', true],
-      ['a vendor that does not count, streamed', 'sandbox:nousage', true],
-      ['a vendor that does not count', 'sandbox:nousage', false],
-      ['a connection that dies, amid what else might have been said', 'sandbox:cut=20', true, { logprobs: true }],
+      ['a stream cut off by a broken connection', 'sandbox:cut=20', true],
+      ['a stream that ends without a finish reason', 'sandbox:eof=20', true],
+      ['a stream that ends with an error', 'sandbox:midstream-error', true],
+      ['a stream whose vendor reports no usage', 'sandbox:nousage', true],
+      ['an answer whose vendor reports no usage', 'sandbox:nousage', false],
+      ['a cut-off stream with logprobs', 'sandbox:cut=20', true, { logprobs: true }],
     ] as const)(
       "%s is estimated: more than nothing, no more than the hold, and near the vendor's bill",
       async (...row) => {

@@ -77,10 +77,10 @@ test('a node on SQLite logs nothing about shared simulators', async () => {
   expect(gateway.logged.join('')).not.toContain('SANDBOX_URL')
 })
 
-test.each(['nobody', 'somebody else'] as const)('a SANDBOX_URL where %s answers is logged', async (who) => {
+test.each(['nothing', 'another server'] as const)('a SANDBOX_URL where %s answers is logged', async (who) => {
   const stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
   const url = `http://127.0.0.1:${stranger.port}`
-  if (who === 'nobody') await stranger.stop(true)
+  if (who === 'nothing') await stranger.stop(true)
   const gateway = await startTestGateway({ environment: { SANDBOX_URL: url } })
   try {
     await until(() => gateway.logged.some((line) => line.includes(unanswered) && line.includes(url)))

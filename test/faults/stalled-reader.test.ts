@@ -50,8 +50,8 @@ const stopAt =
 
 describe.each(['strict', 'leased'] as const)('%s: a client that stops reading its stream', (mode) => {
   test.each([
-    ['for longer than it may', 'readerSeconds: 1'],
-    ['when its time is up', 'totalSeconds: 2, readerSeconds: 600'],
+    ['reading for longer than readerSeconds', 'readerSeconds: 1'],
+    ['reading until totalSeconds are over', 'totalSeconds: 2, readerSeconds: 600'],
   ])(
     'a client that stops %s pays for what it was sent, and its hold ends',
     async (_why, timeouts) => {

@@ -109,7 +109,7 @@ async function callTool(gateway: TestGateway, prompt: string): Promise<Result & 
 }
 
 describe.each([
-  ['on the port of customers', ''],
+  ['on the public port', ''],
   ['on a port of its own', 'mcp: { port: 0 }'],
 ])('a tool %s', (_, yaml) => {
   test('a call whose vendor has begun gets a 503 without a time to retry', async () => {
@@ -127,8 +127,8 @@ describe.each([
 })
 
 describe.each([
-  ['a short one', 1_000],
-  ['a long one', 1_000_000],
+  ['a short body', 1_000],
+  ['a long body', 1_000_000],
 ])('a stop while a body is still arriving: %s', (_, length) => {
   test.each([
     ['/v1/chat/completions', '"type":"overloaded_error"'],

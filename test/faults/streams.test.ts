@@ -71,10 +71,10 @@ const called = (part: object) => {
 
 describe('a stream that breaks off', () => {
   test.each([
-    ['a sign of life among its words', delta('word').repeat(50) + 'data: {}\n\n' + delta('word').repeat(50)],
-    ['no choices behind them', delta('word').repeat(100) + event({ id: 'c1', choices: [] })],
+    ['an empty event between its words', delta('word').repeat(50) + 'data: {}\n\n' + delta('word').repeat(50)],
+    ['an event without choices after them', delta('word').repeat(100) + event({ id: 'c1', choices: [] })],
     [
-      'the frames of a call',
+      'the JSON around the arguments of a tool call',
       called({ function: { name: 'f' } }) + called({ function: { arguments: 'word' } }).repeat(99),
     ],
   ])('a broken stream costs its words, and nothing for %s', async (_name, events) => {

@@ -172,8 +172,8 @@ test.each([1, 3])('hidden searches are charged when the client leaves, in each o
 })
 
 test.each([
-  ['comes', finish + usageEvent(7, 520) + done, { basis: 'vendor', cost: 5_207_000n }],
-  ['does not come', '', { basis: 'estimated', usage: { output: thoughts } }],
+  ['is charged if it comes', finish + usageEvent(7, 520) + done, { basis: 'vendor', cost: 5_207_000n }],
+  ['is estimated if it does not come', '', { basis: 'estimated', usage: { output: thoughts } }],
 ])('a vendor that charges on is read on after the client left, and its count %s', async (_what, rest, charged) => {
   const gone = Promise.withResolvers<void>()
   reply = async (socket) => {

@@ -49,7 +49,7 @@ const isThinker = (model: string) => /^gpt-5|^o\d/.test(model)
 
 export const asks: readonly Row<Asked>[] = [
   {
-    what: 'instructions, in their order',
+    what: 'the instructions, in order',
     check({ asked, sent }) {
       // Models that take no instructions in the middle get them in a user message, marked as instructions.
       const marked = sent.said.filter(({ text }) => text.startsWith('<system>')).map(({ text }) => text)
@@ -57,7 +57,7 @@ export const asks: readonly Row<Asked>[] = [
     },
   },
   {
-    what: 'what was said, by whom, in its order',
+    what: 'the messages with their roles, in order',
     check({ asked, sent }) {
       const written = sent.said.map(({ by, text }) => `${by}: ${text}`).join('\n')
       const wanted = asked.said.flatMap(({ by, text }, at) => {
@@ -68,13 +68,13 @@ export const asks: readonly Row<Asked>[] = [
     },
   },
   {
-    what: 'calls with their names and arguments, in their order',
+    what: 'tool calls with their names and arguments, in order',
     check({ asked, sent }) {
       expect(callsIn(sent)).toEqual(callsIn(asked))
     },
   },
   {
-    what: 'ids of calls, as far as the vendor takes them',
+    what: 'the ids of tool calls, where the vendor accepts them',
     check({ asked, sent, speech, isPassed }) {
       if (isPassed) return expect(sent.calls.map(({ id }) => id)).toEqual(asked.calls.map(({ id }) => id))
       const takes = { common: /^.{1,40}$/s, responses: /^.{1,40}$/s, anthropic: /^[\w-]+$/, google: /^/ }[speech]
@@ -89,7 +89,7 @@ export const asks: readonly Row<Asked>[] = [
     },
   },
   {
-    what: 'results with the calls that they answer',
+    what: 'tool results, each with the call that it answers',
     check({ asked, sent, speech }) {
       expect(sorted(sent).map(({ call }) => call)).toEqual(sorted(asked).map(({ call }) => call))
       for (const [at, wanted] of sorted(asked).entries()) {
@@ -103,7 +103,7 @@ export const asks: readonly Row<Asked>[] = [
     },
   },
   {
-    what: 'pictures, byte by byte',
+    what: 'images, byte for byte',
     check: ({ asked, sent }) => expect(sent.images).toEqual(asked.images),
   },
   {
@@ -119,7 +119,7 @@ export const asks: readonly Row<Asked>[] = [
     },
   },
   {
-    what: 'thoughts, at the vendor that signed them, and nowhere else',
+    what: 'reasoning, only at the vendor that signed it',
     check({ asked, sent, speech }) {
       const makers = { anthropic: 'anthropic', responses: 'openai', common: undefined, google: undefined }
       const theirs = asked.thoughts.filter(({ signature }) => makerOf(signature) === makers[speech])
@@ -128,14 +128,14 @@ export const asks: readonly Row<Asked>[] = [
     },
   },
   {
-    what: 'signatures of calls, at Google, and nowhere else',
+    what: 'the signatures of tool calls, only at Google',
     check({ asked, sent, speech }) {
       const made = sent.calls.map(({ signature }) => (isMade(signature) ? signature : undefined))
       expect(made).toEqual(asked.calls.map(({ signature }) => (speech === 'google' ? signature : undefined)))
     },
   },
   {
-    what: 'tools, what they are for and what they take',
+    what: 'tools with their descriptions and parameters',
     check({ asked, sent, speech }) {
       // Only Anthropic is given tools that have yet to be found by a search.
       const offered = asked.tools.filter(({ isWaiting }) => speech === 'anthropic' || !isWaiting)
@@ -145,7 +145,7 @@ export const asks: readonly Row<Asked>[] = [
     },
   },
   {
-    what: 'the choice of tools',
+    what: 'the tool choice',
     check({ asked, sent, speech }) {
       if (asked.tools.length === 0) return
       expect(sent.choice).toBe(asked.choice)
@@ -191,14 +191,14 @@ export type Replied = {
 export const replies: readonly Row<Replied>[] = [
   { what: 'the text', check: ({ said, got }) => expect(got.text).toBe(said.text) },
   {
-    what: 'calls with their names and arguments',
+    what: 'tool calls with their names and arguments',
     check({ said, got, isAlone }) {
       // Google cannot be told: a client that wants one call at a time gets the first.
       expect(callsIn(got)).toEqual(isAlone ? callsIn(said).slice(0, 1) : callsIn(said))
     },
   },
   {
-    what: 'ids of calls; Google gives none, so they are made',
+    what: 'the ids of tool calls, which the gateway makes for Google',
     check({ said, got, request }) {
       // The retired functions have no ids.
       if (request['functions'] !== undefined) return
@@ -211,7 +211,7 @@ export const replies: readonly Row<Replied>[] = [
     },
   },
   {
-    what: 'signatures of Google’s calls, for the way back',
+    what: 'the signatures of Google’s tool calls, to be sent back',
     check({ said, got, request }) {
       if (request['functions'] !== undefined) return // nor signatures
       const made = said.calls.map(({ signature }) => signature)
@@ -219,7 +219,7 @@ export const replies: readonly Row<Replied>[] = [
     },
   },
   {
-    what: 'thoughts, as far as the client wants to see them, and their signatures in any case',
+    what: 'reasoning, if the client asked to see it, and its signature in any case',
     check({ said, got, protocol, request }) {
       const { type, display } = fieldsIn(request['thinking'])
       const wishes = wishesOf(request)
@@ -232,7 +232,7 @@ export const replies: readonly Row<Replied>[] = [
     },
   },
   {
-    what: 'the reason of its end',
+    what: 'the finish reason',
     check({ said, got, protocol }) {
       expect(got.finish).toBe(said.finish)
       if (protocol === 'messages') expect(got.stopSequence).toBe(said.stopSequence)

@@ -155,7 +155,7 @@ describe('image', () => {
     ['SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>')],
     ['PDF', Buffer.from('%PDF-1.7')],
     ['HTML', Buffer.from('<html><script>')],
-    ['nothing', Buffer.alloc(0)],
+    ['an empty file', Buffer.alloc(0)],
   ])('an upload of %s is refused as invalid_image_format', (_name, image) =>
     isInvalid(form({ image }), 'image', 'invalid_image_format'),
   )
@@ -169,8 +169,8 @@ describe('image', () => {
   })
 
   test.each([
-    ['a line of pixels', 16_777_216, 1],
-    ['one upright', 1, 16_777_216],
+    ['a horizontal line of pixels', 16_777_216, 1],
+    ['a vertical line of pixels', 1, 16_777_216],
     ['a side of more than 8192', 8_193, 2_000],
     ['more than sixteen times as long as wide', 1_700, 100],
   ])('an image with extreme dimensions is refused: %s', async (_name, width, height) => {
@@ -192,12 +192,12 @@ describe('image', () => {
 
   test.each([
     ['cut in half', image().subarray(0, image().length >> 1)],
-    ['of a head alone', image().subarray(0, 33)],
+    ['that ends after its header', image().subarray(0, 33)],
     ['without pixels', Buffer.concat([image().subarray(0, 33), image().subarray(-12)])],
-    ['with a colour of 4 bits', withHead({ depth: 4, colour: 2 })],
+    ['in RGB with 4 bits', withHead({ depth: 4, colour: 2 })],
     ['with a palette of 16 bits', withHead({ depth: 16, colour: 3 })],
-    ['of a colour type that is none', withHead({ colour: 5 })],
-    ['whose head has another sum', withHead({ sum: 1 })],
+    ['with an unknown colour type', withHead({ colour: 5 })],
+    ['whose header has a wrong checksum', withHead({ sum: 1 })],
   ])('a PNG %s is refused as invalid_image', (_name, image) => isInvalid(form({ image }), 'image', 'invalid_image'))
 })
 

@@ -336,8 +336,8 @@ describe('reference images', () => {
   test.each([
     ['a GIF', inline(Buffer.from('GIF89a\x01\x00\x01\x00', 'latin1'), 'image/gif'), 'invalid_image_format'],
     ['HTML', inline(Buffer.from('<html><script>')), 'invalid_image_format'],
-    ['a head that breaks off', inline(long.subarray(0, 18)), 'invalid_image'],
-    ['a strip', inline(long), 'invalid_image'],
+    ['cut off in its header', inline(long.subarray(0, 18)), 'invalid_image'],
+    ['too long for its width', inline(long), 'invalid_image'],
   ])('an inline image that is %s is refused', async (_name, image, code) => {
     await isInvalid(() => ask('doubao-seedream-4-0', { image }), 'image', code)
     await isInvalid(() => ask('gemini-2.5-flash-image', { image: [data, image] }), 'image[1]', code)

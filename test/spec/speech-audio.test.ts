@@ -180,8 +180,8 @@ describe('audio that is sent while it is made', () => {
 
   // The vendor has made the part and charges for it, although nothing was sent: the header waits for the length.
   test.each([
-    ['after a part was said pays for it', 'A longer sentence. '.repeat(31), { basis: 'vendor', cost: 6_773_500n }],
-    ['before anything was said pays nothing', '', { cost: 0n }],
+    ['after a part was made pays for it', 'A longer sentence. '.repeat(31), { basis: 'vendor', cost: 6_773_500n }],
+    ['before anything was made pays nothing', '', { cost: 0n }],
   ])('a client that leaves a wav %s', async (_, said, record) => {
     const account = await gateway.account()
     const abort = new AbortController()

@@ -35,7 +35,7 @@ test.each([
 test.each([
   ['a first frame', [['first_frame', image]]],
   [
-    'a first and a last one',
+    'a first and a last frame',
     [
       ['first_frame', image],
       ['last_frame', 'https://example.com/b.png'],

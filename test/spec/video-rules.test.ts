@@ -19,30 +19,38 @@ describe('duration, resolution and aspect_ratio', () => {
   })
 
   test.each<[string, Body, unknown[]]>([
-    ['top-level', { duration: 8, resolution: '1080p', aspect_ratio: '9:16' }, [8, '1080p', '9:16']],
-    ['parameters', { parameters: { duration: 8, resolution: '1080P', ratio: '9:16' } }, [8, '1080p', '9:16']],
-    ['a vendor’s own names at the top', { ratio: '9:16' }, [5, '720p', '9:16']],
-    ['a size at the top', { size: '1920*1080' }, [5, '1080p', '16:9']],
-    ['a size', { parameters: { size: '1248*1632' } }, [5, '1080p', '3:4']],
+    ['at the top level', { duration: 8, resolution: '1080p', aspect_ratio: '9:16' }, [8, '1080p', '9:16']],
+    ['in parameters', { parameters: { duration: 8, resolution: '1080P', ratio: '9:16' } }, [8, '1080p', '9:16']],
+    ['a vendor’s own name at the top level', { ratio: '9:16' }, [5, '720p', '9:16']],
+    ['a size at the top level', { size: '1920*1080' }, [5, '1080p', '16:9']],
+    ['a size in parameters', { parameters: { size: '1248*1632' } }, [5, '1080p', '3:4']],
     ['a size spelled with x', { parameters: { size: '1280x720' } }, [5, '720p', '16:9']],
     [
-      'both, alike',
+      'the same values in both places',
       { duration: 8, resolution: '720P', parameters: { duration: 8, size: '1280*720' } },
       [8, '720p', '16:9'],
     ],
-    ['null is absent', { duration: null, resolution: null, parameters: { size: null } }, [5, '720p', '16:9']],
+    ['null for an absent value', { duration: null, resolution: null, parameters: { size: null } }, [5, '720p', '16:9']],
   ])('the values are read in each form: %s', (_where, body, expected) => {
     expect(sized(askFor(t2v, { input: prompt, ...body }))).toEqual(expected)
   })
 
   test.each<[string, Body, string]>([
-    ['seconds', { duration: 5, parameters: { duration: 10 } }, 'parameters.duration invalid_value'],
-    ['resolutions', { resolution: '720p', parameters: { resolution: '1080P' } }, 'parameters.resolution invalid_value'],
-    ['a size', { resolution: '720p', parameters: { size: '1920*1080' } }, 'parameters.size invalid_value'],
+    ['two durations', { duration: 5, parameters: { duration: 10 } }, 'parameters.duration invalid_value'],
+    [
+      'two resolutions',
+      { resolution: '720p', parameters: { resolution: '1080P' } },
+      'parameters.resolution invalid_value',
+    ],
+    [
+      'a resolution and a size',
+      { resolution: '720p', parameters: { size: '1920*1080' } },
+      'parameters.size invalid_value',
+    ],
     ['a ratio and a size', { aspect_ratio: '16:9', parameters: { size: '720*1280' } }, 'parameters.size invalid_value'],
-    ['ratios', { aspect_ratio: '16:9', parameters: { ratio: '1:1' } }, 'parameters.ratio invalid_value'],
-    ['two names of one thing', { aspect_ratio: '16:9', ratio: '1:1' }, 'ratio invalid_value'],
-    ['a size at the top', { size: '1280*720', parameters: { size: '1920*1080' } }, 'parameters.size invalid_value'],
+    ['two ratios', { aspect_ratio: '16:9', parameters: { ratio: '1:1' } }, 'parameters.ratio invalid_value'],
+    ['two names of one field', { aspect_ratio: '16:9', ratio: '1:1' }, 'ratio invalid_value'],
+    ['two sizes', { size: '1280*720', parameters: { size: '1920*1080' } }, 'parameters.size invalid_value'],
   ])('contradictory values are refused: %s', (_what, body, refusal) => {
     expect(refusalOf(t2v, { input: prompt, ...body })).toBe(refusal)
   })

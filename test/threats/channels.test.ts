@@ -143,9 +143,9 @@ describe('details of a vendor that clients must not see', () => {
   })
 
   test.each([
-    ['words', (said: string) => event({ error: said })],
-    ['an event of that name', (said: string) => `event: error\n${event({ message: said })}`],
-    ['a reason to finish', (said: string) => event({ ...broke, error: { message: said } })],
+    ['a plain text', (said: string) => event({ error: said })],
+    ['an event named error', (said: string) => `event: error\n${event({ message: said })}`],
+    ['the finish_reason error', (said: string) => event({ ...broke, error: { message: said } })],
   ])("the vendor's credential and address are redacted in a stream with its error as %s", async (_how, told) => {
     const { gateway, vendor } = await gatewayTo((socket) => {
       socket.end(stream(opening + delta('one') + told(leaks(new URL(vendor.baseUrl).host))))
@@ -304,9 +304,9 @@ const leave = async (gateway: TestGateway, vendor: RawVendor, more: Record<strin
 // M-11; in the middle of a stream, M-10: `test/faults/money.test.ts`, `streams.test.ts`.
 describe('a client that leaves', () => {
   test.each([
-    ['before the head of a stream', { stream: true }, ''],
+    ['before the headers of a stream', { stream: true }, ''],
     ['before the first event of a stream', { stream: true }, streamHead],
-    ['before the head of an answer', {}, ''],
+    ['before the headers of an answer', {}, ''],
     ['before the body of an answer', {}, answer(200, completion('Hi')).slice(0, 120)],
   ])('a client that leaves %s ends the call at the vendor and pays nothing', async (_name, more, written) => {
     const { gateway, vendor } = await gatewayTo(async (socket) => {

@@ -160,11 +160,11 @@ describe.skipIf(!isTold)('a response with an endless part', () => {
       Buffer.from(answer(500, '').replace('content-length: 0', 'transfer-encoding: chunked')),
       chunk(letters),
     ],
-    ['a head', Buffer.from('HTTP/1.1 200 OK\r\nx-odd: '), Buffer.from(letters)],
-    ['a first line', Buffer.from('HTTP/1.1 200 '), Buffer.from(letters)],
-    ['what stands beside a chunk', Buffer.from(`${streamHead}5;odd=`), Buffer.from(letters)],
-    ['the size of a chunk', Buffer.from(streamHead), Buffer.from('0'.repeat(64 * 1024))],
-    ['what follows the last chunk', Buffer.from(`${streamHead}0\r\nx-odd: `), Buffer.from(letters)],
+    ['a header', Buffer.from('HTTP/1.1 200 OK\r\nx-odd: '), Buffer.from(letters)],
+    ['a status line', Buffer.from('HTTP/1.1 200 '), Buffer.from(letters)],
+    ['a chunk extension', Buffer.from(`${streamHead}5;odd=`), Buffer.from(letters)],
+    ['a chunk size', Buffer.from(streamHead), Buffer.from('0'.repeat(64 * 1024))],
+    ['a trailer', Buffer.from(`${streamHead}0\r\nx-odd: `), Buffer.from(letters)],
   ])(
     '%s that never ends is cut off with an error',
     async (_name, begin, filler) => {
@@ -192,7 +192,7 @@ describe.skipIf(!isTold)('an endless answer', () => {
     ['messages', whole(asks['messages, passed through']), '{"content":["'],
     ['messages, translated', whole(asks['messages, translated']), '{"choices":["'],
     ['embeddings', embedding, '{"data":[{"embedding":"'],
-    ['a picture', image, '{"data":[{"b64_json":"'],
+    ['an image', image, '{"data":[{"b64_json":"'],
   ])(
     'an endless answer (%s) is cut off at 64 MiB',
     async (_name, ask, text) => {
@@ -207,7 +207,7 @@ describe.skipIf(!isTold)('an endless answer', () => {
   )
 
   test.each([
-    ['a picture', '/v1/images/generations', { model: 'gpt-image-2', prompt: 'a hat', stream: true }, 32],
+    ['an image', '/v1/images/generations', { model: 'gpt-image-2', prompt: 'a hat', stream: true }, 32],
     // The audio of so few words has a known maximum, which is far less.
     ['speech', '/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi', voice: 'alloy', stream_format: 'sse' }, 1],
   ])(

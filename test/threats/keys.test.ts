@@ -31,17 +31,17 @@ describe('an invalid key', () => {
   const quotes = "'".repeat(8 * 1024)
 
   test.each([
-    { name: 'no header', headers: {} },
-    { name: 'another scheme', headers: { authorization: `Basic ${canary}` } },
-    { name: 'a scheme alone', headers: { authorization: 'Bearer' } },
-    { name: 'two spaces', headers: { authorization: `Bearer  ${canary}` } },
-    { name: 'two keys', headers: { authorization: `Bearer ${canary}, Bearer ${canary}` } },
-    { name: 'words behind the key', headers: { authorization: `Bearer ${canary} and more` } },
+    { name: 'a request without a key', headers: {} },
+    { name: 'a key under another scheme', headers: { authorization: `Basic ${canary}` } },
+    { name: 'a scheme without a key', headers: { authorization: 'Bearer' } },
+    { name: 'a key after two spaces', headers: { authorization: `Bearer  ${canary}` } },
+    { name: 'a header with two keys', headers: { authorization: `Bearer ${canary}, Bearer ${canary}` } },
+    { name: 'a key followed by other words', headers: { authorization: `Bearer ${canary} and more` } },
     { name: 'an unknown key', headers: { authorization: `Bearer ${canary}` } },
-    { name: 'a key under another name', headers: { 'x-api-key': canary } },
-    { name: 'a quote that ends a statement', headers: { authorization: "Bearer '/**/OR/**/'1'='1" } },
-    { name: 'words of SQL', headers: { authorization: "Bearer ' OR '1'='1" } },
-    { name: 'eight kilobytes of quotes', headers: { authorization: `Bearer ${quotes}` } },
+    { name: 'a key in another header', headers: { 'x-api-key': canary } },
+    { name: 'an SQL injection without spaces', headers: { authorization: "Bearer '/**/OR/**/'1'='1" } },
+    { name: 'an SQL injection', headers: { authorization: "Bearer ' OR '1'='1" } },
+    { name: 'a key of eight kilobytes of quotes', headers: { authorization: `Bearer ${quotes}` } },
   ])('$name is refused with the same 401 as any other', async ({ headers }) => {
     const answers = await refusedForFree(gateway, async () => [
       await fetch(`${gateway.url}/v1/models?api_key=${gateway.key}`, { headers }),

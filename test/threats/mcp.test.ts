@@ -54,9 +54,9 @@ const post = (body: string, headers: Record<string, string> = {}) =>
 describe('X-01: requests without a valid key', () => {
   const jwt = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from('{"sub":"root"}').toString('base64url')}.`
   test.each([
-    ['nothing', {}],
+    ['no key', {}],
     ['a made-up token', { authorization: 'Bearer x' }],
-    ['what looks like OAuth', { authorization: `Bearer ${jwt}` }],
+    ['an unsigned JWT', { authorization: `Bearer ${jwt}` }],
     ['another scheme', { authorization: 'Basic x' }],
     ['the header of another protocol', { 'x-api-key': 'KEY' }],
     ['the operator’s key', { authorization: 'Bearer ADMIN' }],

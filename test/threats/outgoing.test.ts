@@ -44,21 +44,33 @@ describe('a URL into this network', () => {
   const guard = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any' })
 
   test.each([
-    ['names', ['localhost', 'LocalHost', 'localhost.', 'LOCALHOST.']],
-    ['this machine', ['127.0.0.1', '127.0.0.2', '127.255.255.254', '127.0.0.1.', '127.1', '127.0.1']],
+    ['names of this machine', ['localhost', 'LocalHost', 'localhost.', 'LOCALHOST.']],
+    ['addresses of this machine', ['127.0.0.1', '127.0.0.2', '127.255.255.254', '127.0.0.1.', '127.1', '127.0.1']],
     [
-      'other spellings',
+      'other spellings of 127.0.0.1',
       ['2130706433', '0x7f000001', '0x7f.0.0.1', '0177.0.0.1', '017700000001', '①②⑦.⓪.⓪.①', '127。0。0。1'],
     ],
-    ['nothing', ['0', '0.0.0.0', '0x0', '00']],
-    ['private nets', ['10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1', '198.18.0.1']],
-    ['metadata', ['169.254.169.254', '169.254.170.2', '100.100.100.200', '192.0.0.192', '168.63.129.16', '0xa9fea9fe']],
-    ['many hosts', ['224.0.0.1', '255.255.255.255', '240.0.0.1']],
+    ['the unspecified address', ['0', '0.0.0.0', '0x0', '00']],
+    ['private networks', ['10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1', '198.18.0.1']],
+    [
+      'metadata servers',
+      ['169.254.169.254', '169.254.170.2', '100.100.100.200', '192.0.0.192', '168.63.129.16', '0xa9fea9fe'],
+    ],
+    ['multicast, broadcast and reserved addresses', ['224.0.0.1', '255.255.255.255', '240.0.0.1']],
     ['this machine by IPv6', ['[::1]', '[::]', '[0:0:0:0:0:0:0:1]', '[::127.0.0.1]']],
-    ['mapped addresses', ['[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::ffff:0:7f00:1]']],
-    ['translated addresses', ['[64:ff9b::7f00:1]', '[64:ff9b:1::7f00:1]', '[2002:7f00:1::]', '[2001:0:53aa:64c::1]']],
-    ['links and sites', ['[fe80::1]', '[fe80::1%25lo]', '[fec0::1]', '[fd00:ec2::254]', '[fc00::1]', '[ff02::1]']],
-    ['disguises', ['user@127.0.0.1', 'a.test@127.0.0.1', '127.0.0.1\\@a.test', '%6c%6f%63alhost', 'loc\talhost']],
+    ['IPv4-mapped addresses', ['[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::ffff:0:7f00:1]']],
+    [
+      'IPv4 addresses embedded in IPv6',
+      ['[64:ff9b::7f00:1]', '[64:ff9b:1::7f00:1]', '[2002:7f00:1::]', '[2001:0:53aa:64c::1]'],
+    ],
+    [
+      'link-local, site-local and unique local addresses',
+      ['[fe80::1]', '[fe80::1%25lo]', '[fec0::1]', '[fd00:ec2::254]', '[fc00::1]', '[ff02::1]'],
+    ],
+    [
+      'user names and escapes that hide the host',
+      ['user@127.0.0.1', 'a.test@127.0.0.1', '127.0.0.1\\@a.test', '%6c%6f%63alhost', 'loc\talhost'],
+    ],
   ])('a URL is refused without a connection: %s', async (_name, hosts) => {
     for (const host of hosts) {
       for (const scheme of ['http', 'https']) {

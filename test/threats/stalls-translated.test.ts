@@ -51,7 +51,7 @@ const rows: readonly Row[] = [
     made: (size) => toClaude('messages', `{"role":"assistant","tool_calls":[${times(call, 600 * size)}]}`),
   },
   { name: 'short messages', to: responses, made: (size) => toClaude('input', times(short('user'), 3_000 * size)) },
-  { name: 'pictures in a result', to: responses, made: (size) => toGemini(times(image, 1_500 * size)) },
+  { name: 'images in a tool result', to: responses, made: (size) => toGemini(times(image, 1_500 * size)) },
   { name: 'short messages', to: '/v1/messages', made: (size) => toOpenai(times(short('user'), 3_000 * size)) },
 ]
 

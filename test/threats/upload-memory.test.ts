@@ -112,10 +112,10 @@ describe.skipIf(!isTold)('the memory of a gateway that takes uploads', () => {
   }
 
   test.each([
-    ['one that is no picture', () => startingWith(Buffer.from('%PDF-1.7')), 'invalid_image_format'],
-    ['one whose size would fill any memory', absurd, 'invalid_image'],
-    ['one that breaks off', () => paddedPng(largeBytes + 1_000).subarray(0, largeBytes), 'invalid_image'],
-    ['one whose head does not end', hugeHeader, 'invalid_image'],
+    ['a file that is not an image', () => startingWith(Buffer.from('%PDF-1.7')), 'invalid_image_format'],
+    ['an image with absurd dimensions', absurd, 'invalid_image'],
+    ['a truncated image', () => paddedPng(largeBytes + 1_000).subarray(0, largeBytes), 'invalid_image'],
+    ['an image with an endless header', hugeHeader, 'invalid_image'],
   ])(
     'a hostile upload of 50 MB, %s, is refused within bounded memory',
     async (_name, file, code) => {

@@ -188,12 +188,12 @@ describe('a stream that breaks', () => {
     ['by a reset', (socket) => socket.resetAndDestroy()],
     ['by a close in the middle', (socket) => socket.destroy()],
     ['by a half close', (socket) => socket.end()],
-    ['by a clean end without a finish', (socket) => socket.end(lastChunk)],
+    ['by a clean end without a finish reason', (socket) => socket.end(lastChunk)],
     [
       'in the middle of an event',
       (socket) => socket.end(Buffer.concat([chunk('data: {"cho'), Buffer.from(lastChunk)])),
     ],
-    ['by chunks that are none', (socket) => socket.end('zz\r\nnonsense')],
+    ['by invalid chunks', (socket) => socket.end('zz\r\nnonsense')],
   ])('%s: the client gets what came, then an error, and never a false end', async (_name, how) => {
     const { reply, read } = breaking(how)
     const { gateway } = await gatewayTo(reply)
@@ -279,18 +279,18 @@ async function zeros(bytes: number): Promise<Buffer> {
 // U-06, U-07, U-08, U-10, B-14
 describe('an invalid answer', () => {
   test.each([
-    ['a page', answer(200, '<!DOCTYPE html><h1>welcome to the edge</h1>', { 'content-type': 'text/html' })],
+    ['an HTML page', answer(200, '<!DOCTYPE html><h1>welcome to the edge</h1>', { 'content-type': 'text/html' })],
     ['half of an answer', answer(200, completion('Hi').slice(0, 60))],
-    ['an error under 200', answer(200, JSON.stringify({ error: { message: 'no', type: 'server_error' } }))],
+    ['an error with status 200', answer(200, JSON.stringify({ error: { message: 'no', type: 'server_error' } }))],
     ['an answer without choices', answer(200, JSON.stringify({ id: 'c1', object: 'chat.completion' }))],
     ['an empty body', answer(200, '')],
     ['null', answer(200, 'null')],
     ['a list', answer(200, '[]')],
-    ['nothing at all', 'HTTP/1.1 204 No Content\r\n\r\n'],
+    ['a 204 without a body', 'HTTP/1.1 204 No Content\r\n\r\n'],
     ['a redirect', answer(302, '', { location: 'http://127.0.0.1:9/elsewhere' })],
-    ['a status nobody knows', answer(299, completion('Hi'))],
-    ['a page from a proxy', answer(502, '<h1>bad gateway</h1>', { 'content-type': 'text/html' })],
-    ['a refusal without words', answer(400, '')],
+    ['an unknown status', answer(299, completion('Hi'))],
+    ['an HTML page of a proxy', answer(502, '<h1>bad gateway</h1>', { 'content-type': 'text/html' })],
+    ['a refusal without a message', answer(400, '')],
     ['an empty list of choices', answer(200, completion('', { choices: [] }))],
     [
       'a choice that failed',
