@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
@@ -69,6 +71,22 @@ describe('a linked image that cannot be fetched', () => {
       param: 'image[1]',
       message: `Invalid 'image[1]': ${why}`,
     })
+  })
+
+  test('an image at a private address is refused without a connection', async () => {
+    let connections = 0
+    const near = createServer((socket) => {
+      connections++
+      socket.destroy()
+    }).listen(0, '127.0.0.1')
+    await once(near, 'listening')
+    const { port } = near.address() as AddressInfo
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, 'localhost', '169.254.169.254', '[::1]']) {
+      const said = await complaint({ model, image: `https://${host}/a.png` })
+      expect(said).toMatchObject({ status: 400, param: 'image', code: 'invalid_url' })
+    }
+    near.close()
+    expect(connections).toBe(0)
   })
 
   test('the native form names the path of the content block', async () => {

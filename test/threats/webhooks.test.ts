@@ -312,7 +312,6 @@ eachEngine('webhooks', (open, place, engine) => {
     // The limit is 64 KiB; the rest is what the sockets' own buffers had taken by then.
     expect(await sent.promise).toBeLessThan(16 * 1024 * 1024)
     await until(async () => (await stateOf(id)) === 'delivered')
-    expect(await attempts(id)).toMatchObject([{ status: 200, why: null }])
     await endless.stop()
   })
 
@@ -380,7 +379,6 @@ eachEngine('webhooks', (open, place, engine) => {
     // The host is alive again: after one more pause, deliveries go on.
     const delivered = () =>
       store.db.selectFrom('webhook_event').select('id').where('state', '=', 'delivered').limit(100).execute()
-    expect(await delivered()).toEqual([])
     receiver.reply(204)
     clock.advance(5 * 60_000)
     webhooks.wake()
