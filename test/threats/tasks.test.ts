@@ -204,6 +204,9 @@ describe('an Idempotency-Key', () => {
   })
 })
 
+/** What the customer has, and what we have lost. */
+const paid = async () => [await gateway.balance(first.id), await booked(gateway, 'platform:loss')]
+
 describe('a vendor that fails', () => {
   test("an order that the vendor refuses is a 400 in the vendor's own words that costs nothing and is not listed", async () => {
     const listed = async () => {
@@ -250,7 +253,6 @@ describe('a vendor that fails', () => {
   })
 
   test('a task that the vendor has lost fails with upstream_task_lost, and neither side pays for it', async () => {
-    const paid = async () => [await gateway.balance(first.id), await booked(gateway, 'platform:loss')]
     const before = await paid()
     const { id } = await ordered('A fox. sandbox:vanish')
     expect((await ended(id)).error?.code).toBe('upstream_task_lost')
