@@ -144,15 +144,12 @@ export type ChatCodec = {
   /** For vendors of the same protocol. Throws if the body is an error or no answer, whatever its HTTP status. */
   passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer
   passStream(ask: ChatAsk): ChatStream
-  /**
-   * The ask with the text that `replace` gives in place of every link to media. Absent where no server on an operator's
-   * own network is called in the protocol.
-   */
-  replaceLinks?(ask: ChatAsk, replace: (link: MediaLink) => string): ChatAsk
+  /** The ask with the `data:` URL that `replace` gives in place of every link to media; the ask itself if it has none. */
+  replaceLinks(ask: ChatAsk, replace: (link: MediaLink) => string): ChatAsk
 }
 
 /** A protocol in which a prompt's tokens can be counted without answering it. */
-export type CountCodec = Pick<ChatCodec, 'readAsk' | 'estimateInput'> & {
+export type CountCodec = Pick<ChatCodec, 'readAsk' | 'estimateInput' | 'replaceLinks'> & {
   /** For vendors of another protocol. Throws bad-request for what cannot be translated, and so cannot be counted. */
   checkTranslated(ask: ChatAsk): void
 }

@@ -225,3 +225,46 @@ test.each(['compatible', 'vllm', 'llamacpp'])('a %s server on our own network is
     await vendor.stop()
   }
 })
+
+const asMessage = (block: object) => ({ model: 'm', max_tokens: 99, messages: [{ role: 'user', content: [block] }] })
+const asItem = (item: object) => ({ model: 'm', input: [item] })
+
+test.each(['anthropic', 'openai'])(
+  'S-02: an %s server on our own network is sent no link in a request that passes through',
+  async (vendorId) => {
+    const vendor = await startVendor((socket) => void socket.write(answer(200, completion('Hi'))))
+    const prices = { inputPerMillion: '1', outputPerMillion: '10' }
+    const settings = {
+      sandbox: false,
+      channels: [{ id: 'main', vendor: vendorId, baseUrl: vendor.baseUrl, keys: ['k'] }],
+      models: [{ id: 'm', capability: 'chat', reasoning: true, channels: [{ channel: 'main' }], prices }],
+    }
+    const yaml = Object.entries(settings).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
+    const gateway = await startTestGateway({ yaml: yaml.join('\n') })
+    try {
+      const url = `https://localhost:${port}/`
+      const source = { type: 'url', url }
+      const nested = { type: 'tool_result', tool_use_id: 't', content: [{ type: 'document', source }] }
+      const output = [{ type: 'input_file', file_url: url }]
+      const refusals = [
+        gateway.post('/v1/messages', asMessage({ type: 'image', source })),
+        gateway.post('/v1/messages', asMessage(nested)),
+        gateway.post('/v1/responses', asItem({ role: 'user', content: [{ type: 'input_image', image_url: url }] })),
+        gateway.post('/v1/responses', asItem({ type: 'function_call_output', call_id: 'c', output })),
+      ]
+      for (const refused of await Promise.all(refusals)) {
+        expect([refused.status, await refused.text()]).toEqual([
+          400,
+          expect.stringMatching(/The host|The URL/),
+        ] as never)
+      }
+      const { max_tokens: _, ...counted } = asMessage({ type: 'image', source })
+      expect((await gateway.post('/v1/messages/count_tokens', counted)).status).toBe(200)
+      expect(vendor.requests).toEqual([])
+      await gateway.assertBooks()
+    } finally {
+      await gateway.close()
+      await vendor.stop()
+    }
+  },
+)

@@ -4,6 +4,7 @@ import { zeroNano } from '../../base/money.ts'
 import type { ModelsOnOffer } from '../../catalogue/model.ts'
 import type { Limiter } from '../../limits/limiter.ts'
 import type { Route } from '../../upstream/channels.ts'
+import { isInside } from '../../upstream/links.ts'
 import { restCredential } from '../../upstream/rest-credential.ts'
 import type { Call, ChatAdapter } from '../../vendors/vendor.ts'
 import { contextOf, judge, logFailure, readRefusal, type CallParts } from '../attempt.ts'
@@ -62,6 +63,8 @@ async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'pr
     const { chat } = route.channel.vendor
     speaks.push(chat?.protocol === ask.protocol)
     if (chat?.count === undefined || chat.protocol !== ask.protocol) continue
+    // A server on the operator's own network is sent no links, and a count is not worth fetching what they lead to.
+    if (isInside(route.channel) && codec.replaceLinks(ask, ({ url }) => url) !== ask) continue
     const counting = { ...asking, route, ask, attemptId: newAttemptId() }
     const context = contextOf({ ...counting, model }, parts.tenantLabel)
     const counted = await countAt(parts, counting, chat.count, chat.count.call(ask, context))

@@ -1,11 +1,15 @@
 import { expect, test } from 'bun:test'
 import { GuardRefusal } from '../../base/untrusted-url.ts'
 import { GatewayError } from '../../base/errors.ts'
+import type { JsonObject } from '../../base/json.ts'
+import type { ChatCodec } from '../../capabilities/chat.ts'
 import type { Conversation } from '../../capabilities/conversation.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { Channel } from '../../upstream/channels.ts'
 import type { Route } from '../../upstream/channels.ts'
+import { anthropicChat } from '../../wire/anthropic/chat.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
+import { responsesChat } from '../../wire/responses/chat.ts'
 import type { ChatRouted } from './chat.ts'
 import { inlineLinks, inlineMedia } from './inline-media.ts'
 
@@ -202,4 +206,77 @@ test.each([
   const sizes = Object.fromEntries(bytes.map((size, i) => [`https://h/${i}`, size]))
   const refusal = inlineMedia(talkOf(...Object.keys(sizes)), never, routed, servingFiles(sizes))
   expect(await refusal.catch((thrown: unknown) => thrown)).toMatchObject({ kind: 'bad-request' })
+})
+
+test.each([
+  [
+    'messages',
+    anthropicChat,
+    (url: string) => {
+      const image = { type: 'image', source: { type: 'url', url }, cache_control: { type: 'ephemeral' } }
+      const document = { type: 'document', source: { type: 'content', content: [image] }, title: url }
+      const call = { type: 'tool_use', id: 't', name: 'f', input: { source: { type: 'url', url } } }
+      const content = [image, document, { type: 'tool_result', tool_use_id: 't', content: [image] }]
+      return {
+        messages: [
+          { role: 'assistant', content: [call] },
+          { role: 'user', content },
+        ],
+        metadata: { url },
+      }
+    },
+    '{"type":"url","url":"https://h/a"},"cache',
+    '{"type":"base64","media_type":"image/png","data":"QUFB"},"cache',
+  ],
+  [
+    'responses',
+    responsesChat,
+    (url: string) => {
+      const parts = [
+        { type: 'input_image', image_url: url, detail: 'low' },
+        { type: 'input_text', text: url },
+      ]
+      return {
+        input: [
+          { role: 'user', content: parts },
+          { type: 'function_call_output', call_id: 'c', output: parts },
+        ],
+      }
+    },
+    '"image_url":"https://h/a"',
+    '"image_url":"data:image/png;base64,QUFB"',
+  ],
+])(
+  'in %s that pass through, the bytes replace every link and nothing else changes',
+  async (_name, codec, write, link, bytes) => {
+    const asked = write('https://h/a')
+    const { asked: fetched, fetchLink } = fetching('image/png', 3)
+    const chat = { ...routed, codec, ask: { native: asked } } as unknown as ChatRouted
+    const { ask } = await inlineLinks(chat, fetchLink)
+    expect(JSON.stringify(ask.native)).toBe(JSON.stringify(asked).replaceAll(link, bytes))
+    expect(fetched).toEqual(['guarded https://h/a'])
+    const nothingLinked = { ...chat, ask }
+    expect(await inlineLinks(nothingLinked, fetchLink)).toBe(nothingLinked)
+  },
+)
+
+async function inlined(codec: ChatCodec, asked: JsonObject, mediaType: string) {
+  const chat = { ...routed, codec, ask: { native: asked } } as unknown as ChatRouted
+  return (await inlineLinks(chat, fetching(mediaType, 3).fetchLink)).ask.native
+}
+
+const input = (...files: readonly JsonObject[]) => ({ input: [{ role: 'user', content: files }] })
+
+test('in requests that pass through, linked documents become files and plain text', async () => {
+  const source = { type: 'url', url: 'https://h/a' }
+  const messages = [{ role: 'user', content: [{ type: 'document', source, title: 'A' }] }]
+  const plain = { type: 'text', media_type: 'text/plain', data: 'AAA' }
+  expect(await inlined(anthropicChat, { messages }, 'text/plain')).toEqual({
+    messages: [{ role: 'user', content: [{ type: 'document', source: plain, title: 'A' }] }],
+  })
+  const file = { type: 'input_file', file_url: 'https://h/a' }
+  const bytes = { type: 'input_file', filename: 'document.pdf', file_data: 'data:application/pdf;base64,QUFB' }
+  expect(await inlined(responsesChat, input(file, { ...file, filename: 'b.pdf' }), 'application/pdf')).toEqual(
+    input(bytes, { ...bytes, filename: 'b.pdf' }),
+  )
 })

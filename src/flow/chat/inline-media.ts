@@ -42,14 +42,13 @@ export async function inlineMedia(
 export async function inlineLinks(routed: ChatRouted, fetchLink: FetchLink): Promise<ChatRouted> {
   const { ask, codec } = routed
   const links = new Map<string, MediaLink>()
-  codec.replaceLinks?.(ask, (link) => {
+  codec.replaceLinks(ask, (link) => {
     links.set(link.url, link)
     return link.url
   })
   if (links.size === 0) return routed
   const fetched = await fetchAll([...links.values()], routed, fetchLink)
-  const written = codec.replaceLinks?.(ask, ({ url }) => dataUrlOf(fetched.get(url)))
-  return { ...routed, ask: written ?? ask }
+  return { ...routed, ask: codec.replaceLinks(ask, ({ url }) => dataUrlOf(fetched.get(url))) }
 }
 
 function dataUrlOf(media: FetchedMedia | undefined): string {

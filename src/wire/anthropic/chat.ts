@@ -3,6 +3,7 @@ import { readAsk, readCountAsk } from './ask.ts'
 import { writeEvent } from './block-stream.ts'
 import { writeStreamError } from './errors.ts'
 import { estimateInput } from './estimate.ts'
+import { replaceLinks } from './links.ts'
 import { passAnswer } from './pass-answer.ts'
 import { passStream } from './pass-stream.ts'
 import { readConversation } from './read-conversation.ts'
@@ -18,6 +19,7 @@ export const anthropicChat: ChatCodec = {
   keepAlive: new TextEncoder().encode(writeEvent('ping', {})),
   passAnswer,
   passStream,
+  replaceLinks,
   readConversation,
   writeAnswer,
   openWriter,
@@ -27,6 +29,7 @@ export const anthropicChat: ChatCodec = {
 export const anthropicCount: CountCodec = {
   readAsk: readCountAsk,
   estimateInput,
+  replaceLinks,
   // A count has no output limit, but reading a conversation refuses a limit of 0.
   checkTranslated: (ask) => void readConversation({ ...ask, outputTokensMax: 1 }),
 }

@@ -36,6 +36,11 @@ export function writeUserBlock(block: Exclude<UserBlock, ToolResultBlock>, cache
   }
 }
 
+/** Where the bytes of a file are. */
+export function writeSource(block: ImageBlock | DocumentBlock): JsonObject {
+  return block.kind === 'image' ? writeImage(block) : writeDocumentSource(block)
+}
+
 function writeImage({ media, ...place }: ImageBlock): JsonObject {
   if (media.kind === 'bytes') {
     const mediaType = media.mediaType === 'image/jpg' ? 'image/jpeg' : media.mediaType

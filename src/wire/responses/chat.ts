@@ -2,6 +2,7 @@ import type { ChatCodec } from '../../capabilities/chat.ts'
 import { readAsk } from './ask.ts'
 import { estimateInput } from './bounds.ts'
 import { writeStreamError } from './errors.ts'
+import { replaceLinks } from './links.ts'
 import { passAnswer } from './pass-answer.ts'
 import { passStream } from './pass-stream.ts'
 import { readConversation } from './read-conversation.ts'
@@ -16,6 +17,7 @@ export const responsesChat: ChatCodec = {
   writeStreamError,
   passAnswer,
   passStream,
+  replaceLinks,
   readConversation,
   writeAnswer,
   openWriter,

@@ -1,0 +1,42 @@
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import type { ChatAsk } from '../../capabilities/chat.ts'
+import type { MediaLink } from '../../capabilities/conversation.ts'
+import { itemsIn, objectIn, textIn } from '../loose.ts'
+import { mediaOf } from '../openai/read-blocks.ts'
+import { writeSource } from './write-blocks.ts'
+
+type Replace = (link: MediaLink) => string
+
+/** The ask with the file that `replace` gives, as a `data:` URL, in place of every link; the ask itself if it has none. */
+export function replaceLinks(ask: ChatAsk, replace: Replace): ChatAsk {
+  let isChanged = false
+  const noting: Replace = (link) => {
+    isChanged = true
+    return replace(link)
+  }
+  const messages = itemsIn(ask.native['messages']).map((message, turn) => {
+    return isObject(message) ? inContent(message, `messages[${turn}]`, noting) : message
+  })
+  return isChanged ? { ...ask, native: { ...ask.native, messages } } : ask
+}
+
+/** Blocks can be nested: in a tool result, and in a document made of blocks. */
+function inContent(holder: JsonObject, at: string, replace: Replace): JsonObject {
+  const { content } = holder
+  if (!Array.isArray(content)) return holder
+  const blocks = itemsIn(content).map((block, index): Json => {
+    return isObject(block) ? inBlock(block, `${at}.content[${index}]`, replace) : block
+  })
+  return { ...holder, content: blocks }
+}
+
+function inBlock(block: JsonObject, at: string, replace: Replace): JsonObject {
+  const written = inContent(block, at, replace)
+  const source = objectIn(block['source'])
+  if (source['type'] === 'content') return { ...written, source: inContent(source, `${at}.source`, replace) }
+  if (source['type'] !== 'url') return written
+  const kind = block['type'] === 'image' ? 'image' : 'document'
+  const url = textIn(source['url'])
+  const media = mediaOf(replace({ kind, url, at }), `${at}.source.url`)
+  return media.kind === 'bytes' ? { ...written, source: writeSource({ kind, media, at }) } : written
+}
