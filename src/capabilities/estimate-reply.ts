@@ -1,5 +1,5 @@
 import type { AssistantBlock, Reply } from './conversation.ts'
-import { estimateTokens } from './estimate-tokens.ts'
+import { estimateOnce, estimateTokens } from './estimate-tokens.ts'
 
 /**
  * Estimates the output tokens of a reply that came without usage, to charge it and to show it where usage is required.
@@ -10,8 +10,8 @@ export function estimateReply(
   { choices }: Reply,
   ask: { readonly outputTokensMax: number; readonly choices: number },
 ): number {
-  const said = choices.flatMap(({ blocks }) => blocks.flatMap(wordsOf))
-  return Math.min(Math.max(1, estimateTokens(said)), ask.outputTokensMax * ask.choices)
+  const said = estimateOnce(choices, () => estimateTokens(choices.flatMap(({ blocks }) => blocks.flatMap(wordsOf))))
+  return Math.min(Math.max(1, said), ask.outputTokensMax * ask.choices)
 }
 
 function wordsOf(block: AssistantBlock): string[] {

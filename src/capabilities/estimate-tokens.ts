@@ -22,6 +22,18 @@ export function estimateTokens(texts: readonly string[]): number {
   return length > countedMax ? extrapolate(texts.join('\n')) : texts.reduce((sum, text) => sum + count(text), 0)
 }
 
+const estimates = new WeakMap<object, number>()
+
+/**
+ * The estimate for a request or a reply, which is made once. It takes milliseconds and counts other pieces each time, but
+ * a client is shown the number that is charged.
+ */
+export function estimateOnce(of: object, estimate: () => number): number {
+  const made = estimates.get(of) ?? estimate()
+  estimates.set(of, made)
+  return made
+}
+
 /** Counts pieces at random places, because a client that knew the places could fill them with what counts little. */
 function extrapolate(text: string): number {
   const pieces = countedMax / pieceLength

@@ -37,6 +37,7 @@ channels:
   - { id: anthropic, vendor: anthropic, baseUrl: "${origin}", keys: [vendor-key] }
 models:
   - { id: m, capability: chat, channels: [{ channel: common }], outputTokensMax: 1000, ${prices} }
+  - { id: long, capability: chat, channels: [{ channel: common }], outputTokensMax: 100000, ${prices} }
   - { id: r, capability: chat, channels: [{ channel: openai }], outputTokensMax: 1000, reasoning: true, ${prices} }
   - { id: a, capability: chat, channels: [{ channel: anthropic }], outputTokensMax: 1000, ${prices} }
 `,
@@ -152,4 +153,34 @@ test('an image whose tokens the vendor did not count is charged by our estimate 
   const { basis, usage } = await recordOf(gateway, response)
   expect(basis).toBe('estimated')
   expect(usage?.imageOutput).toBeGreaterThan(0)
+})
+
+/** The last counts in an answer or a stream. */
+function shownIn(written: string): unknown {
+  const [, counted] = /.*"usage":(\{.*?"input_tokens":.*?"output_tokens":\d+)/s.exec(written) ?? []
+  return counted === undefined ? undefined : JSON.parse(`${counted}}`)
+}
+
+test('a long prompt and a long answer are shown with the estimates that are charged', async () => {
+  // Estimates of long texts count other pieces each time, and these lines differ in what they count.
+  const lines = Array.from({ length: 9_000 }, (_, line) => (line % 3 === 0 ? `word${line} ` : 'a plain sentence. '))
+  const long = lines.join('')
+  const ask = { model: 'long', max_tokens: 100_000 }
+  const calls = [
+    ['/v1/messages', says(long, ask)],
+    ['/v1/responses', { model: 'long', input: long }],
+  ] as const
+  for (const [path, body] of calls) {
+    for (const [isStream, sent] of [
+      [false, answer(200, completion(long, { usage: undefined }))],
+      [true, stream(opening + delta(text) + finish + done)],
+    ] as const) {
+      bytes = sent
+      const response = await gateway.post(path, { ...body, stream: isStream })
+      const shown = shownIn(await response.text())
+      const { basis, usage } = await recordOf(gateway, response)
+      const charged = { input_tokens: usage?.input ?? 0, output_tokens: usage?.output ?? 0 }
+      expect({ path, isStream, basis, shown }).toMatchObject({ path, isStream, basis: 'estimated', shown: charged })
+    }
+  }
 })

@@ -4,21 +4,13 @@ import type { Leg } from '../legs.ts'
 import type { ChatRouted } from './chat.ts'
 import { bytesPerToken, estimateOutput } from './estimate.ts'
 
-/** Counting a long prompt takes milliseconds, so it is done at most once, and only where the vendor gives no count. */
-export function inputCounter({ codec, ask }: Pick<ChatRouted, 'codec' | 'ask'>): () => number {
-  let counted: number | undefined
-  return () => (counted ??= codec.estimateInput(ask))
-}
-
-export function legOfStream(routed: ChatRouted, facts: StreamFacts, inputTokens = inputCounter(routed)): Leg {
-  const { ask, attemptId } = routed
-
+export function legOfStream({ ask, attemptId, codec }: ChatRouted, facts: StreamFacts): Leg {
   function made(): Counted | undefined {
     const { usage, outputEvents, finished, ended } = facts
     if (outputEvents === 0 && !finished && !ended) return undefined
     const isOver = finished || ended
     if (isWhole(usage) && isOver) return { usage, basis: 'vendor' }
-    const read = usage?.input === undefined ? { ...usage, input: inputTokens() } : usage
+    const read = usage?.input === undefined ? { ...usage, input: codec.estimateInput(ask) } : usage
     if (usage?.output !== undefined && isOver) return { usage: read, basis: 'estimated' }
     // Some vendors send the usage so far with every chunk, and some of those count the output only at its end: after a
     // stream was cut off, their number is what was counted by then, and may be 0 after a page of text.

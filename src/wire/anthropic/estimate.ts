@@ -1,6 +1,6 @@
 import { isGiven, isObject, type Json } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import { estimateTokens } from '../../capabilities/estimate-tokens.ts'
+import { estimateOnce, estimateTokens } from '../../capabilities/estimate-tokens.ts'
 import { countJson, imageTokens } from '../estimate.ts'
 
 // Values under these names are not counted as text: base64 of files, and data that only vendors read.
@@ -27,8 +27,9 @@ function collectTexts(value: Json | undefined, texts: string[]): void {
 
 /** Tokens that the model would read, for vendors that do not count and for streams that ended without a count. */
 export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
-  const words = countText(native['system']) + countText(native['messages']) + countJson(native['tools'])
-  return Math.min(Math.max(1, words + imageTokens * countImages(native['messages'])), inputTokensMax)
+  const { system, messages, tools } = native
+  const words = estimateOnce(native, () => countText(system) + countText(messages) + countJson(tools))
+  return Math.min(Math.max(1, words + imageTokens * countImages(messages)), inputTokensMax)
 }
 
 function countImages(value: Json | undefined): number {

@@ -1,4 +1,5 @@
 import type { ChatAsk } from '../../capabilities/chat.ts'
+import { estimateOnce } from '../../capabilities/estimate-tokens.ts'
 import { countJson, countText, imageTokens } from '../estimate.ts'
 import { objectsIn } from '../loose.ts'
 import { imageTokensMax } from '../openai/chat-ask.ts'
@@ -48,11 +49,9 @@ export const unread: ReadonlySet<string> = new Set([
 
 /** Tokens that the model would read, for when the vendor counted none. */
 export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
-  const words = countText(native['instructions']) + countText(native['input'], unread) + countJson(native['tools'])
-  const parts = objectsIn(native['input']).flatMap(({ content, output }) => [
-    ...objectsIn(content),
-    ...objectsIn(output),
-  ])
+  const { instructions, input, tools } = native
+  const words = estimateOnce(native, () => countText(instructions) + countText(input, unread) + countJson(tools))
+  const parts = objectsIn(input).flatMap(({ content, output }) => [...objectsIn(content), ...objectsIn(output)])
   const images = parts.filter(({ type }) => type === 'input_image').length
   return Math.min(Math.max(1, words + imageTokens * images), inputTokensMax)
 }
