@@ -114,11 +114,15 @@ function checkEncoding(exchange: Exchange): void {
   throw new GatewayError('upstream-failed', "The model's vendor sent an answer in an encoding that was not requested.")
 }
 
+const streamType = /^text\/event-stream/i
 // Local servers often give their streams no type, or that of plain text; official clients do not look at it.
-const streamType = /^(?:text\/event-stream|text\/plain|application\/octet-stream|$)/i
+const looseType = /^(?:text\/plain|application\/octet-stream|$)/i
 
 export function streams({ ask }: Routed, exchange: Exchange): boolean {
-  return ask.stream && streamType.test(exchange.header('content-type') ?? '')
+  const type = exchange.header('content-type') ?? ''
+  // Nobody knows the length of a stream in advance: a body with one is an error in its place.
+  const isLoose = looseType.test(type) && exchange.header('content-length') === null
+  return ask.stream && (isLoose || streamType.test(type))
 }
 
 /** Call after the answer was read: if it is an error under status 200, that is the better message for the client. */

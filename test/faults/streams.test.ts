@@ -294,3 +294,16 @@ test('a stream that begins with an error about the request is answered as a bad 
   expect(await response.json()).toMatchObject({ error })
   expect(await recordOf(gateway, response)).toMatchObject({ status: 400, basis: 'policy_zero', cost: 0n })
 })
+
+test.each(['', 'content-type: text/plain\r\n'])(
+  'an error in place of a stream keeps its status and message although its head says only %j',
+  async (lines) => {
+    const error = { message: 'The prompt is too long.', type: 'invalid_request_error', code: 'context_length_exceeded' }
+    const body = JSON.stringify({ error })
+    const head = `HTTP/1.1 200 OK\r\n${lines}content-length: ${body.length}\r\n\r\n`
+    const { gateway } = await gatewayTo((socket) => void socket.write(head + body))
+    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true }))
+    expect([response.status, await response.json()]).toEqual([400, { error: expect.objectContaining(error) }] as never)
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 400, cost: 0n })
+  },
+)
