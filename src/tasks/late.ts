@@ -47,8 +47,9 @@ function changeOver({ store, node }: TaskParts, { id }: Task, change: TaskChange
 /** Books the loss in the same commit that ends the watch, so that it is booked once. */
 async function bookLoss(parts: TaskParts, task: Task, used: Usage | undefined): Promise<void> {
   const { store, log, node, tally } = parts
-  const billed = (used === undefined ? undefined : costOf(task, used)) ?? zeroNano
   const [attempt] = await attemptsByIds(store.db, [task.attemptId])
+  // Without a count, the cost stays as it was booked when the task ended.
+  const billed = (used === undefined ? undefined : costOf(task, used)) ?? attempt?.cost ?? zeroNano
   const isOurs = await store.transaction(async (tx) => {
     const mine = await changeTask(tx, { id: task.id, from: ['failed'], owner: node }, unwatched)
     if (mine === undefined) return false

@@ -314,6 +314,22 @@ taskSuite('a video whose record names a file', ({ begin, within }) => {
       await world.close()
     },
   )
+
+  test('the cost of a made video stays booked if its vendor finds it again without a usage', async () => {
+    const { store, vendor, world } = await begin({ keepResult: away })
+    vendor.onlyWithKey = true
+    const task = await world.order()
+    vendor.become('done')
+    await world.pass(minute)
+    vendor.become('gone')
+    for (let polls = 0; polls < 4; polls++) await world.pass(minute)
+    vendor.become('done')
+    vendor.counts = false
+    await world.pass(60 * minute)
+    expect(await world.task(task.id)).toMatchObject({ state: 'failed', nextPollAt: null })
+    expect(await attemptsOf(store)).toMatchObject([{ vendor_cost: nano(5n * price.bought), delivered: false }])
+    await world.close()
+  })
 })
 
 taskSuite('a poll that is refused inside a 200', ({ within }) => {
