@@ -8,10 +8,10 @@ export const readOnlyCode = '25006'
 const systemCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'])
 /**
  * PostgreSQL: connection exceptions, out of resources, shutdown, a statement, lock or idle transaction that took too
- * long, a deadlock; and a read-only server, as a standby is until it is promoted, and as many cloud servers are while
- * their disk is full.
+ * long, a deadlock, a statement that cannot be serialized; and a read-only server, as a standby is until it is promoted,
+ * and as many cloud servers are while their disk is full.
  */
-const postgresClasses = ['08', '53', '57P', '57014', '55P03', '25P03', '40P01', readOnlyCode]
+const postgresClasses = ['08', '53', '57P', '57014', '55P03', '25P03', '40P01', '40001', readOnlyCode]
 const sqliteCodes = ['SQLITE_BUSY', 'SQLITE_FULL', 'SQLITE_IOERR', 'SQLITE_CANTOPEN', 'SQLITE_READONLY']
 /** Messages of the errors that pg throws without a code. */
 const messages = /timeout|terminated|not queryable|connection error|has been discarded/i

@@ -279,3 +279,41 @@ test('a database with LATIN1 encoding is refused', async () => {
     await server.dropDatabase(url)
   }
 })
+
+describe('a PostgreSQL whose transactions are serializable by default', () => {
+  test('a transaction changes a row that another one has changed since it began', async () => {
+    const store = await openStore({ url: await serializable() })
+    await writeSetting(store.db, 'name', 'first')
+    await store.transaction(async (tx) => {
+      expect(await readSetting(tx, 'name')).toBe('first')
+      await writeSetting(store.db, 'name', 'second')
+      await writeSetting(tx, 'name', 'third')
+    })
+    expect(await readSetting(store.db, 'name')).toBe('third')
+    await store.close()
+  })
+
+  test('a statement that it refuses because of another transaction counts as unavailable', async () => {
+    const store = await openStore({ url: await serializable() })
+    await writeSetting(store.db, 'name', 'first')
+    const refused = store.db.transaction().execute(async (tx) => {
+      await readSetting(tx, 'name')
+      await writeSetting(store.db, 'name', 'second')
+      await writeSetting(tx, 'name', 'third')
+    })
+    const thrown = await thrownBy(refused)
+    expect(thrown).toMatchObject({ code: '40001' })
+    expect(isUnavailable(thrown)).toBe(true)
+    await store.close()
+  })
+})
+
+async function serializable(): Promise<string> {
+  const server = await sharedPostgres()
+  const url = await server.freshDatabase()
+  const admin = new Client({ connectionString: server.url() })
+  await admin.connect()
+  await admin.query(`alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = serializable`)
+  await admin.end()
+  return url
+}

@@ -110,7 +110,8 @@ async function openOnPostgres(url: string, { clock, waitMs }: StoreOptions): Pro
     engine: 'postgres',
     db,
     now: () => shared.now(),
-    transaction: (work) => db.transaction().execute(work),
+    // A server may be set to a stricter level, at which a transaction fails whenever another node was quicker.
+    transaction: (work) => db.transaction().setIsolationLevel('read committed').execute(work),
     snapshot: (work, statementMsMax) =>
       reports
         .transaction()
