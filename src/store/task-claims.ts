@@ -110,6 +110,16 @@ export async function renewClaims(db: Queries, ids: readonly string[], claim: Cl
     .execute()
 }
 
+/** Gives up a node's claims on tasks whose polls failed: any node may poll them at once. */
+export async function dropClaims(db: Queries, ids: readonly string[], owner: string): Promise<void> {
+  await db
+    .updateTable('task')
+    .set({ claim_owner: null, claim_until: null })
+    .where('id', 'in', ids)
+    .where('claim_owner', '=', owner)
+    .execute()
+}
+
 // Longer than polls are put off for, unless `pollSeconds` is long, where one poll too early does no harm. A task whose
 // creation takes longer still belongs to its creator, by its claim.
 const putOffMsMax = 60 * 60_000

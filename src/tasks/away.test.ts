@@ -266,4 +266,27 @@ eachEngine('video tasks while the database is away', (open) => {
     database.isAway = false
     await world.close()
   })
+
+  test('a task whose end could not be recorded is polled again as soon as the database answers', async () => {
+    let isFailing = false
+    const { store, database, vendor, world } = await begin({
+      transport: {
+        send(...call) {
+          if (isFailing) database.commitsToLose = 1
+          isFailing = false
+          return vendor.transport.send(...call)
+        },
+      },
+    })
+    const task = await world.order()
+    await world.pass(minute)
+    vendor.become('done')
+    isFailing = true
+    await world.pass(minute / 2)
+    expect(world.logged.join('')).toContain('polling a task failed')
+    expect((await world.task(task.id)).state).toBe('succeeded')
+    expect((await moneyOf(store)).held).toBe(nano(0n))
+    expect(await attemptsOf(store)).toHaveLength(1)
+    await world.close()
+  })
 })

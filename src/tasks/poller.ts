@@ -1,8 +1,9 @@
 import { SetBack } from '../base/clock.ts'
-import { storeError } from '../store/faults.ts'
+import { isUnavailable, storeError } from '../store/faults.ts'
 import {
   bringForward,
   claimTasks,
+  dropClaims,
   dueChannels,
   hasWatchedTasks,
   releaseClaims,
@@ -50,6 +51,8 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   const looking = new Map<string, Promise<void>>()
   const lookingAt = new Map<string, number>()
   const keeping = new Map<string, Promise<void>>()
+  /** Tasks whose polls the database failed, and which this node still claims. */
+  const unrecorded = new Set<string>()
   const missing = new Set<string>()
   const setBack = new SetBack(store, clock)
   let renewedAt = clock.monotonic()
@@ -111,6 +114,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     const now = store.now()
     const claim = { owner: node, until: now + claimMs }
     await renew(claim)
+    await dropUnrecorded()
     let taken = 0
     for (const { channel: id, rows } of rotated(await dueChannels(store.db, { now, mode }), turnsTaken++)) {
       noteWhetherThere(id)
@@ -143,8 +147,17 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     renewedAt = clock.monotonic()
   }
 
+  /** Once the database answers again, nobody has to wait until the claims run out. */
+  async function dropUnrecorded(): Promise<void> {
+    const ids = [...unrecorded]
+    if (ids.length === 0) return
+    await dropClaims(store.db, ids, node)
+    for (const id of ids) unrecorded.delete(id)
+  }
+
   function begin(task: Task): void {
     const { id, channel } = task
+    unrecorded.delete(id)
     const look = lookOnce(task).finally(() => {
       looking.delete(id)
       const left = (lookingAt.get(channel) ?? 0) - 1
@@ -165,8 +178,9 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     }
   }
 
-  /** Only logs: the task's claim runs out, and then it is polled again. */
+  /** The task is polled again, by whichever node claims it next: where our own mistake failed it, in a minute. */
   function failed(task: Task, thrown: unknown): void {
+    if (isUnavailable(thrown)) unrecorded.add(task.id)
     log.error({ task: task.id, cause: String(storeError(thrown)) }, 'polling a task failed')
   }
 
