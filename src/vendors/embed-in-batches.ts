@@ -7,6 +7,7 @@ import {
   type EmbeddingsAsk,
   type Vector,
 } from '../capabilities/embeddings.ts'
+import type { EmbeddingLimits } from '../capabilities/limits.ts'
 import type { Counted } from '../capabilities/usage.ts'
 import { noAnswer } from '../wire/answer-body.ts'
 import { countIn, parseLoosely } from '../wire/loose.ts'
@@ -46,7 +47,7 @@ export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, Emb
         take(response, index) {
           const batch = batches[index] ?? []
           const embedded = form.read(parseLoosely(Buffer.from(response.body).toString('utf8')), ask)
-          const used = countedOf(embedded, batch)
+          const used = countedOf(embedded, batch, ask.limits)
           taken[index] = { used, vectors: vectorsOf(embedded, batch.length, ask) }
           return used
         },
@@ -63,9 +64,15 @@ export function embedInBatches(form: EmbeddingsForm): Adapter<EmbeddingsAsk, Emb
   }
 }
 
-function countedOf({ tokens }: EmbeddedBatch, batch: readonly EmbeddingInput[]): Counted {
+function countedOf(
+  { tokens }: EmbeddedBatch,
+  batch: readonly EmbeddingInput[],
+  { inputTokensMax }: EmbeddingLimits,
+): Counted {
   if (typeof tokens === 'number') return { usage: { input: countIn(tokens) }, basis: 'vendor' }
-  return { usage: { input: tokensIn(batch) }, basis: 'estimated' }
+  // What an answered text has beyond the model's length was cut off, and no vendor charges for that.
+  const input = batch.reduce((sum, each) => sum + Math.min(tokensIn([each]), inputTokensMax), 0)
+  return { usage: { input }, basis: 'estimated' }
 }
 
 /** One vector for each input, of the length that was asked for; none at all where the answer holds anything else. */

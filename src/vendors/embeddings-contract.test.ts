@@ -115,6 +115,12 @@ describe.each(embedding)('the embeddings adapter of %s', (id, vendor, adapter) =
     expect(step.next([])).toMatchObject({ used: [{ usage: { input: 2 }, basis: 'estimated' }] })
   })
 
+  test('an estimate counts no more of a text than the model reads', () => {
+    const { usage: _, usageMetadata: __, meta: ___, ...silent } = fixture.answer
+    const used = { usage: { input: limits.inputTokensMax + 1 }, basis: 'estimated' }
+    expect(start('word '.repeat(1_000), 'again').take?.(respond(silent), 0)).toEqual(used)
+  })
+
   test.each([[{}], [null], ['<html>'], [{ error: { message: 'x' } }]])('%j is not an answer', (body) => {
     expect(answerOf(start('Hello', 'again'), body)).toMatchObject(noAnswer)
   })

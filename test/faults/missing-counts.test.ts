@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { nano } from '../../src/base/money.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { recordOf } from '../support/records.ts'
+import { booked, recordOf } from '../support/records.ts'
 import { payloadsOf, says } from '../support/streams.ts'
 import {
   answer,
@@ -183,4 +184,17 @@ test('a long prompt and a long answer are shown with the estimates that are char
       expect({ path, isStream, basis, shown }).toMatchObject({ path, isStream, basis: 'estimated', shown: charged })
     }
   }
+})
+
+test('a text that the vendor embeds but does not count is charged up to the length that the model reads', async () => {
+  const data = [{ object: 'embedding', index: 0, embedding: Array.from({ length: 1_536 }, () => 0.5) }]
+  bytes = answer(200, JSON.stringify({ object: 'list', model: 'text-embedding-3-small', data }))
+  const response = await gateway.post('/v1/embeddings', {
+    model: 'text-embedding-3-small',
+    input: 'word '.repeat(9_000),
+  })
+  expect(await response.json()).toMatchObject({ usage: { prompt_tokens: 8_191 } })
+  const cost = nano(163_820n)
+  expect(await recordOf(gateway, response)).toMatchObject({ basis: 'estimated', cost, usage: { input: 8_191 } })
+  expect(await booked(gateway, 'revenue:text-embedding-3-small')).toBe(cost)
 })
