@@ -274,10 +274,11 @@ describe('Google images', () => {
   })
 
   const usageMetadata = {
-    promptTokenCount: 10,
+    promptTokenCount: 268,
     candidatesTokenCount: 1129,
     thoughtsTokenCount: 50,
-    totalTokenCount: 1189,
+    totalTokenCount: 1447,
+    promptTokensDetails: [{ modality: 'IMAGE', tokenCount: 258 }],
     candidatesTokensDetails: [{ modality: 'IMAGE', tokenCount: 1120 }],
   }
 
@@ -293,7 +294,7 @@ describe('Google images', () => {
     expect(step.next([answer({ candidates, usageMetadata })])).toMatchObject({
       kind: 'answered',
       answer: { images: [{ media: { base64 } }] },
-      used: [{ usage: { input: 10, output: 59, imageOutput: 1120 }, basis: 'vendor' }],
+      used: [{ usage: { input: 10, imageInput: 258, output: 59, imageOutput: 1120 }, basis: 'vendor' }],
     })
     expect(step.next([answer({ promptFeedback: { blockReason: 'SAFETY' }, usageMetadata })])).toMatchObject({
       kind: 'failed',

@@ -6,7 +6,7 @@ import { countImages } from '../../capabilities/image-tokens.ts'
 import type { GivenImage, ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
 import type { Media } from '../../capabilities/conversation.ts'
 import { answerIn } from '../../wire/answer-body.ts'
-import { readUsage } from '../../wire/gemini/read-usage.ts'
+import { freshInput, readUsage } from '../../wire/gemini/read-usage.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize, shape, type Size } from '../../wire/image-sizes.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
@@ -167,10 +167,12 @@ function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): Im
   }
 }
 
-/** Images in a prompt cost as much as its text, and reasoning as much as text in the answer. */
-function readTokens(json: JsonObject): ImageTokens | undefined {
-  const usage = readUsage(json['usageMetadata'])
+/** Images in the prompt are counted apart, as clients are shown them; reasoning costs as much as text in the answer. */
+function readTokens({ usageMetadata }: JsonObject): ImageTokens | undefined {
+  const usage = readUsage(usageMetadata)
   if (usage === undefined) return undefined
   const { input = 0, cachedInput = 0, audioInput = 0, output = 0, audioOutput = 0, imageOutput = 0 } = usage
-  return { input: input + audioInput, cachedInput, imageInput: 0, output: output + audioOutput, imageOutput }
+  const all = input + audioInput
+  const imageInput = Math.min(freshInput(objectIn(usageMetadata), 'IMAGE'), all)
+  return { input: all - imageInput, cachedInput, imageInput, output: output + audioOutput, imageOutput }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { readUsage } from './read-usage.ts'
+import { freshInput, readUsage } from './read-usage.ts'
 
 const none = { input: 0, cachedInput: 0, audioInput: 0, output: 0, imageOutput: 0, audioOutput: 0, reasoning: 0 }
 const audio = (tokenCount: number) => [
@@ -107,4 +107,15 @@ test('the parts of the usage add up to the totals and are never negative', () =>
       expect(Math.min(input, cachedInput, audioInput, output, imageOutput, audioOutput)).toBeGreaterThanOrEqual(0)
     }),
   )
+})
+
+const images = (tokenCount: number) => [
+  { modality: 'TEXT', tokenCount: 9 },
+  { modality: 'IMAGE', tokenCount },
+]
+
+test('the images of a prompt are counted without those that were cached', () => {
+  expect(freshInput({ promptTokensDetails: images(516) }, 'IMAGE')).toBe(516)
+  expect(freshInput({ promptTokensDetails: images(516), cacheTokensDetails: images(258) }, 'IMAGE')).toBe(258)
+  expect(freshInput({ promptTokensDetails: images(0), cacheTokensDetails: images(258) }, 'IMAGE')).toBe(0)
 })

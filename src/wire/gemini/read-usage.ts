@@ -1,4 +1,4 @@
-import { isObject, type Json } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectsIn } from '../loose.ts'
 
@@ -15,9 +15,7 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   }
   const prompt = countIn(promptTokenCount) + countIn(usage['toolUsePromptTokenCount'])
   const cachedInput = Math.min(countIn(usage['cachedContentTokenCount']), prompt)
-  const audio = ofKind(usage['promptTokensDetails'], 'AUDIO') + ofKind(usage['toolUsePromptTokensDetails'], 'AUDIO')
-  const freshAudio = Math.max(0, audio - ofKind(usage['cacheTokensDetails'], 'AUDIO'))
-  const audioInput = Math.min(freshAudio, prompt - cachedInput)
+  const audioInput = Math.min(freshInput(usage, 'AUDIO'), prompt - cachedInput)
 
   const reasoning = countIn(usage['thoughtsTokenCount'])
   const said = countIn(candidatesTokenCount)
@@ -32,6 +30,12 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
     audioOutput,
     reasoning,
   }
+}
+
+/** The prompt's tokens of one modality, without those that were cached. */
+export function freshInput(usage: JsonObject, modality: string): number {
+  const all = ofKind(usage['promptTokensDetails'], modality) + ofKind(usage['toolUsePromptTokensDetails'], modality)
+  return Math.max(0, all - ofKind(usage['cacheTokensDetails'], modality))
 }
 
 /** The tokens of one modality in a `…TokensDetails`. */
