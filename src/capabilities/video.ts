@@ -29,6 +29,8 @@ export type VideoAsk = AskFacts & {
   readonly seed?: number
   readonly input: JsonObject
   readonly parameters: JsonObject
+  /** The field in which the client gave each parameter, for errors about it; without one, it was in `parameters`. */
+  readonly parametersAt?: Readonly<Record<string, string>>
   readonly limits: VideoLimits
 }
 

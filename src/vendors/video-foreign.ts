@@ -1,6 +1,6 @@
 import type { VideoAsk } from '../capabilities/video.ts'
 import { textIn } from '../wire/loose.ts'
-import { unsupported } from '../wire/native/video-fields.ts'
+import { parameterAt, unsupported } from '../wire/native/video-fields.ts'
 
 /** Parameters that only Seedance knows. */
 export const seedanceOnly = ['camera_fixed', 'return_last_frame', 'priority', 'execution_expires_after'] as const
@@ -26,10 +26,10 @@ export const rarelySupported = [...seedanceOnly, ...gatewayParameters] as const
  * For parameters that a vendor has no field for, which are not sent to it: a client that sets one gets an error,
  * because it would pay for something that has no effect. A parameter that is off asks for nothing.
  */
-export function refuseUnknown({ parameters }: VideoAsk, names: readonly string[]): void {
-  const asked = names.find((name) => Boolean(parameters[name]))
+export function refuseUnknown(ask: VideoAsk, names: readonly string[]): void {
+  const asked = names.find((name) => Boolean(ask.parameters[name]))
   if (asked === undefined) return
-  throw unsupported(`parameters.${asked}`, 'is not supported by this model: it would have no effect.')
+  throw unsupported(parameterAt(ask, asked), 'is not supported by this model: it would have no effect.')
 }
 
 /** The same for a vendor that refuses every parameter it does not know. */
@@ -44,12 +44,9 @@ export function negativePromptOf({ input, parameters }: VideoAsk): string {
 }
 
 /** For vendors without such a field: a negative prompt must not be dropped silently. */
-export function refuseNegativePrompt({ input, parameters }: VideoAsk): void {
-  for (const [place, fields] of [
-    ['input', input],
-    ['parameters', parameters],
-  ] as const) {
-    if (textIn(fields['negative_prompt']) === '') continue
-    throw unsupported(`${place}.negative_prompt`, 'is not supported by this model: describe it in the prompt.')
-  }
+export function refuseNegativePrompt(ask: VideoAsk): void {
+  if (negativePromptOf(ask) === '') return
+  const isInside = textIn(ask.input['negative_prompt']) !== ''
+  const at = isInside ? 'input.negative_prompt' : parameterAt(ask, 'negative_prompt')
+  throw unsupported(at, 'is not supported by this model: describe it in the prompt.')
 }

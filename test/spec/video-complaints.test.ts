@@ -48,6 +48,22 @@ describe('a field that the vendor lacks', () => {
     const message = `Unsupported value: '${at}' is not supported by this model: it would have no effect.`
     expect(await complaint({ model, parameters })).toEqual([at, message])
   })
+
+  test.each([
+    ['minimax-hailuo-02', { seed: 7 }],
+    ['sora-2', { seed: 7 }],
+    ['gen4.5', { camera_fixed: true }],
+    ['kling-v2-6', { watermark: true }],
+    ['viduq3-pro', { negative_prompt: 'dark' }],
+    ['veo-3.1-generate-preview', { audio: false }],
+    ['wan3.0-video', { draft: true }],
+  ])('%s: %j is named where it was written, at the top level or in input', async (model, field) => {
+    const [name = ''] = Object.keys(field)
+    const [top, message] = await complaint({ model, ...field })
+    expect([top, message.includes(`'${name}'`)]).toEqual([name, true])
+    const [inside] = await complaint({ model, input: { prompt: 'A fox.', ...field } })
+    expect(inside).toBe(`input.${name}`)
+  })
 })
 
 describe('other fields in input', () => {
@@ -61,15 +77,15 @@ describe('other fields in input', () => {
   })
 
   test.each([
-    ['minimax-hailuo-02', { seed: 7 }, 'parameters.seed'],
-    ['sora-2', { seed: 7 }, 'parameters.seed'],
-    ['sora-2', { a_word_of_its_own: 'slow' }, 'parameters.a_word_of_its_own'],
-    ['veo-3.1-generate-preview', { a_word_of_its_own: 'slow' }, 'parameters.a_word_of_its_own'],
-    ['kling-v2-6', { watermark: true }, 'parameters.watermark'],
+    ['minimax-hailuo-02', { seed: 7 }, 'input.seed'],
+    ['sora-2', { seed: 7 }, 'input.seed'],
+    ['sora-2', { a_word_of_its_own: 'slow' }, 'input.a_word_of_its_own'],
+    ['veo-3.1-generate-preview', { a_word_of_its_own: 'slow' }, 'input.a_word_of_its_own'],
+    ['kling-v2-6', { watermark: true }, 'input.watermark'],
     ['kling-v2-6', { duration: 7 }, 'input.duration'],
     ['kling-v2-6', { n: 2 }, 'input.n'],
     ['viduq3-pro', { off_peak: true }, 'input.off_peak'],
-    ['pixverse-v6', { img_id: 7 }, 'parameters.img_id'],
+    ['pixverse-v6', { img_id: 7 }, 'input.img_id'],
   ])('%s: %j is refused', async (model, words, at) => {
     const [param] = await complaint({ model, input: { prompt: 'A fox.', ...words } })
     expect(param).toBe(at)

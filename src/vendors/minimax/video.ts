@@ -2,7 +2,7 @@ import { isGiven, without, type Json, type JsonObject } from '../../base/json.ts
 import { decodeUtf8 } from '../../base/utf8.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { agreed, unsupported } from '../../wire/native/video-fields.ts'
+import { agreed, parameterAt, unsupported } from '../../wire/native/video-fields.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { ResponseWithStatus, Call, CallContext, VendorResponse, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
@@ -115,7 +115,7 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
   const { parameters, prompt, media, seconds, resolution } = ask
   refuseMissing(ask)
   const [first, last] = [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')]
-  const optimizer = optimizerOf(parameters)
+  const optimizer = optimizerOf(ask)
   const subjects = media.filter(({ role }) => role === 'reference-image').map(({ url }) => url)
   return {
     ...without(parameters, foreign),
@@ -135,16 +135,16 @@ function refuseMissing(ask: VideoAsk): void {
   refuseNegativePrompt(ask)
   refuseUnknown(ask, [...seedanceOnly, 'mode', 'shot_type', 'watermark'])
   if (ask.seed !== undefined)
-    throw unsupported('parameters.seed', 'is not supported by this model: it would have no effect.')
+    throw unsupported(parameterAt(ask, 'seed'), 'is not supported by this model: it would have no effect.')
 }
 
 /** Whether the vendor may rewrite the prompt, under its own name for that or the specification's. */
-function optimizerOf(parameters: JsonObject): Json | undefined {
+function optimizerOf(ask: VideoAsk): Json | undefined {
   const names = ['prompt_optimizer', 'prompt_extend'] as const
   return agreed(
     names.flatMap((name) => {
-      const value = parameters[name]
-      return isGiven(value) ? [{ value, at: `parameters.${name}` }] : []
+      const value = ask.parameters[name]
+      return isGiven(value) ? [{ value, at: parameterAt(ask, name) }] : []
     }),
   )?.value
 }

@@ -3,7 +3,7 @@ import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { soraFrame, soraSize } from '../../wire/native/sora-sizes.ts'
-import { unsupported } from '../../wire/native/video-fields.ts'
+import { parameterAt, unsupported } from '../../wire/native/video-fields.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { CallContext, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
@@ -35,7 +35,7 @@ export const video: VideoAdapter = {
     refuseNegativePrompt(ask)
     refuseAllBut(ask, taken)
     if (ask.seed !== undefined)
-      throw unsupported('parameters.seed', 'is not supported by this model: it would have no effect.')
+      throw unsupported(parameterAt(ask, 'seed'), 'is not supported by this model: it would have no effect.')
     return jsonCall(`${context.baseUrl}/videos`, writeBody(ask, context), context, bearer(context))
   },
 

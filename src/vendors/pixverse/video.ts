@@ -3,7 +3,7 @@ import { decodeUtf8 } from '../../base/utf8.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { missing } from '../../wire/issues.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { unsupported } from '../../wire/native/video-fields.ts'
+import { parameterAt, unsupported } from '../../wire/native/video-fields.ts'
 import { jsonCall } from '../json-call.ts'
 import type { ResponseWithStatus, CallContext, CreateContext, VendorResponse, VideoAdapter } from '../vendor.ts'
 import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, unexpected, type StateWords } from '../video-news.ts'
@@ -166,10 +166,10 @@ function refuseMissing(ask: VideoAsk): void {
   if (prompt.trim() === '') throw missing('input.prompt')
   if (urlOf(media, 'last-frame') !== undefined) refuseNegativePrompt(ask)
   for (const name of ofAccount) {
-    if (isGiven(parameters[name])) throw unsupported(`parameters.${name}`, 'is not supported: send the image itself.')
+    if (isGiven(parameters[name])) throw unsupported(parameterAt(ask, name), 'is not supported: send the image itself.')
   }
   for (const name of ['template_id', 'generate_multi_clip_switch']) {
-    if (parameters[name]) throw unsupported(`parameters.${name}`, 'is not supported: its price is not known.')
+    if (parameters[name]) throw unsupported(parameterAt(ask, name), 'is not supported: its price is not known.')
   }
   // PixVerse's own names for values that are read from other fields: what is charged and what is made must not differ.
   for (const [name, meant, elsewhere] of [
@@ -178,7 +178,7 @@ function refuseMissing(ask: VideoAsk): void {
   ] as const) {
     const given = parameters[name]
     if (isGiven(given) && given !== meant) {
-      throw unsupported(`parameters.${name}`, `is not supported: use '${elsewhere}'.`)
+      throw unsupported(parameterAt(ask, name), `is not supported: use '${elsewhere}'.`)
     }
   }
 }

@@ -1,6 +1,7 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
 import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
+import type { VideoAsk } from '../../capabilities/video.ts'
 import { missing } from '../issues.ts'
 import { isPublicLink } from '../public-link.ts'
 
@@ -23,6 +24,11 @@ export function placesIn(
       const value = fields[name]
       return isGiven(value) ? [{ value, at: at(name) }] : []
     })
+}
+
+/** The field in which the client gave a parameter. */
+export function parameterAt({ parametersAt = {} }: Pick<VideoAsk, 'parametersAt'>, name: string): string {
+  return (Object.hasOwn(parametersAt, name) ? parametersAt[name] : undefined) ?? `parameters.${name}`
 }
 
 /** An error about a value. The message names the flag where the value came from one; `param` is the field around it. */

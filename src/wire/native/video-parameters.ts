@@ -1,6 +1,16 @@
 import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { VideoForm, VideoLimits } from '../../capabilities/limits.ts'
-import { agreed, checkLength, notOneOf, type Places, refusal, unsupported, wrongType } from './video-fields.ts'
+import type { VideoAsk } from '../../capabilities/video.ts'
+import {
+  agreed,
+  checkLength,
+  notOneOf,
+  parameterAt,
+  type Places,
+  refusal,
+  unsupported,
+  wrongType,
+} from './video-fields.ts'
 import { sizingFields } from './video-sizing.ts'
 
 /** A rule on one field of `parameters`; it throws, or lets the value pass. */
@@ -110,23 +120,32 @@ export function readParameters(parameters: JsonObject, placesOf: Places, limits:
   return read
 }
 
+/** The fields in which the client gave these parameters. At the top level only those with a rule are read. */
+export function fieldsOf(parameters: JsonObject, placesOf: Places): Readonly<Record<string, string>> {
+  const found = Object.keys(parameters).map((name) => {
+    const isRead = (at: string) => at !== name || Object.hasOwn(rules, name)
+    return placesOf(name).flatMap(({ at }) => (isRead(at) ? [[name, at] as const] : []))
+  })
+  return Object.fromEntries(found.flatMap(([first]) => (first === undefined ? [] : [first])))
+}
+
 /** Wan 2.5 and 2.6 models that always have sound ignore the field; the specification lists it for all of 2.6. */
 const ignoringForms: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.6'])
 
 /** Whether the video has sound, which some models charge for. Each family has its own name for the field. */
-export function readAudio(parameters: JsonObject, { sound, form }: VideoLimits): boolean {
-  const given = agreed(
+export function readAudio(given: Pick<VideoAsk, 'parameters' | 'parametersAt'>, { sound, form }: VideoLimits): boolean {
+  const asked = agreed(
     ['audio', 'generate_audio', 'sound'].flatMap((name) => {
-      const value = parameters[name]
-      return isGiven(value) ? [{ value: value === true || value === 'on', at: `parameters.${name}` }] : []
+      const value = given.parameters[name]
+      return isGiven(value) ? [{ value: value === true || value === 'on', at: parameterAt(given, name) }] : []
     }),
   )
   // Kling is silent unless asked for sound; every other model with the option has sound unless asked not to.
-  if (sound === 'optional') return given?.value ?? form !== 'kling'
+  if (sound === 'optional') return asked?.value ?? form !== 'kling'
   const isAlways = sound === 'always'
-  if (given === undefined || given.value === isAlways || ignoringForms.has(form)) return isAlways
+  if (asked === undefined || asked.value === isAlways || ignoringForms.has(form)) return isAlways
   throw unsupported(
-    given.at,
+    asked.at,
     isAlways ? 'cannot be off: this model always generates audio.' : 'cannot be on: this model is silent.',
   )
 }

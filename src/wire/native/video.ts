@@ -8,9 +8,9 @@ import { fieldError, missing } from '../issues.ts'
 import { objectIn } from '../loose.ts'
 import { requireModel } from '../require-model.ts'
 import { seedanceTokensMax } from './seedance-sizes.ts'
-import { placesIn, unsupported } from './video-fields.ts'
+import { parameterAt, placesIn, unsupported } from './video-fields.ts'
 import { withoutSceneFields, readMediaScene, refuseMisplaced } from './video-media.ts'
-import { readParameters, readAudio } from './video-parameters.ts'
+import { fieldsOf, readParameters, readAudio } from './video-parameters.ts'
 import type { Scene } from './video-scene.ts'
 import { checkRunwayShape, readRunwayScene } from './video-runway.ts'
 import { videoRequest } from './video-schema.ts'
@@ -53,10 +53,11 @@ function readAsk(
     { fields: scene.flags, at: (name) => scene.flagAt(name) },
   ])
   const parameters = readParameters({ ...beside, ...written }, places, limits)
-  const isDraft = checkDraft(parameters, scene, limits)
+  const given = { parameters, parametersAt: fieldsOf(parameters, places) }
+  const isDraft = checkDraft(given, scene, limits)
   const sizing = readLength(readSizing({ places, kind: scene.kind, isDraft }, limits), scene, limits)
   checkSold(sizing, traits)
-  const sound = scene.draftOf === undefined ? readAudio(parameters, limits) : limits.sound !== 'never'
+  const sound = scene.draftOf === undefined ? readAudio(given, limits) : limits.sound !== 'never'
   const hasInputVideo = scene.media.some(({ role }) => role === 'reference-video' || role === 'first-clip')
   const video = { ...sizing, sound, hasInputVideo }
   const { kind, prompt, media, draftOf, draftAt } = scene
@@ -74,7 +75,7 @@ function readAsk(
     // With a negative seed the model chooses one.
     ...(typeof seed === 'number' && seed >= 0 && { seed }),
     input,
-    parameters,
+    ...given,
     limits,
     ...readDeliveryOptions({ body, ...asked }, webhooks),
   }
@@ -95,14 +96,16 @@ function readScene(body: JsonObject, limits: VideoLimits, isOwn: IsOwnLink): Sce
 }
 
 function checkDraft(
-  { draft, return_last_frame: returnsLast }: JsonObject,
+  given: Pick<VideoRequest, 'parameters' | 'parametersAt'>,
   { draftOf }: Scene,
   { drafts }: VideoLimits,
 ): boolean {
+  const { draft, return_last_frame: returnsLast } = given.parameters
   if (draft !== true) return false
-  if (!drafts) throw unsupported('parameters.draft', 'is not supported: this model makes no drafts.')
-  if (draftOf !== undefined) throw badRequest('The final of a draft is no draft.', 'parameters.draft')
-  if (returnsLast === true) throw unsupported('parameters.return_last_frame', 'is not supported for a draft.')
+  const at = parameterAt(given, 'draft')
+  if (!drafts) throw unsupported(at, 'is not supported: this model makes no drafts.')
+  if (draftOf !== undefined) throw badRequest('The final of a draft is no draft.', at)
+  if (returnsLast === true) throw unsupported(parameterAt(given, 'return_last_frame'), 'is not supported for a draft.')
   return true
 }
 
