@@ -2,7 +2,7 @@ import { createDocument } from 'zod-openapi'
 import { GatewayError, type ErrorKind } from '../../src/base/errors.ts'
 import type { RequestId } from '../../src/base/ids.ts'
 import { chatFields, messageFields } from '../../src/http/openapi/chat-fields.ts'
-import { errorNotes } from '../../src/http/openapi/error-notes.ts'
+import { errorNotes, type Concern, type ErrorNote } from '../../src/http/openapi/error-notes.ts'
 import { operations, type OperationDocs } from '../../src/http/openapi/operations.ts'
 import { responseFields } from '../../src/http/openapi/response-fields.ts'
 import { balance, usageReport } from '../../src/http/openapi/usage-schema.ts'
@@ -24,7 +24,7 @@ import { chatMessage, chatRequest } from '../../src/wire/openai/schema.ts'
 import { writeSpeechError } from '../../src/wire/openai/speech-errors.ts'
 import { response } from '../../src/wire/responses/answer-schema.ts'
 import { responsesRequest } from '../../src/wire/responses/schema.ts'
-import type { Document, Responses, Schema } from './types.ts'
+import type { Document, ErrorExample, Response, Schema } from './types.ts'
 
 const json = 'application/json'
 const exampleId = 'req_0123' as RequestId // Fixed, so that the contract is the same whenever it is written.
@@ -60,17 +60,17 @@ export function makeDocument(routes: readonly Route[]): Document {
       },
       headers: {
         RequestId: {
-          description: "This request, in the gateway's own records: name it when you ask about one.",
+          description: "The id of this request in the gateway's records; quote it when you ask the operator about it.",
           schema: { type: 'string' },
         },
         Cost: {
           description:
-            'What the answer cost, in decimal dollars; 0 on an error. Absent where it is sent before that is known, as a stream is.',
+            'What the answer cost, in decimal dollars; 0 on an error. Absent if the answer begins before its cost is known, as a stream does.',
           schema: { type: 'string' },
         },
         RetryAfter: { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },
         Allow: { description: 'The methods that the path takes.', schema: { type: 'string' } },
-        Challenge: { description: 'Always `Bearer`.', schema: { type: 'string' } },
+        Challenge: { description: 'Always `Bearer realm="turnpike"`.', schema: { type: 'string' } },
       },
     },
   }) as unknown as Document // The same object, typed with only the fields that the reference uses.
@@ -79,11 +79,9 @@ export function makeDocument(routes: readonly Route[]): Document {
   annotate(ChatCompletionRequest, chatFields)
   annotate(ResponsesRequest, responseFields)
   for (const variant of ChatMessage?.oneOf ?? []) annotate(variant, messageFields)
-  const named = JSON.stringify(document.paths)
-  // Keeps every error of the common shape, and of the other shapes those that a path refers to.
-  const responses = Object.entries(Object.assign({}, ...errorShapes.map(errorResponses)) as Responses).filter(
-    ([name]) => name.startsWith('Error') || named.includes(`/${name}"`),
-  )
+  const responses = [...errorsOfShape(commonShape), ...routes.flatMap(errorsOfRoute)]
+    .map(({ name, response }) => [name, response] as const)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
   return { ...document, components: { ...document.components, responses: Object.fromEntries(responses) } }
 }
 
@@ -119,10 +117,7 @@ function describePath(route: Route) {
       '200': describeAnswer(docs.answer),
       ...(docs.accepted !== undefined && { '202': describeAnswer(docs.accepted) }),
       ...Object.fromEntries(
-        [...docs.errors, ...(docs.once ? [409, 422] : []), 500].map((status) => [
-          status,
-          { $ref: `#/components/responses/${shapeOf(route, status).name}${status}` as const },
-        ]),
+        errorsOfRoute(route).map(({ status, name }) => [status, { $ref: `#/components/responses/${name}` as const }]),
       ),
     },
     'x-codeSamples': [
@@ -202,41 +197,83 @@ const headersOf: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   503: { 'retry-after': 'RetryAfter' },
 }
 
-/** One response per status, with an example of each kind of error that has it, written by the gateway's own code. */
-function errorResponses(shape: ErrorShape): Responses {
-  const responses: Responses = {}
-  const notes = Object.entries(errorNotes).flatMap(([kind, each]) =>
-    each.map((note) => ({ kind: kind as ErrorKind, note })),
+type WrittenNote = {
+  readonly kind: ErrorKind
+  readonly note: ErrorNote
+  readonly status: number
+  readonly body: string
+}
+type NamedError = { readonly status: number; readonly name: string; readonly response: Response }
+
+/** Every documented error, written by the gateway's own code. */
+function writtenIn(shape: ErrorShape): WrittenNote[] {
+  return Object.entries(errorNotes).flatMap(([kind, notes]) =>
+    notes.map((note) => {
+      const { when: _, of: __, message, ...details } = note
+      return {
+        kind: kind as ErrorKind,
+        note,
+        ...shape.write(new GatewayError(kind as ErrorKind, message, details), exampleId),
+      }
+    }),
   )
-  for (const { kind, note } of notes) {
-    const { when, message, ...details } = note
-    const { status, body } = shape.write(new GatewayError(kind, message, details), exampleId)
-    const name = `${shape.name}${status}`
-    const before = responses[name]
-    const examples = before?.content[json]?.examples ?? {}
-    const example = details.code ?? kind
+}
+
+/** All errors of a shape, one response per status. */
+function errorsOfShape(shape: ErrorShape): NamedError[] {
+  const statuses = new Set(writtenIn(shape).map(({ status }) => status))
+  return [...statuses].map((status) => namedError(shape, status, undefined))
+}
+
+/** The errors that an operation can give, one response per status. Operations that can give the same share it. */
+function errorsOfRoute(route: Route): NamedError[] {
+  if (route.docs === undefined) return []
+  const docs: OperationDocs = operations[route.docs]
+  const concerns = concernsOf(route, docs)
+  return [...docs.errors, ...(docs.once ? [409, 422] : []), 500].map((status) =>
+    namedError(shapeOf(route, status), status, concerns),
+  )
+}
+
+function concernsOf({ docs: id, method, path }: Route, docs: OperationDocs): readonly Concern[] {
+  const applies = {
+    model: docs.request !== undefined || id === 'retrieveModel',
+    body: docs.request !== undefined,
+    task: path.endsWith('/videos/generations/{id}'),
+    cancel: method === 'DELETE',
+    once: docs.once === true,
+    path: false,
+  } satisfies Record<Concern, boolean>
+  return (Object.keys(applies) as Concern[]).filter((concern) => applies[concern])
+}
+
+/** The response of a status, with its errors of the given concerns, or with all of them. */
+function namedError(shape: ErrorShape, status: number, concerns: readonly Concern[] | undefined): NamedError {
+  const all = writtenIn(shape).filter((written) => written.status === status)
+  const given = all.filter(({ note: { of } }) => of === undefined || (concerns?.includes(of) ?? true))
+  // A response with only some errors of its status is named after what they concern: `TaskError404`.
+  const [{ of = 'general' } = {}] = given.map(({ note }) => note).toReversed()
+  const prefix = given.length === all.length ? '' : `${of.charAt(0).toUpperCase()}${of.slice(1)}`
+  return { status, name: `${prefix}${shape.name}${status}`, response: describeErrors(shape, status, given) }
+}
+
+function describeErrors(shape: ErrorShape, status: number, given: readonly WrittenNote[]): Response {
+  const examples: Record<string, { summary: string; value: ErrorExample }> = {}
+  for (const { kind, note, body } of given) {
+    const name = note.code ?? kind
     // Examples of the same code get different names; under one name the second would replace the first.
-    const exampleName = example in examples ? `${example}-${Object.keys(examples).length + 1}` : example
-    responses[name] = {
-      description: before === undefined ? when : `${before.description}; or ${when}`,
-      headers: {
-        'x-request-id': { $ref: '#/components/headers/RequestId' },
-        ...Object.fromEntries(
-          Object.entries(headersOf[status] ?? {}).map(([header, ref]) => [
-            header,
-            { $ref: `#/components/headers/${ref}` },
-          ]),
-        ),
-      },
-      content: {
-        [json]: {
-          schema: { $ref: `#/components/schemas/${shape.schema}` },
-          examples: { ...examples, [exampleName]: { summary: when, value: JSON.parse(body) } },
-        },
-      },
-    }
+    const free = name in examples ? `${name}-${Object.keys(examples).length + 1}` : name
+    examples[free] = { summary: note.when, value: JSON.parse(body) as ErrorExample }
   }
-  return Object.fromEntries(Object.entries(responses).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  const headers = Object.entries(headersOf[status] ?? {}).map(([header, ref]) => [
+    header,
+    { $ref: `#/components/headers/${ref}` },
+  ])
+  return {
+    description: given.map(({ note }) => note.when).join('; or '),
+    headers: { 'x-request-id': { $ref: '#/components/headers/RequestId' }, ...Object.fromEntries(headers) },
+    content: { [json]: { schema: { $ref: `#/components/schemas/${shape.schema}` }, examples } },
+  }
 }
 
 function annotate(schema: Schema | undefined, notes: Readonly<Record<string, string>>): void {

@@ -156,11 +156,11 @@ function errors(responses: Responses): Html {
   return html`<section id="errors">
     <h2>Errors</h2>
     <p>
-      Errors have one shape, with all four fields, but for those of messages, which are
-      <code>{"type": "error", "error": {"type", "message"}, "request_id"}</code>, of the native form of images, which
-      are <code>{"code", "message", "request_id"}</code>, and a 402 of edits and speech, which has only
-      <code>message</code>. A vendor's own refusal passes as it came: <code>code</code> and others may be null or
-      missing, and there may be more. Where <code>x-should-retry</code> is <code>false</code>, another try cannot help.
+      Most errors have the shape below, always with all four fields. Errors of messages are
+      <code>{"type": "error", "error": {"type", "message"}, "request_id"}</code>, errors of the native form of images
+      are <code>{"code", "message", "request_id"}</code>, and a 402 of edits and speech has only <code>message</code> in
+      its <code>error</code>. A vendor's own refusal is passed on as it came: some of these fields may be null or
+      missing, and there may be others. If <code>x-should-retry</code> is <code>false</code>, another try cannot help.
     </p>
     <pre tabindex="0"><code>${JSON.stringify(example, null, 2)}</code></pre>
     ${errorTable(

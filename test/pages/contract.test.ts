@@ -150,6 +150,29 @@ describe('/openapi.json', () => {
     const told = Object.values(errorNotes).flatMap((notes) => notes.map(({ when }) => when))
     expect(shown.toSorted()).toEqual(told.toSorted())
   })
+
+  test.each([
+    ['/v1/chat/completions', 'post', 404, ['unknown-model']],
+    ['/v1/chat/completions', 'post', 409, ['idempotency_in_progress', 'already_completed']],
+    ['/v1/messages', 'post', 404, ['unknown-model']],
+    ['/v1/images/generations', 'post', 409, ['idempotency_in_progress', 'already_completed']],
+    ['/v1/models/{id}', 'get', 404, ['unknown-model']],
+    ['/v1/usage', 'get', 400, ['bad-request']],
+    ['/v1/balance', 'get', 429, ['too-many']],
+    ['/v1/videos/generations/{id}', 'get', 404, ['task_not_found']],
+    ['/v1/videos/generations/{id}', 'delete', 404, ['task_not_found']],
+    ['/v1/videos/generations/{id}', 'delete', 409, ['not_cancellable']],
+  ])('it lists for %s (%s, %d) only the errors that the operation can give', (path, method, status, names) => {
+    const told = contract.paths[path]?.[method]?.responses[status] ?? { $ref: '' }
+    const response = '$ref' in told ? contract.components.responses[nameIn(told.$ref)] : told
+    expect(Object.keys(response?.content['application/json']?.examples ?? {})).toEqual(names)
+  })
+
+  test('it states the challenge that a refused key gets', async () => {
+    const { description = '' } = contract.components.headers['Challenge'] ?? {}
+    const challenge = (await fetch(`${gateway.url}/v1/models`)).headers.get('www-authenticate') ?? ''
+    expect(description).toContain(`\`${challenge}\``)
+  })
 })
 
 function get(path: string): Promise<Response> {

@@ -1,12 +1,23 @@
 import type { ErrorDetails, ErrorKind } from '../../base/errors.ts'
 
+/**
+ * The operations that can give an error: those that name a model, those with a body, those about one video, the one
+ * that cancels, those that take an Idempotency-Key. An unknown path is the error of no operation.
+ */
+export type Concern = 'model' | 'body' | 'task' | 'cancel' | 'once' | 'path'
+
 /** When an error comes, with one of its messages. Its status, type and code are taken from the error table itself. */
-export type ErrorNote = { readonly when: string; readonly message: string } & Pick<ErrorDetails, 'param' | 'code'>
+export type ErrorNote = {
+  readonly when: string
+  readonly message: string
+  /** Absent for an error that every operation can give. */
+  readonly of?: Concern
+} & Pick<ErrorDetails, 'param' | 'code'>
 
 export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
   'bad-request': [
     {
-      when: 'a field is missing or has an invalid value; `param` names it',
+      when: 'a field is missing or has an invalid value; the message names it, and so does `param` if the error has one',
       message: "Invalid 'temperature': too big: expected number to be <=2.",
       param: 'temperature',
     },
@@ -15,6 +26,7 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
     {
       when: 'the model does not have this capability',
       message: 'The model `text-embedding-3-small` does not do chat; it is for embeddings (`/v1/embeddings`).',
+      of: 'body',
       param: 'model',
     },
   ],
@@ -22,6 +34,7 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
     {
       when: "the model's vendor refused the request; where the vendor speaks this protocol, with its own message and status",
       message: 'Your input image may contain content that is not allowed.',
+      of: 'body',
     },
   ],
   unauthenticated: [
@@ -41,14 +54,16 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
     {
       when: 'the model does not exist, or the key may not use it; the two look the same. If the id is another spelling of a model that the key may use, the message suggests that one; if the model has no price yet, it says that the operator has to set one',
       message: 'The model `gpt-0` does not exist or you do not have access to it.',
+      of: 'model',
       param: 'model',
     },
   ],
   'not-found': [
-    { when: 'the path does not exist', message: 'Unknown path: GET /v1/model' },
+    { when: 'the path does not exist', message: 'Unknown path: GET /v1/model', of: 'path' },
     {
       when: 'the video task does not exist, or belongs to another account; the two look the same',
       message: 'There is no such video task.',
+      of: 'task',
       code: 'task_not_found',
     },
   ],
@@ -62,16 +77,19 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
     {
       when: 'a request with the same `Idempotency-Key` is still running; wait for `Retry-After` seconds',
       message: 'The request req_0123 with this Idempotency-Key is still running.',
+      of: 'once',
       code: 'idempotency_in_progress',
     },
     {
       when: 'a request with the same `Idempotency-Key` has completed, but its answer cannot be repeated: it was a stream or audio, it was long and could not be stored or is stored where this node cannot reach it, or its client left before the end',
       message: 'The request req_0123 with this Idempotency-Key has been completed.',
+      of: 'once',
       code: 'already_completed',
     },
     {
       when: 'the video task can no longer be cancelled, or its vendor cannot stop tasks',
       message: 'This task cannot be cancelled: it is over.',
+      of: 'cancel',
       code: 'not_cancellable',
     },
   ],
@@ -89,7 +107,7 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
   ],
   'wrong-type': [
     {
-      when: 'the body is not `application/json`, or is compressed',
+      when: 'the body is not `application/json` (for edits, `multipart/form-data`), or is compressed',
       message: 'The Content-Type must be application/json.',
     },
   ],
@@ -108,6 +126,7 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
       when: 'the request alone exceeds the tokens the key may use per minute; there is no `Retry-After`, and `x-should-retry` is false',
       message:
         'This request is estimated at 90000 tokens, and this key may use 60000 a minute: it is too large for this key.',
+      of: 'body',
     },
   ],
   bug: [
