@@ -45,8 +45,8 @@ function makePlace(name: string): string {
   mkdirSync(place)
   symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
   writeFileSync(join(place, 'lighthouse.png'), drawImage({ width: 256, height: 256, format: 'png', seed: 1 }))
-  // Without it curl takes a refusal for a success.
-  writeFileSync(join(place, '.curlrc'), 'fail-with-body\n')
+  // Without the first, curl takes a refusal for a success; without the others, its progress looks like a complaint.
+  writeFileSync(join(place, '.curlrc'), 'fail-with-body\nsilent\nshow-error\n')
   return place
 }
 
@@ -71,6 +71,8 @@ async function run(command: readonly string[], place: string, task?: string): Pr
       CURL_HOME: place,
       TURNPIKE_URL: gateway.url,
       TURNPIKE_KEY: gateway.key,
+      // Python's clients warn of interpreters that are newer than they are, which is not the example's fault.
+      PYTHONWARNINGS: 'ignore',
       ...(task !== undefined && { TASK: task }),
     },
     stdout: 'pipe',
@@ -81,10 +83,8 @@ async function run(command: readonly string[], place: string, task?: string): Pr
     new Response(child.stderr).text(),
     child.exited,
   ])
-  expect({ exit: child.exitCode, complaints: child.exitCode === 0 ? '' : complaints }).toEqual({
-    exit: 0,
-    complaints: '',
-  })
+  // An example that works and warns, of a deprecated model for instance, is not one to begin with.
+  expect({ exit: child.exitCode, complaints }).toEqual({ exit: 0, complaints: '' })
   return said
 }
 
@@ -127,6 +127,18 @@ describe('examples in TypeScript', () => {
     runMs,
   )
 })
+
+test(
+  'the example of getUsage shows what the examples have used',
+  async () => {
+    await (await gateway.post('/v1/embeddings', { model: 'text-embedding-v4', input: 'The sea is calm.' })).text()
+    const place = makePlace('usage-of-examples')
+    const example = of('TypeScript').find(({ operation }) => operation === 'getUsage')
+    writeFileSync(join(place, 'example.ts'), example?.source ?? '')
+    expect(await run([process.execPath, 'example.ts'], place)).toContain('requests:')
+  },
+  runMs,
+)
 
 /** Where the official clients are not installed, examples that need them are parsed and not run. */
 describe.skipIf(python === null)('examples in Python', () => {

@@ -58,7 +58,7 @@ export type OperationDocs = {
 const ask = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'Hello!' }] }
 
 const messageAsk = {
-  model: 'claude-sonnet-4-5',
+  model: 'claude-sonnet-5',
   max_tokens: 1024,
   messages: [{ role: 'user', content: 'Hello!' }],
 }

@@ -123,11 +123,11 @@ print(client.models.retrieve("${model}"))`,
 }
 
 export const usageSamples: Samples = {
-  curl: `curl "$TURNPIKE_URL/v1/usage?group_by=day&from=2027-01-01" -H "Authorization: Bearer $TURNPIKE_KEY"`,
+  curl: `curl "$TURNPIKE_URL/v1/usage?group_by=day&from=2026-11-01" -H "Authorization: Bearer $TURNPIKE_KEY"`,
   typescript: `${typescriptClient}
-console.log(await client.get('/usage', { query: { group_by: 'day', from: '2027-01-01' } }))`,
+console.log(await client.get('/usage', { query: { group_by: 'day', from: '2026-11-01' } }))`,
   python: `${pythonClient}
-print(client.get("/usage", cast_to=object, options={"params": {"group_by": "day", "from": "2027-01-01"}}))`,
+print(client.get("/usage", cast_to=object, options={"params": {"group_by": "day", "from": "2026-11-01"}}))`,
 }
 
 export const balanceSamples: Samples = {
