@@ -19,7 +19,7 @@ export async function scopeOf({ store, mode }: Pick<AdminParts, 'store' | 'mode'
 /** The same for a key, which is given by its id only. */
 export async function checkKey(db: Queries, id: string | undefined): Promise<void> {
   if (id !== undefined && (await keyById(db, id)) === undefined) {
-    throw badRequest('There is no such key; a key is named by its id.', 'key', 'key_not_found')
+    throw badRequest('There is no such key. Give its id.', 'key', 'key_not_found')
   }
 }
 
@@ -31,5 +31,5 @@ export async function checkPlace(of: 'accounts' | 'keys', db: Queries, after: st
 }
 
 export function noSuchAccount(param: string) {
-  return badRequest('There is no such account; an id or a name is taken.', param, 'account_not_found')
+  return badRequest('There is no such account. Give its id or its name.', param, 'account_not_found')
 }

@@ -38,8 +38,20 @@ const sums = z.strictObject({
   // `records=true` has a query of its own, below; it is listed here so that the error for another value names it.
   records: z.enum(['true', 'false']).exactOptional(),
 })
-// There is no filter by model here, because it could walk through millions of rows to find a few.
-const records = z.strictObject({ ...periodFields, ...pageFields, key, records: z.literal('true') })
+// The reference lists both parameters, so their refusal must not call them unknown.
+const notHere = z
+  .string()
+  .refine(() => false, "it cannot be combined with 'records'")
+  .exactOptional()
+const records = z.strictObject({
+  ...periodFields,
+  ...pageFields,
+  key,
+  records: z.literal('true'),
+  // There is no filter by model here, because it could walk through millions of rows to find a few.
+  model: notHere,
+  group_by: notHere,
+})
 
 /** `GET /v1/usage`: sums of the calling key's account, or with `?records=true` its single requests. */
 export function serveUsage({ line, store, bringUpToDate }: UsageParts) {

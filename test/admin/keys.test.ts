@@ -143,6 +143,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     }
     const nobody = await operator.call('POST', '/admin/keys', { account: 'nobody' })
     expect(errorOf(nobody)).toMatchObject({ status: 400, param: 'account', code: 'account_not_found' })
+    expect(nobody.body).toMatchObject({ error: { message: 'There is no such account. Give its id or its name.' } })
     expect(errorOf(await change('key_none', { name: 'x' }))).toMatchObject({ status: 404, code: 'key_not_found' })
     expect((await operator.call('DELETE', '/admin/keys/key_none')).status).toBe(404)
   })

@@ -301,6 +301,16 @@ describe.each([
         param: 'group_by',
       })
     })
+
+    test.each(['group_by=day', 'model=gpt-4o-mini'])(
+      'a refusal of records with %s gives the reason',
+      async (beside) => {
+        const [name = ''] = beside.split('=')
+        expect((await as(0).call('GET', `/v1/usage?records=true&${beside}`)).body).toMatchObject({
+          error: { message: `Invalid '${name}': it cannot be combined with 'records'.`, param: name },
+        })
+      },
+    )
   })
 })
 
