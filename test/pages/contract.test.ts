@@ -168,6 +168,18 @@ describe('/openapi.json', () => {
     expect(Object.keys(response?.content['application/json']?.examples ?? {})).toEqual(names)
   })
 
+  test.each([
+    ['a missing field', {}],
+    ['a value of another type', { model: 'gpt-4o-mini', messages: 'Hi' }],
+    ['a value that the model lacks', { model: 'gpt-5-mini', reasoning_effort: 'lots' }],
+    ['a field that the model lacks', { model: 'gpt-4o-mini', reasoning_effort: 'low' }],
+  ])('it names the code of %s', async (_, body) => {
+    const refused = await gateway.post('/v1/chat/completions', { messages: [{ role: 'user', content: 'Hi' }], ...body })
+    const { error } = (await refused.json()) as { error: { code: string } }
+    expect(refused.status).toBe(400)
+    expect(contract.components.responses['Error400']?.description).toContain(`\`${error.code}\``)
+  })
+
   test('it states the challenge that a refused key gets', async () => {
     const { description = '' } = contract.components.headers['Challenge'] ?? {}
     const challenge = (await fetch(`${gateway.url}/v1/models`)).headers.get('www-authenticate') ?? ''

@@ -17,7 +17,7 @@ export type ErrorNote = {
 export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
   'bad-request': [
     {
-      when: 'a field is missing or has an invalid value; the message names it, and so does `param` if the error has one',
+      when: 'a field is missing or has an invalid value; the message names it, and so does `param` if the error has one. `code` may be more exact: `missing_required_parameter`, `invalid_type`, `unsupported_value`, `unsupported_parameter`, `unknown_parameter`, `invalid_url` and the like',
       message: "Invalid 'temperature': too big: expected number to be <=2.",
       param: 'temperature',
     },
@@ -32,7 +32,7 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
   ],
   'upstream-rejected': [
     {
-      when: "the model's vendor refused the request; where the vendor speaks this protocol, with its own message and status",
+      when: "the model's vendor refused the request; where the vendor speaks this protocol, with its own message and status. A conversation that is too long has the code `context_length_exceeded`, if the error has a code",
       message: 'Your input image may contain content that is not allowed.',
       of: 'body',
     },
@@ -143,7 +143,7 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
   ],
   overloaded: [
     {
-      when: 'no vendor is available, the gateway is stopping, or its database is unreachable',
+      when: 'no vendor is available, the gateway is stopping, its database is unreachable, or a result cannot be kept (`artifacts_full`, `artifacts_unreachable`)',
       message: 'No vendor serves gpt-4o-mini now.',
     },
   ],
