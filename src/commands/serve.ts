@@ -122,7 +122,7 @@ function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading
     try {
       let waiting: readonly string[] = []
       gateway.reload(() => {
-        const { file } = loadSettings(path)
+        const { file } = loadSettings(path, 'reload')
         waiting = settingsNeedingRestart(used, file.settings)
         return file
       })

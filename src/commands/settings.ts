@@ -7,13 +7,22 @@ const defaultFile = 'turnpike.yaml'
 // would take minutes, in which a running node would serve nobody.
 const bytesMax = 4 * 1024 * 1024
 
-/** The file that `--config` names, or `turnpike.yaml` where there is one, or the defaults. */
-export function loadSettings(path: string | undefined): { file: ConfigFile; path: string | undefined } {
+/**
+ * The file that `--config` names, or `turnpike.yaml` where there is one, or the defaults. A start may be given a pipe;
+ * a reload may not read it again, because it would find nothing or wait for somebody to write.
+ */
+export function loadSettings(
+  path: string | undefined,
+  when: 'start' | 'reload' = 'start',
+): { file: ConfigFile; path: string | undefined } {
   const found = path ?? (existsSync(defaultFile) ? defaultFile : undefined)
   if (found === undefined) return { file: readConfigFile('(defaults)', '', process.env), path: undefined }
   if (!existsSync(found)) throw new Error(`there is no file ${found}`)
   const stat = statSync(found)
   if (stat.isDirectory()) throw new Error(`${found} is a folder, not a settings file`)
+  if (when === 'reload' && !stat.isFile()) {
+    throw new Error(`${found} is not a regular file, which is needed to reload it: restart with the new settings`)
+  }
   if (stat.size > bytesMax) throw new Error(`${found} is larger than ${bytesMax} bytes`)
   return { file: readConfigFile(found, readFileSync(found, 'utf8'), process.env), path: found }
 }

@@ -199,6 +199,21 @@ describe('a changed turnpike.yaml', () => {
     await until(async () => (await reloads(gateway)).accepted === 1)
     expect(await costOf(gateway)).toBeCloseTo(5 * before, 8)
   })
+
+  test('settings that came from a pipe stay in use after SIGHUP, because a pipe can be read only once', async () => {
+    const pipe = join(cli.folder, 'pipe')
+    expect(Bun.spawnSync(['mkfifo', pipe]).exitCode).toBe(0)
+    cli.write('settings', priced('5'))
+    const [gateway] = await Promise.all([
+      cli.serve(['--config', pipe]),
+      Bun.spawn(['cp', join(cli.folder, 'settings'), pipe]).exited,
+    ])
+    const cost = await costOf(gateway)
+    gateway.signal('SIGHUP')
+    await until(() => gateway.output().includes('is not a regular file'))
+    expect(gateway.output()).toContain('the old one stays in use')
+    expect(await costOf(gateway)).toBe(cost)
+  })
 })
 
 /** As an operator's metrics have it. */
