@@ -9,7 +9,7 @@ import type { ConfigFile } from './config/file.ts'
 import { openSandbox, simulatedChannels, simulatedModels, type SandboxEnvironment } from './simulated.ts'
 import type { Mode } from './store/schema.ts'
 import { makeChannels, type Channel, type Channels } from './upstream/channels.ts'
-import { ChannelError, configuredChannels } from './upstream/configured.ts'
+import { ChannelError, configuredChannels, unknownVendor } from './upstream/configured.ts'
 import { discoverLocalServers, ourModelId, type LocalServer } from './upstream/discover.ts'
 import type { Transport } from './upstream/transport.ts'
 import type { Vendor } from './vendors/vendor.ts'
@@ -155,12 +155,16 @@ export function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonl
 }
 
 /**
- * Refuses an unknown channel as a typing error. The channel of a known vendor is merely not configured now, and its
- * models are not on sale until it is.
+ * Refuses an unknown channel or vendor as a typing error. The channel of a known vendor is merely not configured now,
+ * and its models are not on sale until it is.
  */
 function checkChannelNames(written: readonly OperatorModel[], file: ConfigFile): void {
   const known = new Set([...file.settings.channels.map(({ id }) => id), ...vendors.keys()])
-  written.forEach(({ channels = [] }, model) => {
+  written.forEach(({ vendor, channels = [] }, model) => {
+    // Beside channels, which say where the model can be had, it is only a name to list the model under.
+    if (vendor !== undefined && channels.length === 0 && !vendors.has(vendor)) {
+      throw file.complain(['models', model, 'vendor'], unknownVendor(vendor))
+    }
     channels.forEach(({ channel }, place) => {
       if (known.has(channel)) return
       throw file.complain(['models', model, 'channels', place, 'channel'], `there is no channel ${channel}`)

@@ -62,7 +62,7 @@ function healthOf(channel: Channel, channels: Channels, resting: number): 'ok' |
   return resting > 0 || channels.isFailing(channel) ? 'degraded' : 'ok'
 }
 
-/** Some proxies take a password, or a token in the query, as part of their address. */
+/** Some proxies take a password as part of their address. */
 function withoutItsSecrets(baseUrl: string): string {
   const { origin, pathname } = new URL(baseUrl)
   return `${origin}${pathname === '/' ? '' : pathname}`

@@ -9,7 +9,11 @@ const mebibyte = 1024 * 1024
 const seconds = z.number().positive().max(86_400)
 const bytes = z.int().min(1024)
 
-const httpUrl = z.string().refine(isHttpUrl, 'must be an http or https address without a trailing slash')
+// A path is appended to each of these addresses, and would become a part of a query.
+const httpUrl = z
+  .string()
+  .refine(isHttpUrl, 'must be an http or https address without a trailing slash')
+  .refine((text) => !/[?#\s]/.test(text), 'must not have a query, a fragment or spaces')
 // A host with a scheme, a path or a wildcard would never be equal to what a client sends.
 const host = z.string().regex(/^[^\s/*]+$/, 'must be written as in the Host header, such as tools.example.com:8443')
 const currency = z.string().regex(/^[A-Z]{3}$/, 'must be three capital letters, such as CNY')
@@ -110,7 +114,7 @@ export const fileSchema = z.strictObject({
     .prefault({}),
   webhooks: z.strictObject({ allowPrivate: z.boolean().default(false) }).prefault({}),
   mcp: z.strictObject({ port: z.int().min(0).max(65_535).optional(), hosts: z.array(host).default([]) }).prefault({}),
-  publicUrl: httpUrl.refine((text) => !/[?#]/.test(text), 'must not have a query').optional(),
+  publicUrl: httpUrl.optional(),
   trustedProxies: z
     .array(z.string().refine(isAddressRange, 'must be an IP address, or a range such as 10.0.0.0/8'))
     .default([]),

@@ -29,12 +29,13 @@ export function configuredChannels(
   return [...written, ...channelsOfVariables(entries, variables)]
 }
 
+export function unknownVendor(id: string): string {
+  return `unknown vendor "${id}"; there are: ${[...vendors.keys()].join(', ')}`
+}
+
 function readEntry(entry: ChannelEntry, index: number): Channel {
   const vendor = vendors.get(entry.vendor)
-  if (vendor === undefined) {
-    const known = [...vendors.keys()].join(', ')
-    throw new ChannelError(['channels', index, 'vendor'], `unknown vendor "${entry.vendor}"; there are: ${known}`)
-  }
+  if (vendor === undefined) throw new ChannelError(['channels', index, 'vendor'], unknownVendor(entry.vendor))
   const baseUrl = entry.baseUrl ?? vendor.baseUrl
   if (baseUrl === '') throw new ChannelError(['channels', index, 'baseUrl'], `vendor "${vendor.id}" needs a baseUrl`)
   const isLocal = vendor.local || vendor.environment.length === 0

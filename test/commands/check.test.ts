@@ -199,6 +199,14 @@ describe('turnpike check', () => {
       'channels[0].baseUrl: must be the base address alone, without the path of a call such as /chat/completions',
     ],
     ['exchange: { CNY: 0.14 }', 'exchange.CNY: a rate is a decimal above 0, in quotes'],
+    [
+      'channels: [{ id: a, vendor: azure, keys: [k], baseUrl: "https://a.openai.azure.com/openai/v1?api-version=preview" }]',
+      'channels[0].baseUrl: must not have a query, a fragment or spaces',
+    ],
+    [
+      'models: [{ id: mine, capability: chat, vendor: opneai, prices: { inputPerMillion: "1", outputPerMillion: "1" } }]',
+      'models[0].vendor: unknown vendor "opneai"; there are: openai, ',
+    ],
   ])('%s is refused with the setting and the reason', async (yaml, complaint) => {
     cli.write('turnpike.yaml', yaml)
     const { code, err } = await cli.run(['check'])
