@@ -120,6 +120,21 @@ describe('variables', () => {
     }
   })
 
+  test.each(['${KEY:-none}', 'x-${KEY', '${}', '${ KEY }', '$KEY'])(
+    '%j is refused and not taken for a text',
+    (text) => {
+      const error = complaints(`channels:\n  - { id: a, vendor: openai, keys: ["${text}"] }\n`, { KEY: 'secret' })
+      expect(error.message).toBe(
+        'turnpike.yaml:2:37: a variable is written as ${NAME}, without a default or anything else beside its name',
+      )
+    },
+  )
+
+  test('a dollar sign inside a text is plain text', () => {
+    const text = 'channels:\n  - { id: a, vendor: openai, keys: ["pa$KEY", "$$5", "$"] }\n'
+    expect(read(text, { KEY: 'secret' }).settings.channels[0]?.keys).toEqual(['pa$KEY', '$$5', '$'])
+  })
+
   test('YAML or further variables in the value of a variable are plain text', () => {
     const wild = 'a", "b"]}\n- ${OTHER}'
     expect(read(channel, { KEY: wild, OTHER: 'x' }).settings.channels[0]?.keys[0]).toBe(wild)

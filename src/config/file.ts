@@ -33,7 +33,9 @@ export type ConfigFile = {
   complain(path: Path, message: string): ConfigError
 }
 
-const substitution = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
+// The second and third alternatives are how shells and other tools spell a variable: as text, they would be sent to a
+// vendor as its key.
+const substitution = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{[^}]*\}?|^\$[A-Za-z_][A-Za-z0-9_]*$/g
 
 /** Parses, fills in `${VARIABLES}`, and checks. Throws a ConfigError with all complaints, but no values of secrets. */
 export function readConfigFile(
@@ -119,7 +121,11 @@ function substitute(
     },
     Scalar(_key, node) {
       if (typeof node.value !== 'string') return
-      node.value = node.value.replace(substitution, (_match, variable: string) => {
+      node.value = node.value.replace(substitution, (_match, variable: string | undefined) => {
+        if (variable === undefined) {
+          complain(node, 'a variable is written as ${NAME}, without a default or anything else beside its name')
+          return ''
+        }
         const value = environment[variable]
         if (value !== undefined && value !== '') return value
         complain(node, `the variable ${variable} is not set`)
