@@ -1,12 +1,27 @@
 import { scrub } from '../base/scrub.ts'
+import { codeOf } from '../base/system-errors.ts'
 
 /** What every command prints with: lines and tables for people, one JSON document for machines. */
 export function say(line = ''): void {
-  console.log(line)
+  process.stdout.write(`${line}\n`)
 }
 
 export function sayJson(value: unknown): void {
-  console.log(JSON.stringify(value, null, 2))
+  say(JSON.stringify(value, null, 2))
+}
+
+/**
+ * Makes a command fail if its output cannot be written, so that no script takes half a report for a whole one. A reader
+ * that has seen enough, such as `head`, is no failure.
+ */
+export function failWithoutOutput(): void {
+  let isTold = false
+  process.stdout.on('error', (thrown: Error) => {
+    if (isTold || codeOf(thrown) === 'EPIPE') return
+    isTold = true
+    process.stderr.write(`turnpike: the output cannot be written: ${thrown.message}\n`)
+    process.exitCode = 1
+  })
 }
 
 /** Goes to stderr, so that a script that reads the output is not disturbed. */

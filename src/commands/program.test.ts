@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 test('commands that only print load neither the log writer nor the PostgreSQL driver', () => {
@@ -11,4 +12,22 @@ test('commands that only print load neither the log writer nor the PostgreSQL dr
   `
   const { stdout } = Bun.spawnSync([process.execPath, '-e', program], { stderr: 'inherit' })
   expect(JSON.parse(stdout.toString())).toEqual(['kysely'])
+})
+
+const command = [join(import.meta.dir, '../../bin/turnpike'), 'models', '--json']
+const withoutSettings = { cwd: import.meta.dir, env: { PATH: process.env['PATH'] ?? '' }, stderr: 'pipe' } as const
+
+// Every write to this device fails as on a full disk.
+const full = '/dev/full'
+test.skipIf(!existsSync(full))('a command whose output cannot be written fails and says why', () => {
+  const { exitCode, stderr } = Bun.spawnSync(command, { ...withoutSettings, stdout: Bun.file(full) })
+  expect(stderr.toString()).toBe('turnpike: the output cannot be written: ENOSPC: no space left on device, write\n')
+  expect(exitCode).toBe(1)
+})
+
+test('a reader that closes the pipe early is no failure of the command', async () => {
+  const child = Bun.spawn(command, { ...withoutSettings, stdout: 'pipe' })
+  await child.stdout.cancel()
+  expect(await new Response(child.stderr).text()).toBe('')
+  expect(await child.exited).toBe(0)
 })

@@ -1,11 +1,16 @@
 import { Command, Option } from 'commander'
 import packageJson from '../../package.json'
 import { storedTaskStates } from '../store/task-schema.ts'
+import { failWithoutOutput } from './output.ts'
 
 /** The command line. Each command is imported when it is run, so that it does not pay for loading the others. */
 export const program = new Command('turnpike')
   .description('One base address and one key in front of every model.')
   .version(packageJson.version)
+  .hook('preAction', (_program, action) => {
+    // A gateway goes on serving without its log.
+    if (action.name() !== 'serve') failWithoutOutput()
+  })
 
 const configOption = () => new Option('--config <file>', 'the settings file (default: turnpike.yaml, if it exists)')
 const jsonOption = () => new Option('--json', 'print JSON instead of text')

@@ -108,6 +108,6 @@ function progressOf(task: Task, now: number, usualMs: number): Progress {
 }
 
 function sayChange(task: Task, { state, elapsedMs }: Progress, options: Options): void {
-  if (options.json) console.log(JSON.stringify({ id: task.id, state: task.state, at: unixSeconds(Date.now()) }))
+  if (options.json) say(JSON.stringify({ id: task.id, state: task.state, at: unixSeconds(Date.now()) }))
   else say(`${new Date().toISOString()} ${task.id} ${state} after ${Math.round(elapsedMs / 1000)} s`)
 }
