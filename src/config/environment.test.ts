@@ -69,6 +69,16 @@ test.each([
   expect(readEnvironment({ DATABASE_URL: url, TURNPIKE_SECRET: secret }).databaseUrl).toBe(url)
 })
 
+test.each([
+  ['postgres://u@x/d?sslmode=require', 'postgres://u@x/d?sslmode=verify-full'],
+  ['postgres://u@x/d?sslmode=verify-ca&sslrootcert=/a.pem', 'postgres://u@x/d?sslmode=verify-full&sslrootcert=/a.pem'],
+  ['postgres://u@x/d?sslmode=no-verify', 'postgres://u@x/d?sslmode=no-verify'],
+  ['postgres://u@x/d?sslmode=disable', 'postgres://u@x/d?sslmode=disable'],
+  ['postgres://u@x/d?uselibpqcompat=true&sslmode=require', 'postgres://u@x/d?uselibpqcompat=true&sslmode=require'],
+])('DATABASE_URL %s is given to the driver as %s', (given, url) => {
+  expect(readEnvironment({ DATABASE_URL: given, TURNPIKE_SECRET: 's'.repeat(32) }).databaseUrl).toBe(url)
+})
+
 test('both listeners may have the same port on separate hosts, or port 0', () => {
   const apart = { PORT: '9090', ADMIN_PORT: '9090', ADMIN_HOST: '127.0.0.2' }
   expect(readEnvironment(apart)).toMatchObject({ port: 9090, adminPort: 9090 })

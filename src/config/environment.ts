@@ -32,6 +32,7 @@ const schema = z.object({
     .string()
     .regex(/^postgres(?:ql)?:\/\//, 'must start with postgres://; leave it out for the embedded SQLite database')
     .refine(isDatabaseUrl, 'is no address; in a password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25')
+    .transform(withCertificateChecked)
     .optional(),
   TURNPIKE_SECRET: z.string().min(32, 'must be at least 32 bytes; try: openssl rand -hex 32').optional(),
   TURNPIKE_BOOTSTRAP_KEY: z
@@ -116,6 +117,15 @@ export function shareAddresses(host: string, other: string): boolean {
 /** The address of a Unix socket has a user but no host, which the URL parser refuses, so the check fills in a host. */
 function isDatabaseUrl(text: string): boolean {
   return URL.canParse(text.replace('@/', '@socket/'))
+}
+
+/**
+ * The driver checks the server's certificate in each of these modes, and warns in many lines that a later version of it
+ * will not. The mode that says so stays as strict and needs no warning.
+ */
+function withCertificateChecked(url: string): string {
+  if (url.includes('uselibpqcompat=true')) return url
+  return url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full')
 }
 
 function isOrigin(text: string): boolean {

@@ -259,6 +259,11 @@ describe('commands before the first start', () => {
         { DATABASE_URL: server.url('nowhere'), TURNPIKE_SECRET: 's'.repeat(32) },
         'of DATABASE_URL cannot be opened: no connection: database "nowhere" does not exist',
       ],
+      // As hosted databases give it. The driver would add a warning of many lines about its own next version.
+      [
+        { DATABASE_URL: `${server.url('nowhere')}?sslmode=require`, TURNPIKE_SECRET: 's'.repeat(32) },
+        'of DATABASE_URL cannot be opened: no connection: The server does not support SSL connections',
+      ],
     ] as const
     for (const [variables, why] of asked) {
       const { code, out, err } = await cli.run(['accounts', 'list'], variables)
