@@ -244,6 +244,11 @@ describe('faulty overrides', () => {
     [[{ ...llama, capabilities: ['chat'] }], 'models[0].capability: either capability or capabilities'],
     [[{ id: 'gpt-4o', price: {} }], 'models[0].price: no such setting'],
     [[{ capability: 'chat' }], 'models[0].id: is missing'],
+    [[{ id: 'wan2.6-r2v', video: { durations: '9..3' } }], 'models[0].video.durations: from is more than to'],
+    [
+      [{ id: 'text-embedding-v4', embeddings: { dimensionsSpan: { min: 9, max: 3 } } }],
+      'models[0].embeddings.dimensionsSpan: min is more than max',
+    ],
     [[{ id: 'gpt-4o', aliases: [{}] }], 'models[0].aliases[0].id: is missing'],
     [[{ id: 'gpt-4o', hidden: null }], 'models[0].hidden: has no value: write one, or remove the line'],
     [[{ id: 'gpt-4o', prices: { markup: '-1' } }], 'models[0].prices.markup: an amount is not negative'],

@@ -82,10 +82,19 @@ const pricesSchema = z.strictObject({
     .exactOptional(),
 })
 
-const span = z.strictObject({ min: z.int().min(0), max: z.int().min(0) })
+// A span that ends before it begins would leave a model on sale that refuses every request.
+const span = z
+  .strictObject({ min: z.int().min(0), max: z.int().min(0) })
+  .refine(({ min, max }) => min <= max, 'min is more than max')
 /** Seconds: a span such as `2..15`, or a list. */
 const durations = z.union([
-  z.string().regex(/^\d{1,3}\.\.\d{1,3}$/, 'seconds as a list, or from..to'),
+  z
+    .string()
+    .regex(/^\d{1,3}\.\.\d{1,3}$/, 'seconds as a list, or from..to')
+    .refine((text) => {
+      const [from = 0, to = 0] = text.split('..').map(Number)
+      return from <= to
+    }, 'from is more than to'),
   z.array(z.int().min(1).max(600)).min(1).max(600),
 ])
 
