@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { parseMoment } from '../base/moment.ts'
 import { formatDollars, nano, type Nano } from '../base/money.ts'
 import { readBill, readExport, type BillLine } from '../billing/reconcile/bill.ts'
@@ -66,6 +66,7 @@ async function readAnyBill({ bill, vendorExport }: Options): Promise<BillLine[] 
   if (bill !== undefined && vendorExport !== undefined) throw new Error('give --bill or --vendor-export, not both')
   if (vendorExport !== undefined) {
     if (!existsSync(vendorExport)) throw new Error(`there is no file ${vendorExport}`)
+    if (statSync(vendorExport).isDirectory()) throw new Error(`${vendorExport} is a folder, not a bill`)
     return readExport(readFileSync(vendorExport, 'utf8'))
   }
   if (bill === undefined) return undefined

@@ -104,6 +104,8 @@ describe('turnpike reconcile', () => {
     expect([misspelt.code, misspelt.err]).toEqual([1, expect.stringContaining('there is no vendor "opneai"')])
     const absent = await cli.run(['reconcile', '--vendor-export', 'nowhere.csv'])
     expect([absent.code, absent.err]).toEqual([1, 'turnpike: there is no file nowhere.csv\n'])
+    const folder = await cli.run(['reconcile', '--vendor-export', 'data'])
+    expect([folder.code, folder.err]).toEqual([1, 'turnpike: data is a folder, not a bill\n'])
   })
 
   test("a vendor's export is read and compared with the ledger", async () => {
