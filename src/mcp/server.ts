@@ -1,4 +1,4 @@
-import { ProtocolError, Server, type ServerContext } from '@modelcontextprotocol/server'
+import { ProtocolError, Server, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { Timers } from '../base/clock.ts'
 import { complete } from './completion.ts'
@@ -55,6 +55,9 @@ const written = {
   },
 }
 
+// Revisions are named by their dates.
+const linksSince = '2025-06-18'
+
 // A result may hold an image. Its size is not known here, so it counts as one that takes the client a while to read.
 const resultBytesMax = 64 * 1024 * 1024
 
@@ -94,7 +97,7 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
       connection.holdOpen()
       connection.follow()
       try {
-        return await callTool(tool, params.arguments ?? {}, toolContextOf(context))
+        return forRevisionOf(caller, await callTool(tool, params.arguments ?? {}, toolContextOf(context)))
       } finally {
         connection.letGo(resultBytesMax)
       }
@@ -115,6 +118,16 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
     )
     return server
   }
+}
+
+/**
+ * Clients of earlier revisions refuse a whole result that has a link as a block; its text has the same link. They send no
+ * header with their revision.
+ */
+function forRevisionOf({ visit }: Caller, result: CallToolResult): CallToolResult {
+  const revision = visit.request.headers.get('mcp-protocol-version')
+  if (revision !== null && revision >= linksSince) return result
+  return { ...result, content: result.content.filter(({ type }) => type !== 'resource_link') }
 }
 
 /** Errors in the wording of every other path; the library would show a client any error's own message. */

@@ -258,3 +258,39 @@ test.each([
   const { answer } = await sendRpc(gateway, gateway.key, rpc(method, params))
   expect(answer['result']).toMatchObject({ cacheScope, ttlMs: expect.any(Number) })
 })
+
+// A client of 2025-03-26 sends no header with its revision, and does not know links as blocks.
+test.each([
+  [null, false],
+  ['2025-03-26', false],
+  ['2025-06-18', true],
+])(
+  'a client that gives its revision as %p gets links as blocks only if that revision has them',
+  async (revision, hasLinks) => {
+    const client = await connect(gateway, 'legacy', {
+      fetch(url, init) {
+        const headers = new Headers(init?.headers)
+        headers.delete('mcp-protocol-version')
+        if (revision !== null) headers.set('mcp-protocol-version', revision)
+        return fetch(url, { ...init, headers })
+      },
+    })
+    const image = await client.call('generate_image', { model: 'gpt-image-1', prompt: 'A cat' })
+    const speech = await client.call('speak', { model: 'tts-1', input: 'Hello' })
+    const video = await client.call('generate_video', { model: 'wan2.6-t2v', prompt: 'Waves', wait: true })
+    const types = [image, speech, video].map(({ content }) => content.map(({ type }) => type))
+    const links = hasLinks ? ['resource_link'] : []
+    expect(types).toEqual([
+      ['image', ...links, 'text'],
+      ['audio', ...links, 'text'],
+      [...links, 'text'],
+    ])
+    // The text has the links in any case.
+    expect(shown(image)).toMatchObject({ images: [{ url: expect.any(String) }] })
+    expect(shown(speech)).toMatchObject({ url: expect.any(String) })
+    expect(shown(video)).toMatchObject({ content: { video_url: expect.any(String) } })
+    await client.close()
+    await gateway.assertBooks()
+  },
+  120_000,
+)
