@@ -64,7 +64,7 @@ export async function callTool(
   context: ToolContext,
 ): Promise<CallToolResult> {
   try {
-    const parsed = called.input.safeParse(given)
+    const parsed = called.input.safeParse(withoutNulls(given))
     if (!parsed.success) return await context.counted(() => Promise.reject(fieldError(parsed.error)))
     const { blocks, structured } = await called.call(parsed.data, context)
     return {
@@ -75,6 +75,13 @@ export async function callTool(
   } catch (thrown) {
     return refusal(thrown, context)
   }
+}
+
+/**
+ * Some clients, and some models, give every argument that they leave out as null. Every path treats that as absent.
+ */
+function withoutNulls(given: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
 }
 
 /** An answer that failed after part of it was delivered and paid for. */
@@ -131,11 +138,6 @@ export const modelField = (capability: string, example: string) =>
     .string()
     .min(1)
     .meta({ description: `Id of a model that does ${capability}; \`list_models\` names them.`, examples: [example] })
-
-/** The arguments without absent ones. Every path treats null as absent. */
-export function withoutAbsent(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null))
-}
 
 export function fileLink(url: string, name: string, mimeType: string): ContentBlock {
   return { type: 'resource_link', uri: url, name, mimeType }

@@ -294,3 +294,23 @@ test.each([
   },
   120_000,
 )
+
+test('optional arguments given as null are absent, as on every path', async () => {
+  const client = await connect(gateway, 'modern')
+  const given = {
+    list_models: { capability: null, search: null, limit: 1, after: null },
+    chat: { model: chatModel, prompt: 'Hi', system: null, messages: null, temperature: null, response_format: null },
+    generate_image: { model: 'gpt-image-1', prompt: 'A cat', n: null, size: null, show: null },
+    generate_video: { model: 'wan2.6-t2v', prompt: 'Waves', duration: null, input: null, wait: true, timeout: null },
+    list_videos: { status: null, limit: null },
+    create_embeddings: { model: 'text-embedding-3-small', input: 'A river', dimensions: null },
+    speak: { model: 'tts-1', input: 'Hello', voice: null, speed: null },
+    get_usage: { group_by: null, from: null },
+  }
+  for (const [name, fields] of Object.entries(given)) shown(await client.call(name, fields))
+  expect(lastText(await client.call('chat', { model: null, prompt: 'Hi' }))).toMatchObject({
+    error: { param: 'model' },
+  })
+  await client.close()
+  await gateway.assertBooks()
+}, 120_000)

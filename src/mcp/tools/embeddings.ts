@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { costField, costOf, withoutAbsent, modelField, spending, tool } from '../tool.ts'
+import { costField, costOf, modelField, spending, tool } from '../tool.ts'
 
 const path = 'POST /v1/embeddings'
 
@@ -32,7 +32,7 @@ export const createEmbeddings = tool({
   }),
   routes: [path],
   async call(fields, context) {
-    const asking = () => context.ask(path, { json: withoutAbsent(fields) })
+    const asking = () => context.ask(path, { json: fields })
     const response = await context.progress.during('The texts are being embedded', asking)
     const { model, data, usage } = (await response.json()) as Vectors
     return { blocks: [], structured: { model, data, ...(usage !== undefined && { usage }), ...costOf(response) } }

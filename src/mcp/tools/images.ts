@@ -2,7 +2,7 @@ import type { ContentBlock } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { readBase64Head } from '../../base/image-head.ts'
 import type { ToolContext, RouteName } from '../tool-context.ts'
-import { costField, costOf, fileLink, withoutAbsent, modelField, spending, tool, type Shown } from '../tool.ts'
+import { costField, costOf, fileLink, modelField, spending, tool, type Shown } from '../tool.ts'
 import { formOf } from './form.ts'
 
 const shown = z
@@ -63,7 +63,7 @@ export const generateImage = tool({
   output,
   routes: ['POST /v1/images/generations'],
   call({ show, ...fields }, context) {
-    const json = { ...withoutAbsent(fields), response_format: show === 'link' ? 'url' : 'b64_json' }
+    const json = { ...fields, response_format: show === 'link' ? 'url' : 'b64_json' }
     return makeImages(context, 'POST /v1/images/generations', { json }, fields.model)
   },
 })
@@ -98,7 +98,7 @@ export const editImage = tool({
       ...images.map((source) => ({ field: images.length === 1 ? 'image' : 'image[]', source })),
       ...(mask === undefined ? [] : [{ field: 'mask', source: mask }]),
     ]
-    const body = formOf(withoutAbsent(fields), files, (url) => context.fetchFile(url))
+    const body = formOf(fields, files, (url) => context.fetchFile(url))
     return makeImages(context, 'POST /v1/images/edits', { body }, fields.model)
   },
 })

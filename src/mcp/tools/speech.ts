@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { costField, costOf, fileLink, withoutAbsent, modelField, spending, tool } from '../tool.ts'
+import { costField, costOf, fileLink, modelField, spending, tool } from '../tool.ts'
 
 const path = 'POST /v1/audio/speech'
 
@@ -33,7 +33,7 @@ export const speak = tool({
   routes: [path],
   call(fields, context) {
     return context.progress.during('The text is being spoken', async () => {
-      const response = await context.ask(path, { json: withoutAbsent(fields) })
+      const response = await context.ask(path, { json: fields })
       const mediaType = response.headers.get('content-type')?.split(';')[0] ?? 'audio/mpeg'
       const audio = new Uint8Array(await response.arrayBuffer())
       const url = await context.keep(audio, mediaType)

@@ -5,7 +5,7 @@ import { isUnavailable } from '../../store/faults.ts'
 import { findTask } from '../../store/tasks.ts'
 import { shownState } from '../../tasks/state.ts'
 import type { ToolContext } from '../tool-context.ts'
-import { fileLink, withoutAbsent, modelField, reading, spending, tool, type Shown } from '../tool.ts'
+import { fileLink, modelField, reading, spending, tool, type Shown } from '../tool.ts'
 
 const create = 'POST /v1/videos/generations'
 const list = 'GET /v1/videos/generations'
@@ -62,7 +62,7 @@ export const generateVideo = tool({
   routes: [create, retrieve],
   async call({ prompt, input, wait, timeout, ...fields }, context) {
     const scene = { ...input, ...(prompt !== undefined && { prompt }) }
-    const response = await context.ask(create, { json: { ...withoutAbsent(fields), input: scene } })
+    const response = await context.ask(create, { json: { ...fields, input: scene } })
     const task = (await response.json()) as Task
     if (!wait || isOver(task.status)) return show(task)
     const status = await waitForEnd(context, task, timeout * 1000)
