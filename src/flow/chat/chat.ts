@@ -11,7 +11,7 @@ import type { Errand, Job } from '../job.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { traitsOf } from '../traits.ts'
 import { callSideBySide } from './fan-out.ts'
-import { inlineLinks } from './inline-media.ts'
+import { inlineLinks, linksInAsk } from './inline-media.ts'
 import { chatOf, contextFor, passingLane, translatingLane, type Lane } from './lane.ts'
 import { legOfAnswer, legOfStream } from './legs.ts'
 import { openRelay } from './open-relay.ts'
@@ -69,9 +69,9 @@ class ChatErrand implements Errand {
       codec: this.#codec,
       onStream: (stream) => (this.#stream = stream),
     }
-    return isInside(routed.route.channel)
-      ? inlineLinks(chat, parts.fetchLink).then((inlined) => callOver(parts, inlined))
-      : callOver(parts, chat)
+    const links = isInside(routed.route.channel) ? linksInAsk(chat) : []
+    if (links.length === 0) return callOver(parts, chat)
+    return inlineLinks(chat, links, parts.fetchLink).then((inlined) => callOver(parts, inlined))
   }
 
   writeStreamError(error: GatewayError): Uint8Array {

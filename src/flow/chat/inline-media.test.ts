@@ -11,7 +11,7 @@ import { anthropicChat } from '../../wire/anthropic/chat.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
 import { responsesChat } from '../../wire/responses/chat.ts'
 import type { ChatRouted } from './chat.ts'
-import { inlineLinks, inlineMedia } from './inline-media.ts'
+import { inlineLinks, inlineMedia, linksInAsk } from './inline-media.ts'
 
 const route = { channel: { baseUrl: 'https://v' } as Channel, credential: 'k', upstreamModel: 'm' } satisfies Route
 const native = { messages: [] }
@@ -161,10 +161,9 @@ test('in an ask that passes through, every link becomes a data: URL and nothing 
     return { mediaType, body: new Uint8Array(3).fill(65), header: () => mediaType }
   }
   const chat = { ...routed, codec: openaiChat, ask: { native: asked(image, video) } } as unknown as ChatRouted
-  const { ask } = await inlineLinks(chat, fetchLink)
+  const { ask } = await inlineLinks(chat, linksInAsk(chat), fetchLink)
   expect(ask.native).toEqual(asked('data:image/png;base64,QUFB', 'data:video/mp4;base64,QUFB'))
-  const nothingLinked = { ...chat, ask }
-  expect(await inlineLinks(nothingLinked, fetchLink)).toBe(nothingLinked)
+  expect(linksInAsk({ ...chat, ask })).toEqual([])
 })
 
 const mib = 1024 * 1024
@@ -252,17 +251,16 @@ test.each([
     const asked = write('https://h/a')
     const { asked: fetched, fetchLink } = fetching('image/png', 3)
     const chat = { ...routed, codec, ask: { native: asked } } as unknown as ChatRouted
-    const { ask } = await inlineLinks(chat, fetchLink)
+    const { ask } = await inlineLinks(chat, linksInAsk(chat), fetchLink)
     expect(JSON.stringify(ask.native)).toBe(JSON.stringify(asked).replaceAll(link, bytes))
     expect(fetched).toEqual(['guarded https://h/a'])
-    const nothingLinked = { ...chat, ask }
-    expect(await inlineLinks(nothingLinked, fetchLink)).toBe(nothingLinked)
+    expect(linksInAsk({ ...chat, ask })).toEqual([])
   },
 )
 
 async function inlined(codec: ChatCodec, asked: JsonObject, mediaType: string) {
   const chat = { ...routed, codec, ask: { native: asked } } as unknown as ChatRouted
-  return (await inlineLinks(chat, fetching(mediaType, 3).fetchLink)).ask.native
+  return (await inlineLinks(chat, linksInAsk(chat), fetching(mediaType, 3).fetchLink)).ask.native
 }
 
 const input = (...files: readonly JsonObject[]) => ({ input: [{ role: 'user', content: files }] })

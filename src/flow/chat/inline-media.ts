@@ -38,16 +38,24 @@ export async function inlineMedia(
   return { ...conversation, turns: conversation.turns.map((turn) => withFetched(turn, fetched)) }
 }
 
-/** Puts the linked files into an ask that passes through, as `data:` URLs. */
-export async function inlineLinks(routed: ChatRouted, fetchLink: FetchLink): Promise<ChatRouted> {
-  const { ask, codec } = routed
+/** The links to media in an ask, in the client's own protocol. */
+export function linksInAsk({ ask, codec }: ChatRouted): readonly MediaLink[] {
   const links = new Map<string, MediaLink>()
   codec.replaceLinks(ask, (link) => {
     links.set(link.url, link)
     return link.url
   })
-  if (links.size === 0) return routed
-  const fetched = await fetchAll([...links.values()], routed, fetchLink)
+  return [...links.values()]
+}
+
+/** Puts the linked files into an ask that passes through, as `data:` URLs. */
+export async function inlineLinks(
+  routed: ChatRouted,
+  links: readonly MediaLink[],
+  fetchLink: FetchLink,
+): Promise<ChatRouted> {
+  const { ask, codec } = routed
+  const fetched = await fetchAll([...links], routed, fetchLink)
   return { ...routed, ask: codec.replaceLinks(ask, ({ url }) => dataUrlOf(fetched.get(url))) }
 }
 

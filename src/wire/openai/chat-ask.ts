@@ -127,14 +127,14 @@ const reroutingFields = ['models', 'route', 'preset', 'provider'] as const
 const searchFields = ['web_search_options', 'enable_search', 'search_options', 'search_parameters', 'plugins'] as const
 
 /** Fields of single vendors by which an answer would cost what no hold bounds, and why they are refused. */
-const unsold: Readonly<Record<string, string>> = {
+const unsold = Object.entries({
   // DashScope runs code that the model writes, and the model reads the output, round after round.
   enable_code_interpreter: 'hosted tools have no price',
   // Azure asks the search index that the request names, as the operator's own resource, and the model reads the result.
   data_sources: 'sources that the vendor reads as the operator are not open to clients',
   // xAI answers with an id, and charges for an answer that can be fetched later only with the operator's key.
   deferred: 'answers are not kept here',
-}
+})
 
 /** Some clients write `false` or an empty list where they mean nothing. */
 function isAsked(value: Json | undefined): boolean {
@@ -160,7 +160,7 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
     if (!isGiven(body[field])) continue
     throw badRequest(`'${field}' is not supported: another model has another price.`, field, 'unsupported_value')
   }
-  for (const [field, why] of Object.entries(unsold)) {
+  for (const [field, why] of unsold) {
     if (isAsked(body[field])) throw badRequest(`'${field}' is not supported: ${why}.`, field, 'unsupported_value')
   }
   for (const field of searchFields) {

@@ -1,6 +1,6 @@
 import { badRequest } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { objectIn, placedObjectsIn, textIn } from '../loose.ts'
+import { itemsIn, objectIn, placedObjectsIn, textIn } from '../loose.ts'
 
 /** The types of part that link to media, each in a field of its own name. */
 const linking = ['image_url', 'video_url', 'audio_url'] as const
@@ -10,7 +10,9 @@ const linking = ['image_url', 'video_url', 'audio_url'] as const
  * `ms://…`). Clients cannot keep any through this gateway, so a name in a request would be that of someone else's file.
  */
 export function refuseKeptFiles(body: JsonObject): void {
-  for (const [turn, { content }] of placedObjectsIn(body['messages'])) {
+  for (const [turn, message] of itemsIn(body['messages']).entries()) {
+    const { content } = objectIn(message)
+    if (!Array.isArray(content)) continue // the content of most messages is one text
     for (const [index, part] of placedObjectsIn(content)) {
       const field = fieldOfKept(part)
       if (field !== undefined) throw refusal(`messages[${turn}].content[${index}].${field}`)
