@@ -9,6 +9,7 @@ import { attemptLimits } from '../../src/tasks/webhooks/attempt.ts'
 import { openWebhooks, type WebhookParts, type Webhooks } from '../../src/tasks/webhooks/webhooks.ts'
 import { eachEngine } from '../support/engines.ts'
 import { until } from '../support/gateway.ts'
+import { handTimers } from '../support/hand-timers.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { putAccount, putEvent, putEvents } from '../support/outbox.ts'
 import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
@@ -363,14 +364,15 @@ eachEngine('webhooks', (open, place, engine) => {
       accountId,
       Array.from({ length: count }, () => ({ url: receiver.url() })),
     )
-    const webhooks = start()
+    const timers = handTimers()
+    const webhooks = start({ timers })
     const minutes: number[] = []
     for (let minute = 0; minute < 4; minute++) {
       const before = receiver.connections()
       for (let second = 0; second < 60; second += 5) {
         clock.advance(5_000)
         webhooks.wake()
-        await settled()
+        await settled(timers)
       }
       minutes.push(receiver.connections() - before)
     }
@@ -382,12 +384,18 @@ eachEngine('webhooks', (open, place, engine) => {
     receiver.reply(204)
     clock.advance(5 * 60_000)
     webhooks.wake()
-    await until(async () => (await delivered()).length === 100)
+    await until(async () => {
+      timers.fire()
+      return (await delivered()).length === 100
+    })
   })
 
-  /** Until everything that was found has been sent and recorded. */
-  async function settled(): Promise<void> {
+  /** Until the look has ended, with those that it asked for at once, and all it found has been sent and recorded. */
+  async function settled(timers: ReturnType<typeof handTimers>): Promise<void> {
     await until(async () => {
+      const [waitMs] = timers.waiting
+      if (waitMs === 0) timers.fire()
+      if (waitMs === undefined || waitMs === 0) return false
       const claimed = await store.db
         .selectFrom('webhook_event')
         .select('id')
