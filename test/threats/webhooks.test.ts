@@ -61,6 +61,8 @@ eachEngine('webhooks', (open, place, engine) => {
     return made
   }
 
+  const putMany = (length: number) =>
+    putEvents(store, accountId, new Array<{ url: string }>(length).fill({ url: receiver.url() }))
   const attempts = async (id: string) => (await attemptsOfEvents(store.db, [id])).get(id) ?? []
   const stateOf = async (id: string) => (await eventById(store.db, id))?.state
 
@@ -77,11 +79,7 @@ eachEngine('webhooks', (open, place, engine) => {
     const where = await place()
     await openHere(where)
     const atOnce = 10
-    const ids = await putEvents(
-      store,
-      accountId,
-      Array.from({ length: atOnce }, () => ({ url: receiver.url() })),
-    )
+    const ids = await putMany(atOnce)
     const program = join(import.meta.dir, '../support/deliver-outbox.ts')
     const run = (aheadMs: number) => {
       const given = [JSON.stringify(where), String(aheadMs), secret]
@@ -287,11 +285,7 @@ eachEngine('webhooks', (open, place, engine) => {
   test('events to one host are delivered at most ten at a time, also with long answers', async () => {
     await openHere()
     receiver.reply({ status: 200, body: 'x'.repeat(1_000_000) })
-    await putEvents(
-      store,
-      accountId,
-      Array.from({ length: 40 }, () => ({ url: receiver.url() })),
-    )
+    await putMany(40)
     start().wake()
     await until(async () => {
       const left = await store.db.selectFrom('webhook_event').select('id').where('state', '=', 'pending').execute()
@@ -358,12 +352,7 @@ eachEngine('webhooks', (open, place, engine) => {
     await openHere()
     receiver.reply('hang-up')
     // Ten thousand; on PostgreSQL putting them there takes longer than all the rest.
-    const count = engine === 'sqlite' ? 10_000 : 2_000
-    await putEvents(
-      store,
-      accountId,
-      Array.from({ length: count }, () => ({ url: receiver.url() })),
-    )
+    await putMany(engine === 'sqlite' ? 10_000 : 2_000)
     const timers = handTimers()
     const webhooks = start({ timers })
     const minutes: number[] = []
