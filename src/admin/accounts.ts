@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { badRequest, GatewayError, unreachable } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
-import { formatDollars } from '../base/money.ts'
+import { showDollars } from '../base/money.ts'
 import { pageFields, pageOf, readQuery } from '../reports/query.ts'
 import {
   accountById,
@@ -86,9 +86,9 @@ function showChanged(outcome: AccountChanged) {
     case 'name-taken':
       throw nameTaken()
     case 'below-zero': {
-      const owed = formatDollars(outcome.available)
+      const owed = showDollars(outcome.available)
       throw badRequest(
-        `The balance is $${owed}: credit the account before making it limited.`,
+        `The balance is ${owed}: credit the account before making it limited.`,
         'unlimited',
         'below_zero',
       )

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { asGatewayError, badRequest, GatewayError, unreachable } from '../base/errors.ts'
-import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
+import { showDollars, zeroNano, type Nano } from '../base/money.ts'
 import { pause } from '../base/pause.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import type { Begun } from '../idempotency/idempotency.ts'
@@ -44,8 +44,8 @@ export function creditCalls(parts: AdminParts) {
       case 'conflict':
         throw new GatewayError('idempotency-mismatch', 'This Idempotency-Key was used for another credit.')
       case 'below-zero': {
-        const most = formatDollars(outcome.available)
-        throw badRequest(`Only $${most} can be taken from this account.`, 'amount', 'below_zero')
+        const most = showDollars(outcome.available)
+        throw badRequest(`Only ${most} can be taken from this account.`, 'amount', 'below_zero')
       }
       default:
         return unreachable(outcome)

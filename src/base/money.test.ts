@@ -1,6 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { formatDollars, multiply, nano, parseDecimal, parseDollars, pico, picoPerUnit, toNano } from './money.ts'
+import {
+  formatDollars,
+  multiply,
+  nano,
+  parseDecimal,
+  parseDollars,
+  pico,
+  picoPerUnit,
+  showDollars,
+  toNano,
+} from './money.ts'
 
 const amounts = fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n })
 
@@ -34,6 +44,15 @@ describe('amounts as text', () => {
         expect(formatDollars(nano(amount))).toMatch(/^-?\d+(?:\.\d*[1-9])?$/)
       }),
     )
+  })
+
+  test('the minus of a shown amount precedes the dollar sign', () => {
+    expect([nano(3_500_000_000n), nano(-500_000_000n), '-0.25', '7'].map(showDollars)).toEqual([
+      '$3.5',
+      '-$0.5',
+      '-$0.25',
+      '$7',
+    ])
   })
 })
 

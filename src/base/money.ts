@@ -41,6 +41,12 @@ export function formatDollars(amount: Nano): string {
   return `${sign}${digits.slice(0, -nanoDecimals)}${fraction === '' ? '' : `.${fraction}`}`
 }
 
+/** An amount as people write it, `$3.5` or `-$0.5`; also of one that already has its form for JSON. */
+export function showDollars(amount: Nano | string): string {
+  const text = typeof amount === 'string' ? amount : formatDollars(amount)
+  return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`
+}
+
 /** An exact decimal: `digits / 10^scale`. Prices, exchange rates and markups are multiplied as such, not as floats. */
 export type Decimal = { readonly digits: bigint; readonly scale: number }
 

@@ -2,7 +2,7 @@ import { creditMax, nameRule, readName } from '../admin/fields.ts'
 import { showAccount } from '../admin/show.ts'
 import { unreachable } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
-import { formatDollars, parseDollars, zeroNano, type Nano } from '../base/money.ts'
+import { parseDollars, showDollars, zeroNano, type Nano } from '../base/money.ts'
 import {
   available,
   changeAccount,
@@ -72,7 +72,7 @@ function whyUnchanged(outcome: Exclude<AccountChanged, { outcome: 'changed' }>, 
     case 'name-taken':
       return `there is another account of that name in ${mode} mode already`
     case 'below-zero':
-      return `"${name}" has a balance of $${formatDollars(outcome.available)}: credit it before making it limited`
+      return `"${name}" has a balance of ${showDollars(outcome.available)}: credit it before making it limited`
     case 'absent':
       return `there is no account "${name}" any more`
     default:
@@ -112,7 +112,7 @@ export async function addCredit(
       case 'repeated':
         return options.json ? sayJson(showAccount(outcome.account)) : say(describe(outcome.account))
       case 'below-zero':
-        throw new Error(`only $${formatDollars(outcome.available)} can be taken from "${account.name}"`)
+        throw new Error(`only ${showDollars(outcome.available)} can be taken from "${account.name}"`)
       case 'absent':
       case 'conflict':
         throw new Error(`the credit was not booked: ${outcome.outcome}`)
@@ -152,8 +152,8 @@ export async function allPages<T extends { readonly id: string; readonly created
 
 const columns: readonly Column<Account>[] = [
   { name: 'NAME', show: ({ name }) => name },
-  { name: 'BALANCE', align: 'right', show: ({ posted }) => `$${formatDollars(posted)}` },
-  { name: 'HELD', align: 'right', show: ({ held }) => `$${formatDollars(held)}` },
+  { name: 'BALANCE', align: 'right', show: ({ posted }) => showDollars(posted) },
+  { name: 'HELD', align: 'right', show: ({ held }) => showDollars(held) },
   { name: 'CAP', align: 'right', show: ({ cap }) => showCap(cap) },
   { name: 'STATE', show: state },
   { name: 'CREATED', show: ({ createdAt }) => showTime(createdAt) },
@@ -165,8 +165,8 @@ function describe(account: Account): string {
     account: account.name,
     id: account.id,
     mode: account.mode,
-    balance: `$${formatDollars(account.posted)}`,
-    available: account.unlimited ? 'unlimited' : `$${formatDollars(available(account))}`,
+    balance: showDollars(account.posted),
+    available: account.unlimited ? 'unlimited' : showDollars(available(account)),
     cap: showCap(account.cap),
   })
 }
@@ -180,7 +180,7 @@ function readAmount(text: string): Nano {
   if (amount === undefined) {
     throw new Error(`"${text}" is not an amount: write decimal dollars with up to nine decimals, such as 10 or -0.25`)
   }
-  if (amount > creditMax || amount < 0n - creditMax) throw new Error(`at most $${formatDollars(creditMax)} at a time`)
+  if (amount > creditMax || amount < 0n - creditMax) throw new Error(`at most ${showDollars(creditMax)} at a time`)
   return amount
 }
 

@@ -1,5 +1,5 @@
 import { creditMax, limitMax, metadata } from '../admin/fields.ts'
-import { formatDollars, parseDollars, zeroNano } from '../base/money.ts'
+import { formatDollars, parseDollars, showDollars, zeroNano } from '../base/money.ts'
 import type { Cap } from '../store/accounts.ts'
 import type { CapPeriod, KeyLimits, Metadata } from '../store/schema.ts'
 
@@ -35,7 +35,7 @@ export function readCap(text: string): Cap | null {
 
 /** The form that `--cap` takes, with a dollar sign. */
 export function showCap(cap: Cap | null): string {
-  return cap === null ? '-' : `$${formatDollars(cap.amount)}/${cap.period}`
+  return cap === null ? '-' : `${showDollars(cap.amount)}/${cap.period}`
 }
 
 /** `--metadata team=blue,env=ci`, or `none`. */

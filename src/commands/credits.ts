@@ -1,3 +1,4 @@
+import { showDollars } from '../base/money.ts'
 import { reportCredits, type ShownCredit } from '../reports/credits.ts'
 import { accountNamed } from './accounts.ts'
 import { withInstallation, type InstallationOptions } from './installation.ts'
@@ -22,7 +23,7 @@ export async function listCredits(nameOrId: string, options: Options): Promise<v
 
 const creditColumns: readonly Column<ShownCredit>[] = [
   { name: 'TIME', show: ({ created_at: at }) => showTime(at * 1000) },
-  { name: 'AMOUNT', align: 'right', show: ({ amount }) => `$${amount}` },
+  { name: 'AMOUNT', align: 'right', show: ({ amount }) => showDollars(amount) },
   { name: 'SOURCE', show: ({ source }) => source },
   { name: 'NOTE', show: ({ note }) => note ?? '-' },
   { name: 'ID', show: ({ id }) => id },

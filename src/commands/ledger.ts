@@ -1,4 +1,4 @@
-import { formatDollars, type Nano } from '../base/money.ts'
+import { formatDollars, showDollars, type Nano } from '../base/money.ts'
 import { nodeSeenAt, reclaimNode } from '../store/leases.ts'
 import { openLeasesAndHolds } from '../store/reconcile.ts'
 import { actor, withInstallation } from './installation.ts'
@@ -19,7 +19,7 @@ export async function reclaim(options: { node: string; confirm?: boolean; json?:
       const held = leases.filter((lease) => lease.node === node)
       process.exitCode = 2
       if (options.json) return sayJson({ node, would_return: held.map(showLease) })
-      for (const { account, amount } of held.map(showLease)) say(`${account}: $${amount} would go back`)
+      for (const { account, amount } of held.map(showLease)) say(`${account}: ${showDollars(amount)} would go back`)
       say('Nothing was changed. Charges that the node had not yet posted would be lost with its journal: customers are')
       say("not charged for them, and vendors' bills show them as our loss. To go ahead, add --confirm.")
       return
@@ -29,7 +29,7 @@ export async function reclaim(options: { node: string; confirm?: boolean; json?:
     if (outcome.outcome === 'alive') throw alive(node, outcome.seenAt)
     const returned = outcome.leases.map(showLease)
     if (options.json) return sayJson({ node, returned })
-    for (const { account, amount } of returned) say(`${account}: $${amount} went back`)
+    for (const { account, amount } of returned) say(`${account}: ${showDollars(amount)} went back`)
     say(
       `Node ${node} is fenced off: its old data folder must not be used again. Now reconcile with the vendors' bills.`,
     )

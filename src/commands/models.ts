@@ -5,7 +5,7 @@ import { showOtherPrices, showRate } from '../catalogue/show-prices.ts'
 import { notServed, servedModels, whyNothing, type Plan } from '../market.ts'
 import { simulatedChannels } from '../simulated.ts'
 import { planStart } from './installation.ts'
-import { say, sayJson, table, type Column } from './output.ts'
+import { counted, say, sayJson, table, type Column } from './output.ts'
 
 /** `turnpike models`: lists what a start would sell now and, with `--all`, what it would not, and why. */
 export async function models(options: { config?: string; json?: boolean; all?: boolean }): Promise<void> {
@@ -20,7 +20,7 @@ export async function models(options: { config?: string; json?: boolean; all?: b
     say(table(columns, served))
     say()
     say(
-      `${served.length} models in ${plan.mode} mode. Dollars, markup included: per million tokens, and OTHER per what it says.`,
+      `${counted(served.length, 'model')} in ${plan.mode} mode. Dollars, markup included: per million tokens, and OTHER per what it says.`,
     )
   }
   if (options.all) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { quoted, sheet, table, withoutSecretsOf } from './output.ts'
+import { counted, quoted, sheet, table, withoutSecretsOf } from './output.ts'
 
 test('tables and sheets are aligned, with control characters replaced', () => {
   const rows = [
@@ -32,4 +32,13 @@ test.each([
   ['$(rm)', `'$(rm)'`],
 ])('%s is made safe for a shell', (word, safe) => {
   expect(quoted(word)).toBe(safe)
+})
+
+test('only a single thing is counted in the singular', () => {
+  expect([0, 1, 2].map((count) => counted(count, 'breach', 'breaches'))).toEqual([
+    '0 breaches',
+    '1 breach',
+    '2 breaches',
+  ])
+  expect(counted(2, 'call')).toBe('2 calls')
 })

@@ -62,6 +62,11 @@ export function showTime(unixMs: number): string {
   return `${new Date(unixMs).toISOString().slice(0, 16).replace('T', ' ')}Z`
 }
 
+/** A number with its noun: `1 call`, `2 calls`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`
+}
+
 /** Quotes a word so that it can be pasted into a shell. */
 export function quoted(word: string): string {
   return /^[\w.@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`

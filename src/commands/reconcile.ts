@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { parseMoment } from '../base/moment.ts'
-import { formatDollars, nano, type Nano } from '../base/money.ts'
+import { formatDollars, nano, showDollars } from '../base/money.ts'
 import { readBill, readExport, type BillLine } from '../billing/reconcile/bill.ts'
 import type { Finding } from '../billing/reconcile/compare.ts'
 import {
@@ -14,7 +14,7 @@ import {
 import { holdMarginMs } from '../flow/admit.ts'
 import { vendors } from '../vendors/index.ts'
 import { withInstallation, type Installation } from './installation.ts'
-import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
+import { counted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 import { loadSettings } from './settings.ts'
 
 type Options = {
@@ -110,7 +110,6 @@ function totalsOf(findings: readonly Finding[], kind: Finding['kind']) {
   return { calls: some.length, billed: sum(({ billed }) => billed), recorded: sum(({ recorded }) => recorded) }
 }
 
-const dollars = (amount: Nano) => `$${formatDollars(amount)}`
 const verdicts: Readonly<Record<Verdict, string>> = {
   0: 'clean',
   1: 'BROKEN: the findings above contradict the ledger or could not be booked',
@@ -124,13 +123,22 @@ function describe(
   options: Options & { readonly hasBill: boolean },
 ): void {
   const { breaches, claims, findings, matched } = report
-  say(sheet({ invariants: breaches.length === 0 ? 'I1 to I8 hold' : `${breaches.length} breaches` }))
+  say(sheet({ invariants: breaches.length === 0 ? 'I1 to I8 hold' : counted(breaches.length, 'breach', 'breaches') }))
   for (const { rule, subject, why } of breaches) say(`  ${rule} ${subject}: ${why}`)
   if (options.hasBill) {
-    say(sheet({ matched: `${matched.calls} calls, ${dollars(matched.amount)} (${report.matchedEstimated} estimated)` }))
+    say(
+      sheet({
+        matched: `${counted(matched.calls, 'call')}, ${showDollars(matched.amount)} (${report.matchedEstimated} estimated)`,
+      }),
+    )
     for (const kind of kinds) {
       const { calls, billed, recorded } = totalsOf(findings, kind)
-      if (calls > 0) say(sheet({ [kind]: `${calls} calls, billed ${dollars(billed)}, recorded ${dollars(recorded)}` }))
+      if (calls > 0)
+        say(
+          sheet({
+            [kind]: `${counted(calls, 'call')}, billed ${showDollars(billed)}, recorded ${showDollars(recorded)}`,
+          }),
+        )
     }
   }
   if (findings.length > 0) say(`\n${table(findingColumns, findings)}`)
@@ -153,8 +161,8 @@ function describeRepair(word: string, findings: readonly Finding[]): void {
   const some = findings.filter(({ repair }) => repair !== undefined)
   for (const { ref, repair, billed, recorded, credit } of some) {
     const what = repair?.kind === 'adopt' ? 'loss' : 'correction'
-    const given = credit > 0n ? `, ${dollars(credit)} back to the customer` : ''
-    say(`${word} a ${what} of ${dollars(nano(billed - recorded))} for ${ref}${given}`)
+    const given = credit > 0n ? `, ${showDollars(credit)} back to the customer` : ''
+    say(`${word} a ${what} of ${showDollars(nano(billed - recorded))} for ${ref}${given}`)
   }
   say(`${word} ${some.length} in all`)
 }
@@ -162,15 +170,15 @@ function describeRepair(word: string, findings: readonly Finding[]): void {
 const findingColumns: readonly Column<Finding>[] = [
   { name: 'KIND', show: ({ kind }) => kind },
   { name: 'REF', show: ({ ref }) => ref },
-  { name: 'BILLED', align: 'right', show: ({ billed }) => dollars(billed) },
-  { name: 'RECORDED', align: 'right', show: ({ recorded }) => dollars(recorded) },
+  { name: 'BILLED', align: 'right', show: ({ billed }) => showDollars(billed) },
+  { name: 'RECORDED', align: 'right', show: ({ recorded }) => showDollars(recorded) },
   { name: 'WHY', show: ({ why }) => why },
 ]
 
 const leaseColumns: readonly Column<Report['claims']['leases'][number]>[] = [
   { name: 'LEASE OF', show: ({ node }) => node },
   { name: 'ACCOUNT', show: ({ accountId }) => accountId },
-  { name: 'AMOUNT', align: 'right', show: ({ amount }) => dollars(amount) },
+  { name: 'AMOUNT', align: 'right', show: ({ amount }) => showDollars(amount) },
   { name: 'LAST HEARD OF', show: ({ seenAt }) => showTime(seenAt) },
 ]
 
@@ -178,7 +186,7 @@ const holdColumns: readonly Column<Report['claims']['holds'][number]>[] = [
   { name: 'OPEN HOLD', show: ({ id }) => id },
   { name: 'NODE', show: ({ node }) => node },
   { name: 'ACCOUNT', show: ({ accountId }) => accountId },
-  { name: 'AMOUNT', align: 'right', show: ({ amount }) => dollars(amount) },
+  { name: 'AMOUNT', align: 'right', show: ({ amount }) => showDollars(amount) },
   { name: 'SINCE', show: ({ createdAt }) => showTime(createdAt) },
 ]
 

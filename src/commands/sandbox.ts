@@ -3,7 +3,7 @@ import { readEnvironment } from '../config/environment.ts'
 import { readCatalogue, readChannels } from '../market.ts'
 import { simulatedModels } from '../simulated.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
-import { say, sayJson, table, warn } from './output.ts'
+import { counted, say, sayJson, table, warn } from './output.ts'
 import { loadSettings } from './settings.ts'
 
 type Options = { config?: string; host?: string; port?: string; json?: boolean }
@@ -35,7 +35,9 @@ export function sandbox(options: Options): void {
       vendors: vendors.map(({ vendor, url, models }) => ({ vendor, base_url: url, models })),
     })
   } else {
-    say(`The simulators of ${vendors.length} vendors answer at ${simulator.url}; any key is good but "bad-key".`)
+    say(
+      `The simulators of ${counted(vendors.length, 'vendor')} answer at ${simulator.url}; any key is good but "bad-key".`,
+    )
     say()
     say(
       table(

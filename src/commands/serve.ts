@@ -1,11 +1,11 @@
 import { makeLog, type Log } from '../base/log.ts'
-import { formatDollars } from '../base/money.ts'
+import { showDollars } from '../base/money.ts'
 import { probeGuard } from '../base/probe-guard.ts'
 import { readEnvironment } from '../config/environment.ts'
 import type { FileSettings } from '../config/schema.ts'
 import { settingsNeedingRestart } from '../config/settings-needing-restart.ts'
 import { openGateway, type Gateway } from '../gateway.ts'
-import { quoted, say, withoutSecretsOf } from './output.ts'
+import { counted, quoted, say, withoutSecretsOf } from './output.ts'
 import { remarksOn } from './remarks.ts'
 import { checkVersion } from './runtime.ts'
 import { loadSettings } from './settings.ts'
@@ -55,13 +55,13 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks 
   const { mode, firstStart, url } = gateway
   const { account, key, adminKey } = firstStart
   say()
-  say(`Turnpike serves ${gateway.models.size} models at ${url}/v1 (reference: ${url}/docs)`)
+  say(`Turnpike serves ${counted(gateway.models.size, 'model')} at ${url}/v1 (reference: ${url}/docs)`)
   say(`The tool server for agents (MCP) is at ${gateway.mcpUrl} (docs/mcp.md)`)
   say(`The operator's API is at ${gateway.adminUrl}/admin (docs/operators.md)`)
   if (mode === 'sandbox') {
     const why = isAskedFor ? 'as turnpike.yaml says' : 'no vendor is configured'
     say(`Sandbox mode, ${why}: ${simulators} (${gateway.sandboxUrl}). Nothing costs real money.`)
-    say(`Account "${account.name}" has $${formatDollars(account.posted)} of play money.`)
+    say(`Account "${account.name}" has ${showDollars(account.posted)} of play money.`)
   }
   for (const remark of remarks) say(remark)
   say()

@@ -1,4 +1,5 @@
 import { unixSeconds } from '../base/moment.ts'
+import { showDollars } from '../base/money.ts'
 import { pause } from '../base/pause.ts'
 import { reportTasks, showTaskRow, type ShownTask } from '../reports/tasks.ts'
 import type { Store } from '../store/open.ts'
@@ -36,7 +37,7 @@ const columns: readonly Column<ShownTask>[] = [
   { name: 'TIME', show: ({ created_at: at }) => showTime(at * 1000) },
   { name: 'MODEL', show: ({ model }) => model },
   { name: 'STATE', show: stateOf },
-  { name: 'HELD', align: 'right', show: ({ held }) => (held === null ? '-' : `$${held}`) },
+  { name: 'HELD', align: 'right', show: ({ held }) => (held === null ? '-' : showDollars(held)) },
   { name: 'CHANNEL', show: ({ channel }) => channel },
   { name: 'ERROR', show: ({ error }) => error?.code ?? '' },
   { name: 'ID', show: ({ id }) => id },

@@ -1,3 +1,4 @@
+import { showDollars } from '../base/money.ts'
 import { reportRequests, showAttempt, showRequest as showOne, type ShownRequest } from '../reports/requests.ts'
 import { reportUsage, type UsageReport } from '../reports/usage.ts'
 import { keyById } from '../store/keys.ts'
@@ -127,8 +128,8 @@ async function whoseColumnsOf(store: Store, mode: Mode, by: 'account' | 'key'): 
 
 const sumColumns: Column<SumRow>[] = [
   number('REQUESTS', 'requests'),
-  { name: 'COST', align: 'right', show: ({ cost }) => `$${cost}` },
-  { name: 'VENDOR COST', align: 'right', show: ({ vendor_cost: cost }) => `$${cost}` },
+  { name: 'COST', align: 'right', show: ({ cost }) => showDollars(String(cost)) },
+  { name: 'VENDOR COST', align: 'right', show: ({ vendor_cost: cost }) => showDollars(String(cost)) },
   number('INPUT', 'input_tokens'),
   number('CACHED', 'cached_input_tokens'),
   number('OUTPUT', 'output_tokens'),
@@ -148,7 +149,7 @@ const requestColumns: readonly Column<ShownRequest>[] = [
   { name: 'TIME', show: ({ created_at: at }) => showTime(at * 1000) },
   { name: 'MODEL', show: ({ model }) => model },
   { name: 'STATUS', align: 'right', show: ({ status }) => String(status) },
-  { name: 'COST', align: 'right', show: ({ cost }) => `$${cost}` },
+  { name: 'COST', align: 'right', show: ({ cost }) => showDollars(cost) },
   { name: 'BASIS', show: ({ basis }) => basis },
   { name: 'MS', align: 'right', show: ({ duration_ms: ms }) => String(ms) },
   { name: 'KEY', show: ({ key }) => key },
@@ -159,6 +160,6 @@ const attemptColumns: readonly Column<ReturnType<typeof showAttempt>>[] = [
   { name: 'CHANNEL', show: ({ channel }) => channel },
   { name: 'UPSTREAM MODEL', show: ({ upstream_model: model }) => model },
   { name: 'STATUS', align: 'right', show: ({ status }) => String(status) },
-  { name: 'VENDOR COST', align: 'right', show: ({ vendor_cost: cost }) => `$${cost}` },
+  { name: 'VENDOR COST', align: 'right', show: ({ vendor_cost: cost }) => showDollars(cost) },
   { name: 'ATTEMPT', show: ({ id }) => id },
 ]

@@ -1,6 +1,6 @@
 import { crashPoint } from '../base/crash-points.ts'
 import { GatewayError } from '../base/errors.ts'
-import { formatDollars, type Nano } from '../base/money.ts'
+import { showDollars, type Nano } from '../base/money.ts'
 import type { Billing, TakeOutcome } from '../billing/billing.ts'
 import { affordableOutput, holdFor } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
@@ -61,7 +61,7 @@ export function noFunds(
     cap === undefined
       ? 'Insufficient balance'
       : `The spending cap of this ${cap.of.keyId === undefined ? 'account' : 'key'} (${cap.period}) is used up`
-  const needs = `this request needs up to $${formatDollars(needed)} and $${formatDollars(available)} is available.`
+  const needs = `this request needs up to ${showDollars(needed)} and ${showDollars(available)} is available.`
   const remedy = cap === undefined ? 'add credit' : 'raise the cap'
   return new GatewayError('no-funds', `${what}: ${needs} ${adviceFor(ask, available, model, remedy)}`)
 }

@@ -93,10 +93,10 @@ describe('commands beside a running gateway', () => {
     const owing = await cli.json<ShownAccount>(['accounts', 'create', '--name', 'owing', '--unlimited'])
     const { key } = await cli.json<ShownKey>(['keys', 'create', '--account', owing.id])
     expect((await gateway.chat({}, key)).status).toBe(200)
-    await until(async () => (await cli.run(['accounts', 'list'])).out.match(/^owing +\$-/m) !== null)
+    await until(async () => (await cli.run(['accounts', 'list'])).out.match(/^owing +-\$/m) !== null)
     const { code, err } = await cli.run(['accounts', 'change', 'owing', '--unlimited', 'false'])
     expect(code).toBe(1)
-    expect(err).toMatch(/^turnpike: "owing" has a balance of \$-0\.\d+: credit it before making it limited\n$/)
+    expect(err).toMatch(/^turnpike: "owing" has a balance of -\$0\.\d+: credit it before making it limited\n$/)
   })
 
   test('an invalid amount is refused in one line', async () => {

@@ -47,7 +47,7 @@ describe('turnpike reconcile', () => {
     const [, guessed] = await booked(2)
     const found = await cli.run(['reconcile', '--bill', bill])
     expect(found.code).toBe(2)
-    expect(found.out).toContain('matched  1 calls')
+    expect(found.out).toContain('matched  1 call,')
     expect(found.out).toMatch(new RegExp(`estimated +${guessed?.ref} .*the vendor reported no usage`))
 
     const dry = await cli.run(['reconcile', '--bill', bill, '--repair', 'dry'])
