@@ -377,15 +377,15 @@ describe('the sweeper', () => {
   })
 })
 
-const layAside = () => artifacts.layAside(bytesOf(800), 'acc', clock.now() + hourMs)
+const keepPrivate = () => artifacts.keepPrivate(bytesOf(800), 'acc', clock.now() + hourMs)
 
 test('bytes that could not be laid aside take up none of the room', async () => {
   await reopen({ bytesMax: 8_000 })
   const folder = join(dataFolder, 'artifacts')
   rmSync(folder, { recursive: true, force: true })
   writeFileSync(folder, 'in the way')
-  expect(await layAside().catch(() => 'failed')).toBe('failed')
+  expect(await keepPrivate().catch(() => 'failed')).toBe('failed')
   rmSync(folder)
-  expect(await layAside()).toBeString()
-  expect(await layAside()).toBeUndefined()
+  expect(await keepPrivate()).toBeString()
+  expect(await keepPrivate()).toBeUndefined()
 })

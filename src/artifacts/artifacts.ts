@@ -21,12 +21,12 @@ export type Artifacts = {
   /** What a link leads to. Throws `bad-request` with a code for an invalid link, `not-found` if the result is gone. */
   find(link: Link): Promise<Artifact>
   /**
-   * Keeps bytes of the gateway's own, to which no link leads. Gives the name by which `pickUp` finds them, or undefined
+   * Keeps bytes of the gateway's own, to which no link leads. Gives the name by which `readPrivate` finds them, or undefined
    * if they, or those of this account, would take more than their share of the room.
    */
-  layAside(bytes: Uint8Array, accountId: string, expiresAt: number): Promise<string | undefined>
+  keepPrivate(bytes: Uint8Array, accountId: string, expiresAt: number): Promise<string | undefined>
   /** Undefined where the bytes are no longer kept, or are on another node's disk. */
-  pickUp(name: string): Promise<Uint8Array | undefined>
+  readPrivate(name: string): Promise<Uint8Array | undefined>
   close(): Promise<void>
 }
 
@@ -59,7 +59,7 @@ export type ArtifactParts = {
 }
 
 const hourMs = 60 * 60 * 1000
-// One part in this many of the room is for bytes laid aside. The rest is for results that need a link, because those
+// One part in this many of the room is for such private bytes. The rest is for results that need a link, because those
 // cost the vendor's price whether there is room for them or not.
 const ownPart = 8
 
@@ -91,7 +91,7 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
       return { ...stored, mediaType, expiresAt }
     },
 
-    async layAside(bytes, accountId, expiresAt) {
+    async keepPrivate(bytes, accountId, expiresAt) {
       const taken = ownShare.take(bytes.length, accountId, expiresAt, clock.now())
       if (taken === undefined) return undefined
       const id = newArtifactId('application/octet-stream')
@@ -104,7 +104,7 @@ export function openArtifacts(parts: ArtifactParts): Artifacts {
       return nameOf(id, expiresAt)
     },
 
-    async pickUp(name) {
+    async readPrivate(name) {
       const stored = await look(name)
       if (stored === undefined) return undefined
       return new Response(await stored.read(0, stored.bytes)).bytes()

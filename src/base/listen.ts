@@ -26,7 +26,7 @@ export type Connection = {
   /** Call when the response is ready and goes to the runtime. */
   handOver(): void
   /** How many sent bytes the client has not acknowledged, as of `ageMsMax` ago at most; undefined where unknown. */
-  untaken(ageMsMax: number): Promise<number | undefined>
+  unreadBytes(ageMsMax: number): Promise<number | undefined>
 }
 
 export type Listener = {
@@ -191,10 +191,10 @@ class OpenConnection implements Connection, Sending {
     this.#server.timeout(this.#request, seconds)
   }
 
-  async untaken(ageMsMax: number): Promise<number | undefined> {
+  async unreadBytes(ageMsMax: number): Promise<number | undefined> {
     const peer = this.#server.requestIP(this.#request)
     const localPort = this.#server.port
     if (peer === null || localPort === undefined) return undefined
-    return this.#shared.sockets.untaken({ localPort, address: peer.address, port: peer.port }, ageMsMax)
+    return this.#shared.sockets.unreadBytes({ localPort, address: peer.address, port: peer.port }, ageMsMax)
   }
 }

@@ -26,23 +26,23 @@ export function makeLog(options: { level: LogLevel; write?: (line: string) => vo
 }
 
 // How much may wait for the log's reader: minutes of the busiest log, and little beside the memory of the process.
-const untakenBytesMax = 16 * 1024 * 1024
+const unreadBytesMax = 16 * 1024 * 1024
 
-/** Buffers up to `untakenBytesMax` for a reader that has stopped; further lines are dropped and counted. */
+/** Buffers up to `unreadBytesMax` for a reader that has stopped; further lines are dropped and counted. */
 function writerTo(stream: NodeJS.WriteStream): (line: string) => void {
-  let untakenBytes = 0
+  let unreadBytes = 0
   let lostLines = 0
 
   function write(line: string): void {
-    untakenBytes += line.length
+    unreadBytes += line.length
     // The callback runs in any case, even if the line could not be written.
     stream.write(line, () => {
-      untakenBytes -= line.length
+      unreadBytes -= line.length
     })
   }
 
   return (line) => {
-    if (untakenBytes > untakenBytesMax) {
+    if (unreadBytes > unreadBytesMax) {
       lostLines++
       return
     }

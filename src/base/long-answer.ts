@@ -7,7 +7,7 @@ export type Sending = {
   isUnderway(): boolean
   /** Sets how long the connection may be idle, now and when it is kept alive. No effect once the response is sent. */
   allow(seconds: number): void
-  untaken(ageMsMax: number): Promise<number | undefined>
+  unreadBytes(ageMsMax: number): Promise<number | undefined>
 }
 
 // The longest timeout that Bun accepts. Bun notices that a client reads only when a third of the system's buffer is
@@ -31,15 +31,15 @@ export function watchLongAnswer(
   const lookMs = (idleSeconds * 1000) / looks
   const silentMsMax = (unreadSecondsMax - idleSeconds) * 1000
   const next = deadlines.open(() => void look())
-  let last: { readonly untaken: number; readonly since: number } | undefined
+  let last: { readonly unread: number; readonly since: number } | undefined
 
   async function look(): Promise<void> {
     if (!sending.isUnderway()) return
-    const untaken = await sending.untaken(lookMs / 10)
+    const unread = await sending.unreadBytes(lookMs / 10)
     // Where the system does not tell how much was read, only the runtime's own timeout can guard the connection.
-    if (untaken === undefined) return sending.allow(unreadSecondsMax)
+    if (unread === undefined) return sending.allow(unreadSecondsMax)
     const now = clock.monotonic()
-    if (last?.untaken !== untaken) last = { untaken, since: now }
+    if (last?.unread !== unread) last = { unread, since: now }
     if (now - last.since > silentMsMax) return
     sending.allow(idleSeconds)
     next.set(lookMs)

@@ -40,34 +40,34 @@ describe.skipIf(process.platform !== 'linux')('the bytes that a reader has not t
   ])('%s: the count is what the system holds, and falls as the reader reads', async (_name, listening, dialled) => {
     const { writer, reader, line } = await connected(listening, dialled)
     const table = makeSocketTable(systemClock)
-    expect(await table.untaken(line, 0)).toBe(0)
+    expect(await table.unreadBytes(line, 0)).toBe(0)
     await fill(writer)
-    const full = (await table.untaken(line, 0)) ?? 0
+    const full = (await table.unreadBytes(line, 0)) ?? 0
     expect(full).toBeGreaterThan(100_000)
     await Bun.sleep(100)
-    expect(await table.untaken(line, 0)).toBe(full)
+    expect(await table.unreadBytes(line, 0)).toBe(full)
     reader.resume()
-    for (let tries = 0; tries < 500 && (await table.untaken(line, 0)) !== 0; tries++) await Bun.sleep(10)
-    expect(await table.untaken(line, 0)).toBe(0)
+    for (let tries = 0; tries < 500 && (await table.unreadBytes(line, 0)) !== 0; tries++) await Bun.sleep(10)
+    expect(await table.unreadBytes(line, 0)).toBe(0)
   })
 
   test('the count of an unknown connection or an invalid address is undefined', async () => {
     const { line } = await connected('127.0.0.1', '127.0.0.1')
     const table = makeSocketTable(systemClock)
-    expect(await table.untaken({ ...line, port: 1 }, 0)).toBeUndefined()
-    expect(await table.untaken({ ...line, address: '127.0.0.2' }, 0)).toBeUndefined()
-    expect(await table.untaken({ ...line, address: '' }, 0)).toBeUndefined()
+    expect(await table.unreadBytes({ ...line, port: 1 }, 0)).toBeUndefined()
+    expect(await table.unreadBytes({ ...line, address: '127.0.0.2' }, 0)).toBeUndefined()
+    expect(await table.unreadBytes({ ...line, address: '' }, 0)).toBeUndefined()
   })
 
   test('a count that is recent enough for the caller is reused', async () => {
     const { writer, line } = await connected('127.0.0.1', '127.0.0.1')
     let now = 0
     const table = makeSocketTable({ monotonic: () => now })
-    expect(await table.untaken(line, 10)).toBe(0)
+    expect(await table.unreadBytes(line, 10)).toBe(0)
     await fill(writer)
     now = 10
-    expect(await table.untaken(line, 10)).toBe(0)
+    expect(await table.unreadBytes(line, 10)).toBe(0)
     now = 11
-    expect(await table.untaken(line, 10)).toBeGreaterThan(0)
+    expect(await table.unreadBytes(line, 10)).toBeGreaterThan(0)
   })
 })

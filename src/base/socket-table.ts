@@ -14,7 +14,7 @@ export type SocketTable = {
    * How many written bytes the peer has not acknowledged; undefined if the system does not tell or the connection is
    * gone. A table read up to `ageMsMax` ago is good enough, so that many calls at the same time share one reading.
    */
-  untaken(line: Line, ageMsMax: number): Promise<number | undefined>
+  unreadBytes(line: Line, ageMsMax: number): Promise<number | undefined>
 }
 
 // Only Linux has these files; elsewhere nothing is known about any connection.
@@ -24,7 +24,7 @@ export function makeSocketTable(clock: Pick<Clock, 'monotonic'>): SocketTable {
   let latest: { readonly readAt: number; readonly rows: Promise<Buffer> } | undefined
 
   return {
-    async untaken(line, ageMsMax) {
+    async unreadBytes(line, ageMsMax) {
       const now = clock.monotonic()
       if (latest === undefined || now - latest.readAt > ageMsMax) latest = { readAt: now, rows: readRows() }
       return findQueued(await latest.rows, line)

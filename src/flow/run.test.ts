@@ -186,7 +186,7 @@ async function walk(
     job: chatJob(openaiChat),
     credential: 'sk-x',
     address: () => '127.0.0.1',
-    client: { letGo() {}, untaken: () => Promise.resolve(undefined) },
+    client: { letGo() {}, unreadBytes: () => Promise.resolve(undefined) },
     markVendorCalled() {},
     signal: client.signal,
     receivedAt: 0,

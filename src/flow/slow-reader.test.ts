@@ -4,12 +4,12 @@ import { Deadlines } from '../base/deadlines.ts'
 import { SlowReader } from './slow-reader.ts'
 
 /** A reader that is behind, and what the system says of it at each look. */
-function behind(untaken: (nowMs: number) => number | undefined, { totalMs = 3_600_000 } = {}) {
+function behind(unreadBytes: (nowMs: number) => number | undefined, { totalMs = 3_600_000 } = {}) {
   const world = new World(1)
   let stoppedAt: number | undefined
   const routed = {
     elapsedMs: () => world.now,
-    client: { letGo() {}, untaken: () => Promise.resolve(untaken(world.now)) },
+    client: { letGo() {}, unreadBytes: () => Promise.resolve(unreadBytes(world.now)) },
   }
   const reader = new SlowReader(
     routed,

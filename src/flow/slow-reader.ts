@@ -24,7 +24,7 @@ export class SlowReader {
   #isBehind = false
   #hasLooked = false
   /** The bytes that the client had not taken at the last look. */
-  #untaken: number | undefined
+  #unreadBytes: number | undefined
   #looksAlike = 0
 
   /** `stopped` is called when nothing was taken for `readerMs`, or the request's total time is up. */
@@ -59,12 +59,12 @@ export class SlowReader {
   async #look(): Promise<void> {
     const { client, elapsedMs } = this.#routed
     if (elapsedMs() >= this.#timeouts.totalMs) return this.#stop()
-    const untaken = await client.untaken(this.#lookMs / 10)
+    const unreadBytes = await client.unreadBytes(this.#lookMs / 10)
     if (!this.#isBehind) return
-    this.#looksAlike = this.#hasLooked && untaken === this.#untaken ? this.#looksAlike + 1 : 0
+    this.#looksAlike = this.#hasLooked && unreadBytes === this.#unreadBytes ? this.#looksAlike + 1 : 0
     this.#hasLooked = true
-    this.#untaken = untaken
-    if (this.#looksAlike >= (untaken === undefined ? looks * blindFactor : looks)) this.#stop()
+    this.#unreadBytes = unreadBytes
+    if (this.#looksAlike >= (unreadBytes === undefined ? looks * blindFactor : looks)) this.#stop()
     else this.#next.set(this.#lookMs)
   }
 

@@ -22,7 +22,7 @@ export type Received = {
   /** The client's address; a forwarding header counts only behind a configured trusted proxy. */
   readonly address: Address
   /** The socket that the answer goes to. */
-  readonly client: Pick<Connection, 'untaken' | 'letGo'>
+  readonly client: Pick<Connection, 'unreadBytes' | 'letGo'>
   /** Call before asking a vendor: until then a stopping node may refuse the request, since nothing was bought yet. */
   readonly markVendorCalled: () => void
   /** Aborts when the client hangs up. */

@@ -17,10 +17,10 @@ import { thrownBy } from '../../test/support/thrown.ts'
 import { failureIn, makeIdempotency, type LongAnswers } from './idempotency.ts'
 
 // Answers are short here. For long ones see test/faults/idempotency.test.ts.
-const none = { layAside: () => Promise.resolve(undefined), pickUp: () => Promise.resolve(undefined) }
+const none = { keepPrivate: () => Promise.resolve(undefined), readPrivate: () => Promise.resolve(undefined) }
 
 const long = Buffer.alloc(2 * 1024 * 1024, '0')
-const layingAsideBytesMax = 1.5 * long.length
+const storingBytesMax = 1.5 * long.length
 
 eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
   const begin = async (longAnswers: LongAnswers = none, closeMsMax = 60_000) => {
@@ -34,7 +34,7 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
       node: 'node_a',
       longAnswers,
       log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
-      layingAsideBytesMax,
+      storingBytesMax,
       closeMsMax,
     }
     const idempotency = makeIdempotency(parts)
@@ -152,9 +152,9 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
 
   test('long answers do not pile up in memory while they are slow to be stored', async () => {
     const onTheWay: { readonly bytes: number; arrive(): void }[] = []
-    const layAside = ({ length: bytes }: Uint8Array) =>
+    const keepPrivate = ({ length: bytes }: Uint8Array) =>
       new Promise<undefined>((resolve) => onTheWay.push({ bytes, arrive: () => resolve(undefined) }))
-    const { ask, attempt } = await begin({ ...none, layAside })
+    const { ask, attempt } = await begin({ ...none, keepPrivate: keepPrivate })
     await attempt.keep(200, long)
     await until(() => onTheWay.length === 1)
     await attempt.keep(200, Buffer.concat([long, Buffer.from('second')]))
@@ -229,11 +229,11 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
     const arrived = Promise.withResolvers<string>()
     const kept: Uint8Array[] = []
     const { ask, attempt, close } = await begin({
-      layAside(bytes) {
+      keepPrivate(bytes) {
         kept.push(bytes)
         return arrived.promise
       },
-      pickUp: () => Promise.resolve(kept[0]),
+      readPrivate: () => Promise.resolve(kept[0]),
     })
     await attempt.keep(200, long)
     const closed = close()
@@ -242,7 +242,7 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
     await closed
     expect(await ask()).toMatchObject({ kind: 'replay', status: 200 })
 
-    const hanging = await begin({ ...none, layAside: () => new Promise(() => {}) }, 1)
+    const hanging = await begin({ ...none, keepPrivate: () => new Promise(() => {}) }, 1)
     await hanging.attempt.keep(200, long)
     await hanging.close()
     expect(await thrownBy(hanging.ask())).toMatchObject(completed)

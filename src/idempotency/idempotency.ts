@@ -70,7 +70,7 @@ const behindPauseMs = 500
 // The longest answer that a row holds. Images and vectors are longer, and would block the database, on SQLite for all.
 const rowBytesMax = 1024 * 1024
 // A bucket that hangs is waited for, for minutes, and all that while each answer is in memory twice: plain and sealed.
-const layingAsideBytesMaxDefault = 256 * 1024 * 1024
+const storingBytesMaxDefault = 256 * 1024 * 1024
 // A client cut off by a stopping node asks again and should get its answer, but a stop must not hang on a bucket.
 const closeMsMaxDefault = 3_000
 // Precedes the name of an answer that is stored elsewhere. A sealed text is base64, which has no colon.
@@ -79,8 +79,8 @@ const elsewhere = 'artifact:'
 /** The storage for answers that are too long for a row. */
 export type LongAnswers = {
   /** Undefined where there is no room, or none for more of this account. */
-  layAside(bytes: Uint8Array, accountId: string, expiresAt: number): Promise<string | undefined>
-  pickUp(name: string): Promise<Uint8Array | undefined>
+  keepPrivate(bytes: Uint8Array, accountId: string, expiresAt: number): Promise<string | undefined>
+  readPrivate(name: string): Promise<Uint8Array | undefined>
 }
 
 type IdempotencyParts = {
@@ -90,16 +90,16 @@ type IdempotencyParts = {
   readonly longAnswers: LongAnswers
   readonly log: Log
   /** The limit for answers that are on their way to the storage for long ones, and so in memory. */
-  readonly layingAsideBytesMax?: number
+  readonly storingBytesMax?: number
   readonly closeMsMax?: number
 }
 
 export function makeIdempotency(parts: IdempotencyParts): Idempotency {
   const { store, secret, node, longAnswers, log } = parts
-  const { layingAsideBytesMax = layingAsideBytesMaxDefault, closeMsMax = closeMsMaxDefault } = parts
+  const { storingBytesMax = storingBytesMaxDefault, closeMsMax = closeMsMaxDefault } = parts
   const mac = macFor(secret, 'idempotency')
-  const layingAside = new Set<Promise<void>>()
-  let layingAsideBytes = 0
+  const storing = new Set<Promise<void>>()
+  let storingBytes = 0
   const behind = new RetryQueue({ log, clock: store, timers: systemTimers, pauseMs: behindPauseMs })
 
   function retryLater(write: () => Promise<void>, request: string): void {
@@ -129,18 +129,17 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       async keep(status, body) {
         if (body.length <= rowBytesMax) return surely(() => keepShort(store.db, status, decodeUtf8(body)))
         await surely(() => happened(status))
-        if (layingAsideBytes + body.length > layingAsideBytesMax)
-          return notKept('too many answers are being stored at once')
-        layingAsideBytes += body.length
+        if (storingBytes + body.length > storingBytesMax) return notKept('too many answers are being stored at once')
+        storingBytes += body.length
         // Not awaited: the answer is paid for, and its client must not wait for a disk or a bucket.
-        const laidAside = layAside(body, asked)
+        const stored = storeElsewhere(body, asked)
           .then((sealedBody) => keepAnswer(store.db, id, { requestId, status, sealedBody }))
           .catch((thrown: unknown) => notKept(String(thrown)))
           .finally(() => {
-            layingAsideBytes -= body.length
-            layingAside.delete(laidAside)
+            storingBytes -= body.length
+            storing.delete(stored)
           })
-        layingAside.add(laidAside)
+        storing.add(stored)
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
@@ -174,16 +173,15 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     },
 
     async close() {
-      await within(closeMsMax, Promise.all([behind.close(), ...layingAside]))
-      if (layingAside.size > 0)
-        log.warn({ count: layingAside.size }, 'the node stops before all long answers were stored')
+      await within(closeMsMax, Promise.all([behind.close(), ...storing]))
+      if (storing.size > 0) log.warn({ count: storing.size }, 'the node stops before all long answers were stored')
     },
   }
 
   /** Null where there is no room for the answer: then only the fact is stored that it happened. */
-  async function layAside(body: Uint8Array, asked: IdempotentRequest): Promise<string | null> {
+  async function storeElsewhere(body: Uint8Array, asked: IdempotentRequest): Promise<string | null> {
     const sealed = await sealUnder(asked.key, secret).sealBytes(body)
-    const name = await longAnswers.layAside(sealed, asked.accountId, store.now() + keepAnswersMs)
+    const name = await longAnswers.keepPrivate(sealed, asked.accountId, store.now() + keepAnswersMs)
     return name === undefined ? null : elsewhere + name
   }
 
@@ -191,7 +189,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
   async function bodyOf(sealedBody: string, asked: IdempotentRequest): Promise<Uint8Array | undefined> {
     const seal = sealUnder(asked.key, secret)
     if (!sealedBody.startsWith(elsewhere)) return Buffer.from(seal.unseal(sealedBody))
-    const sealed = await longAnswers.pickUp(sealedBody.slice(elsewhere.length))
+    const sealed = await longAnswers.readPrivate(sealedBody.slice(elsewhere.length))
     return sealed && seal.unsealBytes(sealed)
   }
 

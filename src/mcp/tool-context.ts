@@ -204,7 +204,7 @@ const nobodys: Connection = {
   follow() {},
   letGo() {},
   handOver() {},
-  untaken: () => Promise.resolve(undefined),
+  unreadBytes: () => Promise.resolve(undefined),
 }
 
 /** A request that was never on a socket. Only the codec and the limits of its path read it. */

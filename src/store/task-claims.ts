@@ -189,7 +189,7 @@ export async function hintTask(db: Queries, id: string, now: number): Promise<bo
 }
 
 /** When to poll again after a poll, unless a hint came in the meantime. */
-export function nextLook({ nextPollAt }: Pick<Task, 'nextPollAt'>, next: number) {
+export function nextPollUnlessHinted({ nextPollAt }: Pick<Task, 'nextPollAt'>, next: number) {
   return sql<number>`case when next_poll_at = ${nextPollAt} then cast(${next} as bigint) else next_poll_at end`
 }
 

@@ -15,7 +15,7 @@ import {
   heldByTasks,
   hintTask,
   knownUpstreamIds,
-  nextLook,
+  nextPollUnlessHinted,
   openTaskRefs,
   releaseClaims,
 } from './task-claims.ts'
@@ -224,7 +224,7 @@ eachEngine('the store of tasks', (openStore) => {
       expect(await hintTask(store.db, id, store.now())).toBe(true)
       const [task] = await claim(store, 'a')
       if (task === undefined) throw new Error('it is not due')
-      const again = () => changeTask(store.db, { id, from: open }, { next_poll_at: nextLook(task, later) })
+      const again = () => changeTask(store.db, { id, from: open }, { next_poll_at: nextPollUnlessHinted(task, later) })
       expect((await again())?.nextPollAt).toBe(later)
       await put(store, id, { next_poll_at: task.nextPollAt })
       expect(await hintTask(store.db, id, store.now() + 5)).toBe(true)

@@ -2,7 +2,7 @@ import { crashPoint } from '../base/crash-points.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { VideoNews } from '../capabilities/video.ts'
 import { json } from '../store/rows.ts'
-import { nextLook } from '../store/task-claims.ts'
+import { nextPollUnlessHinted } from '../store/task-claims.ts'
 import type { TaskError } from '../store/task-schema.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import { paceAt } from './adopt.ts'
@@ -133,7 +133,13 @@ async function schedulePoll(parts: TaskParts, task: Task, change: TaskChange): P
   await changeTask(
     store.db,
     { id: task.id, from: openStates, owner: node },
-    { ...change, polls: task.polls + 1, next_poll_at: nextLook(task, next), claim_owner: null, claim_until: null },
+    {
+      ...change,
+      polls: task.polls + 1,
+      next_poll_at: nextPollUnlessHinted(task, next),
+      claim_owner: null,
+      claim_until: null,
+    },
   )
   return 'open'
 }

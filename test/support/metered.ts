@@ -48,7 +48,7 @@ export function atMeter(options: AtMeter = {}) {
       writeStreamError: () => (isWordless ? undefined : Buffer.from('error')),
       keepAlive: Buffer.from(': alive\n\n'),
     },
-    client: { letGo: () => void letGo++, untaken: () => Promise.resolve(4_000_000) },
+    client: { letGo: () => void letGo++, unreadBytes: () => Promise.resolve(4_000_000) },
     elapsedMs: () => 0,
     funds: {
       mark() {

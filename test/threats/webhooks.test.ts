@@ -61,8 +61,10 @@ eachEngine('webhooks', (open, place, engine) => {
     return made
   }
 
-  const putMany = (length: number) =>
-    putEvents(store, accountId, new Array<{ url: string }>(length).fill({ url: receiver.url() }))
+  const putMany = (length: number) => {
+    const events = Array.from({ length }, () => ({ url: receiver.url() }))
+    return putEvents(store, accountId, events)
+  }
   const attempts = async (id: string) => (await attemptsOfEvents(store.db, [id])).get(id) ?? []
   const stateOf = async (id: string) => (await eventById(store.db, id))?.state
 
@@ -368,14 +370,13 @@ eachEngine('webhooks', (open, place, engine) => {
     expect(minutes[0]).toBeWithin(5, 20)
     expect(Math.max(...minutes)).toBeLessThanOrEqual(100)
     // The host is alive again: after one more pause, deliveries go on.
-    const delivered = () =>
-      store.db.selectFrom('webhook_event').select('id').where('state', '=', 'delivered').limit(100).execute()
     receiver.reply(204)
     clock.advance(5 * 60_000)
     webhooks.wake()
     await until(async () => {
       timers.fire()
-      return (await delivered()).length === 100
+      const delivered = store.db.selectFrom('webhook_event').select('id').where('state', '=', 'delivered')
+      return (await delivered.limit(100).execute()).length === 100
     })
   })
 

@@ -125,7 +125,7 @@ export class SpeechRelay implements Relay {
     this.#checkUnbroken()
     try {
       while (!this.#isOver) {
-        const audio = await this.#nextSound()
+        const audio = await this.#nextAudio()
         this.#checkUnbroken() // an encoder that is opened after `abort` would never be closed
         if (audio === undefined) this.#isOver = true
         const { converter } = this.#speaking
@@ -165,7 +165,7 @@ export class SpeechRelay implements Relay {
     return this.#isLeft || this.#routed.signal.aborted
   }
 
-  async #nextSound() {
+  async #nextAudio() {
     const { ask, converter } = this.#speaking
     for (;;) {
       const current = this.#current ?? (await this.#openNext())

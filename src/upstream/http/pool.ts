@@ -20,14 +20,14 @@ export type Connecting = { readonly connection: Promise<Connection>; giveUp(): v
  * An origin to which a connect was given up. The runtime cannot cancel a connect, and the system tries for two minutes:
  * if every call began one of its own, a vendor that is gone would use up the sockets of all others.
  */
-type Door = { readonly opened: PromiseWithResolvers<void>; triedAt: number; pending: number }
+type StuckOrigin = { readonly released: PromiseWithResolvers<void>; triedAt: number; pending: number }
 
 /** Keeps the connections that are idle now, and opens new ones. */
 export class Pool {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #timers: Timers
   readonly #idle = new Map<string, Connection[]>()
-  readonly #doors = new Map<string, Door>()
+  readonly #stuck = new Map<string, StuckOrigin>()
   #isSweeping = false
 
   constructor(clock: Pick<Clock, 'monotonic'>, timers: Timers) {
@@ -65,20 +65,20 @@ export class Pool {
   /** Opens a connection, or, where other calls have just tried in vain, waits for the outcome of their connects. */
   async #reach(target: Target, attempt: Attempt): Promise<Connection> {
     for (;;) {
-      const door = this.#doors.get(target.origin)
+      const stuck = this.#stuck.get(target.origin)
       const now = this.#clock.monotonic()
-      if (door === undefined || now - door.triedAt >= tryEveryMs) {
-        if (door !== undefined) door.triedAt = now
+      if (stuck === undefined || now - stuck.triedAt >= tryEveryMs) {
+        if (stuck !== undefined) stuck.triedAt = now
         attempt.triedAt = now
         attempt.opening = Connection.open(target, this.#free, this.#timers)
         // The address answers, so no call needs to wait any longer for an older connect, which may hang for good.
         attempt.opening.then(
-          () => this.#open(target.origin, this.#doors.get(target.origin)),
+          () => this.#release(target.origin, this.#stuck.get(target.origin)),
           () => {},
         )
         return attempt.opening
       }
-      await door.opened.promise
+      await stuck.released.promise
       if (!attempt.isWanted) throw new Error('nobody wants the connection any more')
       const kept = this.take(target)
       if (kept !== undefined) return kept
@@ -87,24 +87,24 @@ export class Pool {
 
   /** Keeps a connect that was given up for the next calls, which wait for it until it succeeds or fails. */
   #waitFor(origin: string, opening: Promise<Connection>, triedAt: number): void {
-    const found = this.#doors.get(origin)
-    const door = found ?? { opened: Promise.withResolvers<void>(), triedAt, pending: 0 }
-    this.#doors.set(origin, door)
-    door.pending++
+    const found = this.#stuck.get(origin)
+    const stuck = found ?? { released: Promise.withResolvers<void>(), triedAt, pending: 0 }
+    this.#stuck.set(origin, stuck)
+    stuck.pending++
     const kept = (late: Connection) => {
       this.#add(late, idleMs)
-      this.#open(origin, door)
+      this.#release(origin, stuck)
     }
     const lost = () => {
-      if (--door.pending === 0) this.#open(origin, door)
+      if (--stuck.pending === 0) this.#release(origin, stuck)
     }
     opening.then(kept, lost)
   }
 
-  /** Lets the calls that wait at the door connect themselves. */
-  #open(origin: string, door: Door | undefined): void {
-    if (this.#doors.get(origin) === door) this.#doors.delete(origin)
-    door?.opened.resolve()
+  /** Lets the calls that wait for the origin connect themselves. */
+  #release(origin: string, stuck: StuckOrigin | undefined): void {
+    if (this.#stuck.get(origin) === stuck) this.#stuck.delete(origin)
+    stuck?.released.resolve()
   }
 
   readonly #free = (connection: Connection, last: ResponseHead): void => {
