@@ -74,6 +74,12 @@ describe("a vendor's news", () => {
       is: { kind: 'end', state: 'failed', failure: { code: 'Sensitive', message: 'no' } },
     },
     { state: 'running', news: { state: 'failed' }, is: { failure: { code: 'upstream_failed' } } },
+    // A vendor may give a code and no words.
+    {
+      state: 'running',
+      news: { state: 'failed', error: { code: 'Internal', message: '' } },
+      is: { failure: { code: 'Internal', message: 'The vendor could not make the video.' } },
+    },
     { state: 'running', news: { state: 'cancelled' }, is: { kind: 'end', state: 'cancelled' } },
     { state: 'running', news: { state: 'expired' }, is: { state: 'failed', failure: { code: 'timeout' } } },
     { state: 'submitted', news: { state: 'lost' }, is: { kind: 'stay', lost: 1 } },

@@ -76,7 +76,8 @@ export function decide(
     case 'succeeded':
       return isUsable(news.result?.videoUrl) ? { kind: 'end', state: 'succeeded' } : failed(noOutput)
     case 'failed':
-      return failed(news.error ?? { code: 'upstream_failed', message: 'The vendor could not make the video.' })
+      // Clients show the message, so a vendor that gives none does not leave it empty.
+      return failed({ code: news.error?.code ?? notMade.code, message: news.error?.message || notMade.message })
     case 'cancelled':
       return { kind: 'end', state: 'cancelled' }
     case 'expired':
@@ -96,6 +97,7 @@ function isUsable(url: string | undefined): boolean {
   return url !== undefined && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
 }
 
+const notMade: TaskError = { code: 'upstream_failed', message: 'The vendor could not make the video.' }
 export const noOutput: TaskError = { code: 'upstream_no_output', message: 'The vendor gave no video.' }
 export const timedOut: TaskError = { code: 'timeout', message: 'The video was not made in time.' }
 export const lostByVendor: TaskError = { code: 'upstream_task_lost', message: 'The vendor has lost the task.' }
