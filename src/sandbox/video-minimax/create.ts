@@ -51,10 +51,16 @@ export const minimaxCreation: Creation<Fields, MinimaxAsk, CodedRefusal<number>>
       clip: { width, height, frames: made * framesPerSecond, sound: false },
       // Billed as ordered, whatever the real length.
       units: { ...noUnits, video: { seconds, resolution: resolution.toLowerCase(), sound: false } },
-      failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
+      failure: code === undefined ? undefined : failureFor(code),
     }
   },
   write: ({ id }) => ({ text: JSON.stringify({ task_id: id, ...writeBase() }) }),
+}
+
+/** The vendor's codes are numbers, so a word gets the number of an unknown error. */
+function failureFor(name: string): { code: string; message: string } {
+  const { code, message } = errorForCode(name)
+  return { code: String(code), message }
 }
 
 function readText(body: Fields, name: string): string {

@@ -111,6 +111,8 @@ describe('a video task', () => {
     const task = await end(await create({ prompt: `${quick} sandbox:fail=1027` }, 'failed'))
     expect(task).toMatchObject({ status: 'Fail', file_id: '', base_resp: { status_code: 1027 } })
     expect(await bill('failed')).toMatchObject([{ cost: '0' }])
+    const odd = await end(await create({ prompt: `${quick} sandbox:fail=SomeCode` }))
+    expect(odd.base_resp).toEqual({ status_code: 1000, status_msg: 'The sandbox was asked to fail with SomeCode.' })
   })
 
   test('lost closes the connection without a response, but the task is billed', async () => {
