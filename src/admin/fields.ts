@@ -17,15 +17,17 @@ export function readName(text: string): string | undefined {
 
 export const nameRule = `1 to ${nameCharactersMax} characters, and no control characters`
 
-export const accountName = z.string().transform((text, context) => {
+export const accountName = z.string().transform(checkName)
+
+/** The name of a key may be empty. */
+export const keyName = z.string().transform((text, context) => (text === '' ? text : checkName(text, context)))
+
+function checkName(text: string, context: z.RefinementCtx): string {
   const name = readName(text)
   if (name !== undefined) return name
   context.addIssue(nameRule)
   return z.NEVER
-})
-
-/** The name of a key may be empty. */
-export const keyName = z.union([z.literal(''), accountName])
+}
 
 /**
  * Text that is stored exactly as written. PostgreSQL cannot store a NUL in a text, and half of a surrogate pair comes

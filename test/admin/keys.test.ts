@@ -148,6 +148,18 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     expect((await operator.call('DELETE', '/admin/keys/key_none')).status).toBe(404)
   })
 
+  test("a key's name that is too long, or no text, is refused with the rule for names", async () => {
+    const messageFor = async (name: unknown): Promise<unknown> => {
+      const { status, body } = await operator.call('POST', '/admin/keys', { account: 'demo', name })
+      return status === 400 ? body : undefined
+    }
+    const rule = "Invalid 'name': 1 to 100 characters, and no control characters."
+    expect(await messageFor('x'.repeat(101))).toMatchObject({ error: { message: rule, code: 'invalid_value' } })
+    const noText = "Invalid 'name': expected string, received null."
+    expect(await messageFor(null)).toMatchObject({ error: { message: noText, code: 'invalid_type' } })
+    expect((await operator.call('POST', '/admin/keys', { account: 'demo', name: '' })).status).toBe(200)
+  })
+
   test('the limits of a key also count reads of models, balance and usage, and are in the headers', async () => {
     const { key } = await make({ limits: { requests_per_minute: 3, tokens_per_minute: 1_000 } })
     const customer = jsonClient(gateway.url, key)
