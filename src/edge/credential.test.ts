@@ -4,6 +4,7 @@ import { bearerOf, bearerOrApiKeyOf } from './credential.ts'
 test.each([
   ['Bearer sk-abc', 'sk-abc'],
   ['bearer sk-abc', 'sk-abc'],
+  ['BEARER sk-abc', 'sk-abc'],
   ['Bearer', undefined],
   ['Bearer  sk-abc', undefined],
   ['Bearer sk-abc x', undefined],

@@ -1,4 +1,5 @@
-const bearer = /^[Bb]earer ([^\s,]+)$/
+// The name of a scheme is case-insensitive in HTTP.
+const bearer = /^bearer ([^\s,]+)$/i
 
 /** The bearer key, if the header holds exactly one; anything else counts as no key. */
 export function bearerOf(request: Request): string | undefined {
