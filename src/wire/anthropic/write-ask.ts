@@ -3,10 +3,11 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import type { Conversation, TextBlock, Tool, Turn } from '../../capabilities/conversation.ts'
 import { formatInstruction } from '../format-instruction.ts'
 import { canBeHeld, fitsStrictLimits } from './strict-limits.ts'
+import { writeToolSchema } from './tool-schema.ts'
 import { writeText } from './write-blocks.ts'
 import { openCacheHints, type WriteCache } from './write-cache.ts'
 import { writeMessages, type Message } from './write-messages.ts'
-import { writeStrictSchema, writeToolSchema } from './write-schema.ts'
+import { writeStrictSchema } from './write-schema.ts'
 import { isAdaptive, writeThinking, type WrittenThinking } from './write-thinking.ts'
 
 export type AskTarget = {
@@ -75,7 +76,8 @@ type ToolsTarget = Pick<AskTarget, 'searchesMax'> & {
 }
 
 function writeTools(conversation: Conversation, target: ToolsTarget, cache: WriteCache): JsonObject[] {
-  const { tools, hostedTools, turns } = conversation
+  const { hostedTools, turns } = conversation
+  const tools = conversation.tools.map((tool) => ({ ...tool, schema: writeToolSchema(tool.schema) }))
   const isHeld = fitsStrictLimits(tools, target.held)
   const written = tools.map((tool) => writeTool(tool, isHeld && tool.isStrict === true, cache))
   const names = new Set(tools.map(({ name }) => name))
@@ -88,11 +90,10 @@ function writeTools(conversation: Conversation, target: ToolsTarget, cache: Writ
 }
 
 function writeTool(tool: Tool, isStrict: boolean, cache: WriteCache): JsonObject {
-  const schema = writeToolSchema(tool.schema)
   return {
     name: tool.name,
     ...(tool.description !== undefined && { description: tool.description }),
-    input_schema: isStrict ? writeStrictSchema(schema) : schema,
+    input_schema: isStrict ? writeStrictSchema(tool.schema) : tool.schema,
     ...(isStrict && { strict: true }),
     ...cache(tool),
   }

@@ -1,12 +1,6 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { objectIn } from '../loose.ts'
 
-/** A tool's schema as the vendor takes it: an object at the top level, without unions there. */
-export function writeToolSchema(schema: JsonObject): JsonObject {
-  const { oneOf: _, anyOf: __, allOf: ___, ...rest } = schema
-  return { ...rest, type: 'object' }
-}
-
 const formats: ReadonlySet<Json | undefined> = new Set([
   'date-time',
   'time',

@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'bun:test'
+import { writeToolSchema } from './tool-schema.ts'
+import { writeStrictSchema } from './write-schema.ts'
+
+describe('unions at the top of a tool schema are merged', () => {
+  const one = { properties: { kind: { const: 'one' }, a: { type: 'string' } }, required: ['kind', 'a'] }
+  const two = { properties: { kind: { const: 'two' }, b: { type: 'integer' } }, required: ['kind', 'b'] }
+  const kinds = { anyOf: [{ const: 'one' }, { const: 'two' }] }
+  const properties = { kind: kinds, a: { type: 'string' }, b: { type: 'integer' } }
+
+  test.each(['anyOf', 'oneOf'])('%s offers the properties of every branch, and requires what all require', (name) => {
+    expect(writeToolSchema({ description: 'd', [name]: [one, two] })).toEqual({
+      type: 'object',
+      description: 'd',
+      properties,
+      required: ['kind'],
+    })
+  })
+
+  test('allOf requires what each part requires', () => {
+    expect(writeToolSchema({ allOf: [one, two] })).toEqual({ type: 'object', properties, required: ['kind', 'a', 'b'] })
+  })
+
+  test('what the schema itself says of a property counts, and stays required', () => {
+    const outer = { properties: { kind: { enum: ['one', 'two'] }, id: {} }, required: ['id'], oneOf: [one, two] }
+    expect(writeToolSchema(outer)).toEqual({
+      type: 'object',
+      properties: { ...properties, kind: { enum: ['one', 'two'] }, id: {} },
+      required: ['id', 'kind'],
+    })
+  })
+
+  test('references in branches are followed, however often and wherever they lead', () => {
+    const levels = Array.from({ length: 60 }, (_, level) => {
+      const next = { $ref: `#/$defs/d${level + 1}` }
+      return [`d${level}`, { anyOf: [next, next] }] as const
+    })
+    const $defs = { ...Object.fromEntries(levels), d60: one, self: { allOf: [{ $ref: '#/$defs/self' }, two] } }
+    const written = writeToolSchema({ $defs, anyOf: [{ $ref: '#/$defs/d0' }, { $ref: '#/$defs/self' }] })
+    expect(written).toEqual({ type: 'object', $defs, properties, required: ['kind'] })
+  })
+
+  test('a strict tool has the properties of every branch too', () => {
+    expect(writeStrictSchema(writeToolSchema({ anyOf: [one, two] }))).toEqual({
+      type: 'object',
+      properties,
+      required: ['kind'],
+      additionalProperties: false,
+    })
+  })
+})
