@@ -36,6 +36,37 @@ describe('an instance of a schema', () => {
     expect(make(schema)).toEqual(expected)
   })
 
+  test.each([
+    '^[A-Z]{3}-\\d{4}$',
+    '^(red|green)_[a-f0-9]{2,3}$',
+    '^(?:sku|ean):(?<code>[0-9]{8,13})$',
+    '^[^\\s@]+@[^\\s@]+\\.(com|org)$',
+    '^v\\d+\\.\\d+(-rc\\d+)?$',
+    '^[a-z0-9\\-\\_]{20,}$',
+    '^\\p{Lu}\\p{Ll}+ [^a-zA-Z0-9 ]$',
+    'x{3}y*?z|never',
+    '^.{5}[\\]\\[]$',
+    '^\\(\\d{3}\\) \\d{3}-\\d{4}$',
+    '^[一-龥]{2}$',
+  ])('a text matches the pattern %s', (pattern) => {
+    const flags = pattern.includes('\\p') ? 'u' : ''
+    expect(make({ type: 'string', pattern })).toEqual(expect.stringMatching(new RegExp(pattern, flags)))
+  })
+
+  test('a text matches its pattern and has the wanted length', () => {
+    const pattern = '^[a-z]+-[0-9]$'
+    const text = make({ type: 'string', pattern, minLength: 30, maxLength: 31 })
+    expect(text).toMatch(new RegExp(pattern))
+    expect(String(text).length).toBeWithin(30, 32)
+  })
+
+  test.each(['^(a)\\1$', '^(?=.*\\d)(?!x)[a-z0-9]{9}$', '([', '(?P<x>a)', '((a{999}){999}){999}', '^\\x41\\u0042{7}$'])(
+    'a pattern that nothing can be built from yields a word: %s',
+    (pattern) => {
+      expect(make({ type: 'string', pattern })).toEqual(expect.any(String))
+    },
+  )
+
   test('a number respects multipleOf, minimum and maximum together', () => {
     const value = make({ type: 'number', minimum: 0.25, maximum: 0.95, multipleOf: 0.1 })
     expect(Number(value) * 10).toBeCloseTo(Math.round(Number(value) * 10), 9)

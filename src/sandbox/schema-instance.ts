@@ -1,3 +1,4 @@
+import { patternInstance } from './pattern-instance.ts'
 import { pick, type Seeded } from './seeded.ts'
 
 type Schema = Readonly<Record<string, unknown>>
@@ -195,12 +196,6 @@ const formats: Readonly<Record<string, string>> = {
 
 const plainWords = ['road', 'lamp', 'river', 'green', 'morning', 'Paris', 'stone', 'bread'] as const
 
-// The words are short, so that even a pattern with catastrophic backtracking ends soon.
-const patternTries =
-  'a A 1 road Road ROAD AB ABC 12 123 1234 12345 123456 ab12 AB-12 ABC-123 a_b a-b #00ff00 +15550100 555-0100 2026-01-02 03:04 1.5 a@b.co 1.2.3 /road'.split(
-    ' ',
-  )
-
 function stringInstance(schema: Schema, random: Seeded): string {
   const least = typeof schema.minLength === 'number' ? Math.min(schema.minLength, 100_000) : 0
   const most = typeof schema.maxLength === 'number' ? schema.maxLength : Infinity
@@ -208,20 +203,10 @@ function stringInstance(schema: Schema, random: Seeded): string {
   if (format !== undefined) return format
   const word = pick(random, plainWords)
   if (typeof schema.pattern === 'string') {
-    const matching = matchingWord(schema.pattern, least, most)
+    const matching = patternInstance(schema.pattern, least, most)
     if (matching !== undefined) return matching
   }
   return word.padEnd(least, `-${word}`).slice(0, Math.max(least, Math.min(most, Math.max(word.length, least))))
-}
-
-/** Patterns are met loosely: by the first of some common words that matches, if any. */
-function matchingWord(pattern: string, least: number, most: number): string | undefined {
-  try {
-    const wanted = new RegExp(pattern, 'u')
-    return patternTries.find((word) => word.length >= least && word.length <= most && wanted.test(word))
-  } catch {
-    return undefined
-  }
 }
 
 /** Reads any JSON object as a schema; `true`, `false` and anything else count as a schema without keywords. */
