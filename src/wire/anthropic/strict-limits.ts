@@ -25,15 +25,13 @@ export function fitsStrictLimits(tools: readonly Tool[], answer: JsonObject | un
   return strict.length <= toolsMax && counts.optional <= optionalMax && counts.unions <= unionsMax
 }
 
-/**
- * Whether the vendor can hold an answer to the schema. An object with free names would have to stay empty, because the
- * vendor enforces objects whose properties are all listed.
- */
+/** Whether the vendor can hold an answer to the schema. */
 export function canBeHeld(schema: JsonObject): boolean {
   return fitsStrictLimits([], schema) && !hasFreeNames(schema)
 }
 
-function hasFreeNames(schema: JsonObject): boolean {
+/** Under a strict schema an object with free names would have to stay empty: all its properties must be listed. */
+export function hasFreeNames(schema: JsonObject): boolean {
   const { type, properties, patternProperties, additionalProperties: more } = schema
   const isPlain = type === 'object' || itemsIn(type).includes('object')
   const isFree = isPlain && properties === undefined && more !== false

@@ -361,6 +361,16 @@ describe('the vendor’s limits on strict tools', () => {
     if (!isHeld) expect(written?.['input_schema']).toEqual(schema)
   })
 
+  test('a tool whose objects have free names is not strict, because they would have to stay empty', () => {
+    const byName = { type: 'object', additionalProperties: { type: 'integer' } }
+    const schema = { type: 'object', properties: { byName }, required: ['byName'] }
+    const tools = [{ name: 'free', schema, isStrict: true }, strictly('f', {})]
+    expect(write({ tools })['tools']).toEqual([
+      { name: 'free', input_schema: schema },
+      expect.objectContaining({ name: 'f', strict: true }),
+    ])
+  })
+
   test('a recursive answer schema is put into the instructions, while tools stay strict', () => {
     const asked = write({ format: { kind: 'schema', schema: ofNodes }, tools: [strictly('f', {})] })
     expect(asked).not.toHaveProperty('output_config')

@@ -2,7 +2,7 @@ import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Conversation, TextBlock, Tool, Turn } from '../../capabilities/conversation.ts'
 import { formatInstruction } from '../format-instruction.ts'
-import { canBeHeld, fitsStrictLimits } from './strict-limits.ts'
+import { canBeHeld, fitsStrictLimits, hasFreeNames } from './strict-limits.ts'
 import { writeToolSchema } from './tool-schema.ts'
 import { writeText } from './write-blocks.ts'
 import { openCacheHints, type WriteCache } from './write-cache.ts'
@@ -77,9 +77,12 @@ type ToolsTarget = Pick<AskTarget, 'searchesMax'> & {
 
 function writeTools(conversation: Conversation, target: ToolsTarget, cache: WriteCache): JsonObject[] {
   const { hostedTools, turns } = conversation
-  const tools = conversation.tools.map((tool) => ({ ...tool, schema: writeToolSchema(tool.schema) }))
+  const tools = conversation.tools.map((tool) => {
+    const schema = writeToolSchema(tool.schema)
+    return { ...tool, schema, isStrict: tool.isStrict === true && !hasFreeNames(schema) }
+  })
   const isHeld = fitsStrictLimits(tools, target.held)
-  const written = tools.map((tool) => writeTool(tool, isHeld && tool.isStrict === true, cache))
+  const written = tools.map((tool) => writeTool(tool, isHeld && tool.isStrict, cache))
   const names = new Set(tools.map(({ name }) => name))
   for (const { usesMax } of hostedTools) {
     if (names.has('web_search')) continue
