@@ -117,6 +117,10 @@ describe('a field that describes the video in the wrong place or under the wrong
     ['sora-2', { input_reference: { image_url: image } }],
     ['viduq3-turbo', { images: [image] }],
     ['wan3.0-video', { reference_urls: [image] }],
+    [seedance, { image_url: image }],
+    ['kling-v2-6', { first_frame_url: image }],
+    ['minimax-hailuo-02', { last_frame_url: image }],
+    ['wan3.0-video', { video_url: 'https://example.com/a.mp4' }],
   ])('%s: the name %j in input is refused', async (model, words) => {
     const at = `input.${Object.keys(words)[0]}`
     const message = `Unsupported value: '${at}' is not supported by this model, which takes 'input.prompt' and 'input.media'.`
@@ -124,8 +128,10 @@ describe('a field that describes the video in the wrong place or under the wrong
   })
 
   test('wan2.6-t2v, which is sent its whole input, refuses another vendor’s field too', async () => {
-    const [param] = await complaint({ model: 'wan2.6-t2v', input: { prompt: 'A fox.', first_frame_image: image } })
-    expect(param).toBe('input.first_frame_image')
+    for (const field of ['first_frame_image', 'image_url', 'ref_images_url']) {
+      const [param] = await complaint({ model: 'wan2.6-t2v', input: { prompt: 'A fox.', [field]: image } })
+      expect(param).toBe(`input.${field}`)
+    }
   })
 
   test('the same value given twice is accepted, and empty values are ignored', async () => {
