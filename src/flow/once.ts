@@ -16,7 +16,10 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
 
   async function walkOnce(limited: Omit<Limited, 'job'>, key: string, walk: Walk): Promise<Answer> {
     const { path, principal, requestId } = limited
-    const { canonicalBytes } = await limited.readBody()
+    const { body, canonicalBytes } = await limited.readBody()
+    const { model } = body
+    // A model that the key may not use answers like one that does not exist, even if another key has asked it.
+    if (typeof model === 'string' && !principal.mayUse(model)) return walk()
     const begun = await parts.idempotency.begin({
       accountId: principal.accountId,
       path,
@@ -29,8 +32,7 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
       limited.setHeader('idempotent-replayed', 'true')
       const failure = failureIn(begun)
       if (failure !== undefined) throw failure
-      const { status, body } = begun
-      return { kind: 'whole', status, body, contentType: json, cost: zeroNano }
+      return { kind: 'whole', status: begun.status, body: begun.body, contentType: json, cost: zeroNano }
     }
     const notKept = (thrown: unknown) => {
       parts.log.error(

@@ -276,6 +276,19 @@ describe.each(['sqlite', 'postgres'] as const)('an Idempotency-Key on %s', (engi
     expect((await send(says('another'), newKey(), bearer)).status).toBe(200)
   })
 
+  test('a key that may not use the model gets no answer that another key of its account was given', async () => {
+    const key = newKey()
+    const { key: bearer, keyId } = await gateway.account({ models: ['claude-*'] })
+    const change = gateway.store.db.updateTable('api_key').set({ account_id: gateway.accountId })
+    await change.where('id', '=', keyId).execute()
+    expect((await send(says('for one key only'), key)).status).toBe(200)
+    const refused = await send(says('for one key only'), key, bearer)
+    expect([refused.status, await errorOf(refused)]).toEqual([404, 'model_not_found'])
+    expect(refused.headers.get('idempotent-replayed')).toBeNull()
+    expect((await send(says('for one key only'), key)).headers.get('idempotent-replayed')).toBe('true')
+    expect(await callsWith('for one key only')).toBe(1)
+  })
+
   test('neither the key nor the answer is stored in readable form', async () => {
     const key = 'canary-idempotency-key'
     const answer = await (await send(says('canary-of-the-answer'), key)).text()
