@@ -4,7 +4,7 @@ import { videosOf } from '../support/ordered-videos.ts'
 import { image } from '../support/video-asks.ts'
 
 let gateway: TestGateway
-const { idle } = videosOf(() => gateway)
+const { idle, writtenOf } = videosOf(() => gateway)
 beforeAll(async () => {
   gateway = await startTestGateway()
 })
@@ -149,4 +149,18 @@ describe('the final video of a draft', () => {
     expect(await order(final(other.id))).toMatchObject(noDraft)
     expect(await order(final('vid_0'))).toMatchObject(noDraft)
   })
+})
+
+test('a Kling video costs the length that was ordered, although its file is longer', async () => {
+  const { id, usage } = await made({ model: 'kling-v2-6', input: { prompt: 'A fox. sandbox:seconds=6' } })
+  expect(usage).toMatchObject({ duration: 5 })
+  const { request, entries, bill } = await writtenOf(id)
+  expect(request).toMatchObject({ basis: 'vendor', usage: { video: { seconds: 5 } } })
+  expect(entries).toEqual({
+    [`cust:${gateway.accountId}`]: '-0.35',
+    'revenue:kling-v2-6': '0.35',
+    'cost:kling': '-0.35',
+    'payable:kling': '0.35',
+  })
+  expect(bill).toEqual(['0.35'])
 })

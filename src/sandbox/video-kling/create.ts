@@ -19,6 +19,7 @@ export type KlingAsk = {
   readonly externalId: string
   readonly callbackUrl: string
   readonly mode: 'std' | 'pro'
+  /** The length that was ordered, which is billed. */
   readonly seconds: number
   readonly sound: boolean
 }
@@ -37,6 +38,8 @@ const modelUsual = 'kling-v1'
 const shapes = { '16:9': [1280, 720], '9:16': [720, 1280], '1:1': [960, 960] } as const
 // A professional video has 1.5 times as many pixels on each side.
 const proScale = 1.5
+// The file is a little longer than the video that was ordered: 5.1 seconds for 5.
+const framesMore = 3
 
 export const klingCreation = (kind: Kind): Creation<Fields, KlingAsk, CodedRefusal<number>> => ({
   dialect: klingDialect,
@@ -53,17 +56,17 @@ export const klingCreation = (kind: Kind): Creation<Fields, KlingAsk, CodedRefus
     const mode = oneOf(body, 'mode', ['std', 'pro'])
     const ratio = oneOf(body, 'aspect_ratio', ['16:9', '9:16', '1:1'])
     const sound = oneOf(body, 'sound', ['off', 'on']) === 'on'
-    const asked = Number(oneOf(body, 'duration', ['5', '10']))
+    const seconds = Number(oneOf(body, 'duration', ['5', '10']))
     checkScale(body.cfg_scale)
     const steering = readSteering(prompt)
-    const seconds = steering.number('seconds') ?? asked
+    const frames = (steering.number('seconds') ?? seconds) * framesPerSecond + framesMore
     const [width, height] = shapes[ratio].map((side) => (mode === 'pro' ? side * proScale : side))
     const code = steering.text('fail')
     const ask = { kind, externalId: readExternalId(body, world), callbackUrl: readCallback(body), mode, seconds, sound }
     return {
       steering,
       ask,
-      clip: { width: width ?? 0, height: height ?? 0, frames: seconds * framesPerSecond, sound },
+      clip: { width: width ?? 0, height: height ?? 0, frames, sound },
       units: { ...noUnits, video: { seconds, resolution: mode, sound } },
       failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
     }

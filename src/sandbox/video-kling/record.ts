@@ -1,3 +1,4 @@
+import { framesPerSecond } from '../video/mp4.ts'
 import { videoLink } from '../video/results.ts'
 import type { VideoState, VideoTask } from '../video/tasks.ts'
 import type { KlingAsk } from './create.ts'
@@ -26,8 +27,8 @@ export function writeData(task: VideoTask<KlingAsk>): object {
 }
 
 function writeResult(task: VideoTask<KlingAsk>): object {
-  const { id, ask, steering } = task
-  const video = { id: `v${id}`, url: videoLink(task), duration: `${ask.seconds}.0` }
+  const { id, clip, steering } = task
+  const video = { id: `v${id}`, url: videoLink(task), duration: (clip.frames / framesPerSecond).toFixed(1) }
   return {
     task_result: { videos: steering.has('no-video') ? [] : [video] },
     ...(!steering.has('nousage') && { final_unit_deduction: writeUnits(task) }),

@@ -78,9 +78,9 @@ describe('a video task', () => {
     const task = await end(id)
     expect(task).toMatchObject({ task_status: 'succeed', final_unit_deduction: '14' })
     const [video] = task.task_result?.videos ?? []
-    expect(video?.duration).toBe('10.0')
+    expect(video?.duration).toBe('10.1')
     const file = new Uint8Array(await (await fetch(video?.url ?? '')).arrayBuffer())
-    expect(readMp4(file)).toEqual({ width: 1080, height: 1920, ms: 10_000, tracks: 2 })
+    expect(readMp4(file)).toEqual({ width: 1080, height: 1920, ms: 10_125, tracks: 2 })
     // 10 seconds in pro mode with audio, at 14 cents.
     expect(await bill('one')).toMatchObject([{ model: 'kling-v2-6', cost: '1.4' }])
   })

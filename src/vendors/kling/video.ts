@@ -6,16 +6,7 @@ import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { jsonCall } from '../json-call.ts'
 import type { ResponseWithStatus, Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
-import {
-  parseSuccessBody,
-  idIn,
-  lost,
-  newsOf,
-  parseBodyObject,
-  secondsIn,
-  unexpected,
-  type StateWords,
-} from '../video-news.ts'
+import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, unexpected, type StateWords } from '../video-news.ts'
 import { authorizationFor } from './token.ts'
 import { negativePromptOf, refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
 
@@ -58,7 +49,7 @@ export const video: VideoAdapter = {
       record,
       error: { code: 'upstream_failed', message: textIn(message) },
       result: creation === undefined ? undefined : readResult(creation, facts),
-      used: readUsage(data, creation, facts),
+      used: readUsage(data, facts),
     })
   },
 
@@ -130,22 +121,17 @@ function bare(url: string): string {
   return url.startsWith('data:') ? url.slice(url.indexOf(',') + 1) : url
 }
 
-/** The seconds of the video; the vendor's own units tell whether it was charged at all. */
-function readUsage(data: JsonObject, creation: JsonObject | undefined, facts: VideoFacts): Usage | undefined {
-  const seconds = secondsIn(creation?.['duration']) ?? facts.seconds
+/**
+ * The vendor charges for the length that was ordered, although the file and the length in its record are a little
+ * longer (5.1 seconds for 5). Its own units tell whether it charged at all.
+ */
+function readUsage(data: JsonObject, { seconds, resolution, sound }: VideoFacts): Usage {
   const isFree = Number(textIn(data['final_unit_deduction']) || Number.NaN) === 0
-  return { video: { seconds: isFree ? 0 : seconds, resolution: facts.resolution, sound: facts.sound } }
+  return { video: { seconds: isFree ? 0 : seconds, resolution, sound } }
 }
 
 function readResult(creation: JsonObject, { kind, resolution, ratio }: VideoFacts): VideoResult | undefined {
   const videoUrl = textIn(creation['url'])
   if (videoUrl === '') return undefined
-  const seconds = secondsIn(creation['duration'])
-  return {
-    videoUrl,
-    needsKey: false,
-    resolution,
-    ...(kind === 't2v' && { ratio }),
-    ...(seconds !== undefined && { seconds }),
-  }
+  return { videoUrl, needsKey: false, resolution, ...(kind === 't2v' && { ratio }) }
 }
