@@ -280,6 +280,8 @@ describe('a video', () => {
     [{ seconds: 5, resolution: '1080p', sound: true }, 25n],
     [{ seconds: 5, resolution: '1080p' }, 20n],
     [{ seconds: 5, resolution: '4k' }, 45n],
+    [{ seconds: 10.24, resolution: '720p' }, 10n],
+    [{ seconds: 10.5, resolution: '720p' }, 11n],
     // Input videos change the price of a token, not that of a second.
     [{ seconds: 5, resolution: '720p', hasInputVideo: true }, 5n],
   ])('a video priced per second costs by resolution and audio: %j', (video, cost) => {

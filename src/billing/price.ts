@@ -67,7 +67,13 @@ function picoOf(usage: Usage, prices: PriceList): bigint {
 function videoPico(video: VideoUsed, tokens: number | undefined, prices: PriceList): bigint {
   if (tokens !== undefined && isByToken(prices)) return BigInt(Math.max(0, tokens)) * videoTokenRate(video, prices)
   if (isByVideo(prices)) return wholeVideoPrice(video, prices)
-  return BigInt(video.seconds) * secondRate(video, prices)
+  // Cutting off less than a pico-dollar does not change how the whole is rounded.
+  return (millisecondsOf(video) * secondRate(video, prices)) / 1_000n
+}
+
+/** A vendor may count parts of a second. */
+function millisecondsOf({ seconds }: VideoUsed): bigint {
+  return BigInt(Math.round(seconds * 1_000))
 }
 
 /** For video tokens without any other fact about the video: they are charged at the default rate. */

@@ -27,7 +27,7 @@ export type ImagesUsed = { readonly count: number; readonly size?: string; reado
 
 /** A video, priced by the second, as a whole, or by its tokens or credits, whose number is in `videoToken`. */
 export type VideoUsed = {
-  /** Seconds as billed: those of the client's own videos count where the vendor charges for them. */
+  /** Seconds as billed, perhaps with a fraction: the client's own videos count where the vendor charges for them. */
   readonly seconds: number
   readonly resolution: string
   readonly sound?: boolean

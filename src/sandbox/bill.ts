@@ -135,9 +135,14 @@ function videoCost(prices: SandboxPrices, video: VideoUnits | undefined): bigint
   if (prices.perVideo) return prices.perVideo[`${video.resolution}/${video.seconds}s`] ?? 0n
   const tokenRates = (video.hasInputVideo && prices.videoTokenWithInput) || prices.videoToken
   const cost =
-    BigInt(video.seconds) * videoRate(prices.videoSecond, video) +
+    (hundredthsOf(video.seconds) * videoRate(prices.videoSecond, video)) / 100n +
     BigInt(video.tokens ?? 0) * videoRate(tokenRates, video)
   return video.isFlex ? (cost + 1n) / 2n : cost
+}
+
+/** Seconds of video are counted to the hundredth. */
+function hundredthsOf(seconds: number): bigint {
+  return BigInt(seconds.toFixed(2).replace('.', ''))
 }
 
 function videoRate(rates: VideoRates = {}, { resolution, sound }: VideoUnits): bigint {

@@ -136,7 +136,8 @@ function hoursOf(used: readonly Used[]): Sums {
       if (isCounted(unit)) sum[unitColumns[unit]] += one.usage[unit] ?? 0
     }
     sum.images += one.usage.images?.count ?? 0
-    sum.video_seconds += one.usage.video?.seconds ?? 0
+    // The sums have whole numbers only: a started second counts as one.
+    sum.video_seconds += Math.ceil(one.usage.video?.seconds ?? 0)
   }
   return sums
 }

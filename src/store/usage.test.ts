@@ -251,4 +251,13 @@ eachEngine('usage', (open, _place, engine) => {
     )
     expect(others.map(({ id }) => id)).toEqual([alone.requestId])
   })
+
+  test('the sums count a started second of video as one', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await takeHold(store, holdOf('v', 10n))
+    const usage = { video: { seconds: 10.02, resolution: '720p' } }
+    await settleHold(store, settlementOf('v', 10n, { usage }))
+    expect(await sumUsage(store, { scope }, 'nothing')).toMatchObject([{ requests: 1, counts: { video_seconds: 11 } }])
+  })
 })

@@ -58,10 +58,12 @@ export function idIn(value: unknown, pattern = /^[\w.-]{1,200}$/): string {
   throw unexpected()
 }
 
-/** Whole seconds, because they are multiplied by a price: a started second counts as one. */
+/** Seconds as a vendor counts them, to the millisecond: a client's own video rarely has whole seconds. */
 export function secondsIn(value: unknown): number | undefined {
   const seconds = typeof value === 'string' && /^\d{1,6}(?:\.\d{1,9})?$/.test(value) ? Number(value) : value
-  return typeof seconds === 'number' && seconds >= 0 && seconds < secondsMax ? Math.ceil(seconds) : undefined
+  return typeof seconds === 'number' && seconds >= 0 && seconds < secondsMax
+    ? Math.round(seconds * 1_000) / 1_000
+    : undefined
 }
 
 // An hour: no vendor makes a video of that length, so a larger number is a mistake.

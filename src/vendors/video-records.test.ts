@@ -115,7 +115,7 @@ describe('the task records of the vendors', () => {
     [
       'dashscope',
       wan(made, { duration: 4.2, SR: 9000 }),
-      { used: { video: { seconds: 5, resolution: '720p', sound: true } } },
+      { used: { video: { seconds: 4.2, resolution: '720p', sound: true } } },
     ],
     ['ark', ark({ status: 'queued' }), { state: 'submitted' }],
     ['ark', ark({ status: 'running' }), { state: 'running' }],

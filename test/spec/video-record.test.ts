@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { videosOf } from '../support/ordered-videos.ts'
-import { image } from '../support/video-asks.ts'
+import { clip, image, media } from '../support/video-asks.ts'
 
 let gateway: TestGateway
 const { idle, writtenOf } = videosOf(() => gateway)
@@ -163,4 +163,20 @@ test('a Kling video costs the length that was ordered, although its file is long
     'payable:kling': '0.35',
   })
   expect(bill).toEqual(['0.35'])
+})
+
+test('a fraction of a second that the vendor counts is charged as a fraction', async () => {
+  const input = media(['reference_video', clip])
+  const { id, usage } = await made({ model: 'wan2.7-r2v', input })
+  // Five seconds were made, from a reference video of 5.02.
+  expect(usage).toMatchObject({ duration: 10.02 })
+  const { request, entries, bill } = await writtenOf(id)
+  expect(request).toMatchObject({ basis: 'vendor', usage: { video: { seconds: 10.02 } } })
+  expect(entries).toEqual({
+    [`cust:${gateway.accountId}`]: '-1.002',
+    'revenue:wan2.7-r2v': '1.002',
+    'cost:dashscope': '-1.002',
+    'payable:dashscope': '1.002',
+  })
+  expect(bill).toEqual(['1.002'])
 })

@@ -22,7 +22,10 @@ const counts = {
   video_tokens: count('Tokens of generated video.'),
   web_searches: count('Web searches made by the vendor.'),
   images: count('Generated images.'),
-  video_seconds: count('Seconds of generated video.'),
+  video_seconds: z
+    .number()
+    .min(0)
+    .meta({ description: 'Seconds of generated video, as billed. Sums count a started second as one.' }),
 }
 
 const sums = z.object({

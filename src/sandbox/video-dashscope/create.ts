@@ -58,7 +58,11 @@ function readBody(text: string): Fields {
 }
 
 // The billed seconds of all reference videos of a request together. They are not fetched, so their length is unknown.
-const referenceSeconds = 5
+// 2.6 cuts them to five; later versions count them to the hundredth.
+const referenceSeconds = { '2.5': 5, '2.6': 5, '2.7': 5.02, '3.0': 5.02 } as const satisfies Record<
+  Family['version'],
+  number
+>
 
 function readOrder(body: Fields, family: Family, call: Call): NewOrder<WanAsk> {
   const { prompt, isExtended } = promptOf(body)
@@ -67,7 +71,7 @@ function readOrder(body: Fields, family: Family, call: Call): NewOrder<WanAsk> {
   const code = steering.text('fail')
   const failure = code === undefined ? brokenRule : { code, message: refusalsFor('').forCode(code).message }
   const outputSeconds = steering.number('seconds') ?? wish.seconds
-  const inputSeconds = wish.hasVideo ? referenceSeconds : 0
+  const inputSeconds = wish.hasVideo ? referenceSeconds[family.version] : 0
   const { frame, sound } = wish
   const video = { seconds: outputSeconds + inputSeconds, resolution: `${frame.tier}p`, sound }
   return {

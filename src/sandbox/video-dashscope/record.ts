@@ -60,7 +60,7 @@ function writeUsage({ ask, steering }: VideoTask<WanAsk>): object {
   const count = { video_count: zero ? 0 : 1 }
   if (family.version === '2.5') return { video_duration: zero ? 0 : output, video_ratio: size, ...count }
   const seconds = {
-    duration: zero ? 0 : input + output,
+    duration: zero ? 0 : Number((input + output).toFixed(2)),
     input_video_duration: zero ? 0 : input,
     output_video_duration: zero ? 0 : output,
     ...count,

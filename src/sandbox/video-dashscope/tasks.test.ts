@@ -158,8 +158,8 @@ describe('a video task', () => {
       'wan2.7-r2v',
       { ...quick, media: [{ type: 'reference_video', url: clip }] },
       { resolution: '720P', duration: 10 },
-      { duration: 15, ratio: '16:9' },
-      '1.5',
+      { duration: 15.02, ratio: '16:9' },
+      '1.502',
     ],
     [
       'wan3.0-video',
@@ -173,8 +173,8 @@ describe('a video task', () => {
       'wan3.0-video',
       { media: [{ type: 'reference_video', url: clip }] },
       { resolution: '720P', ratio: 'adaptive' },
-      { duration: 10, input_video_duration: 5 },
-      '1',
+      { duration: 10.02, input_video_duration: 5.02 },
+      '1.002',
     ],
   ])('a task of %s reports and bills what was made: %j %j', async (model, input, parameters, usage, cost) => {
     const record = await end(await create(model, input, parameters, 'made'))

@@ -148,7 +148,7 @@ function readSeconds(usage: JsonObject): number | undefined {
   const sum = parts.some((part) => part !== undefined)
     ? parts.reduce<number>((all, part) => all + (part ?? 0), 0)
     : undefined
-  const told = [secondsIn(usage['duration']), secondsIn(usage['video_duration']), sum]
+  const told = [usage['duration'], usage['video_duration'], sum].map(secondsIn)
   return told.find((seconds) => seconds !== undefined && seconds > 0) ?? told.find((seconds) => seconds !== undefined)
 }
 
