@@ -349,6 +349,7 @@ describe('a parameter that its vendor has no field for', () => {
   const foreign = [
     ['dashscope', 'wan2.7-t2v', { ...seedances, mode: 'pro', shot_type: 'multi' }],
     ['dashscope', 'wan2.6-t2v', { ...seedances, mode: 'pro' }],
+    ['dashscope', 'wan2.5-t2v-preview', { ...seedances, mode: 'pro', shot_type: 'multi' }],
     ['ark', 'doubao-seedance-2-0-260128', others],
     ['kling', 'kling-v2-6', { ...seedances, prompt_extend: true, shot_type: 'multi', watermark: true }],
     ['runway', 'gen4.5', { ...seedances, ...others, prompt_optimizer: true, watermark: true }],
@@ -383,5 +384,15 @@ describe('a parameter that its vendor has no field for', () => {
     expect(sent('vidu', 'viduq3-turbo', { input: prompt, parameters: { watermark: true } }).body).toMatchObject({
       watermark: true,
     })
+  })
+
+  test.each([
+    [{ shot_type: 'multi', prompt_extend: false }, "'parameters.shot_type' has no effect without 'prompt_extend'."],
+    [{ shot_type: 'single', prompt_extend: false }, ''],
+    [{ shot_type: 'multi' }, ''],
+  ])('Wan 2.6 makes several shots only of a prompt that it may extend: %j', (parameters, refusal) => {
+    const order = () => sent('dashscope', 'wan2.6-t2v', { input: prompt, parameters })
+    if (refusal === '') expect(order().body.parameters).toMatchObject(parameters)
+    else expect(order).toThrow(`Unsupported value: ${refusal}`)
   })
 })

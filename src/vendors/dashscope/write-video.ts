@@ -1,6 +1,7 @@
 import { withoutNull, type JsonObject } from '../../base/json.ts'
 import type { VideoForm } from '../../capabilities/limits.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
+import { parameterAt, unsupported } from '../../wire/native/video-fields.ts'
 import { writesSize } from '../../wire/native/video-sizing.ts'
 import { wanSize } from '../../wire/native/wan-sizes.ts'
 import { refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
@@ -20,9 +21,16 @@ export function writeInput({ input, parameters, prompt, media, limits }: VideoAs
 /** Not passed on as given: parameters of other families, our own, and those that belong into `input` here. */
 const foreign: ReadonlySet<string> = new Set([...rarelySupported, 'sound', 'mode', 'negative_prompt'])
 
-/** Wan 2.7 chooses its shots itself, so `shot_type` is refused for it. */
+/** Wan 2.5 always makes one shot, and Wan 2.7 chooses its shots itself. */
+const withoutShots: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.7'])
+
 export function refuseUnsupported(ask: VideoAsk): void {
-  refuseUnknown(ask, [...seedanceOnly, 'mode', ...(ask.limits.form === 'wan2.7' ? ['shot_type'] : [])])
+  const { parameters, limits } = ask
+  refuseUnknown(ask, [...seedanceOnly, 'mode', ...(withoutShots.has(limits.form) ? ['shot_type'] : [])])
+  // Wan 2.6 divides a prompt into shots while it extends it.
+  if (parameters['shot_type'] === 'multi' && parameters['prompt_extend'] === false) {
+    throw unsupported(parameterAt(ask, 'shot_type'), "has no effect without 'prompt_extend'.")
+  }
 }
 
 /** Wan 2.7 always makes audio: asking for it changes nothing, and asking for none has been refused before. */
