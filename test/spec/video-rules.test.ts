@@ -140,6 +140,7 @@ describe('duration, resolution and aspect_ratio', () => {
 })
 
 const subject = { type: 'character', image: [image] }
+const inlineAudio = 'data:audio/wav;base64,AAAA'
 
 test('for a vendor that counts credits, the most that the seconds can take is held', () => {
   const { bound } = askFor('viduq3-turbo', { input: prompt, duration: 4, resolution: '1080p' })
@@ -224,6 +225,7 @@ describe('input, by the model’s version and kind', () => {
     ['wan2.7-i2v', { media: [{ url: image }] }, 'input.media[0].type missing_required_parameter'],
     ['wan2.7-i2v', { media: [{ type: 'first_frame' }] }, 'input.media[0].url missing_required_parameter'],
     ['wan2.7-r2v', media(['first_frame']), 'input.media missing_required_parameter'],
+    ['wan2.7-i2v', media(['first_frame'], ['driving_audio', inlineAudio]), 'input.media[1].url invalid_value'],
     ['wan2.7-r2v', media(['reference_image'], ['driving_audio', tune]), 'input.media[1].type unsupported_value'],
     [
       'wan2.7-r2v',

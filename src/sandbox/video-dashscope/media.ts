@@ -19,7 +19,8 @@ export function readMedia(input: Fields, family: Family, mayReadStore: boolean):
     if (isGiven(input[name]) && typeof input[name] !== 'string')
       throw mismatch(`Input should be a valid string: input.${name}`)
   }
-  const checkUrl = (value: unknown, path: string): string => readUrl(value, path, mayReadStore)
+  const inline = version === '3.0' ? /^data:(image|audio)\/[\w.+-]+;base64,/i : /^data:image\/[\w.+-]+;base64,/i
+  const checkUrl = (value: unknown, path: string): string => readUrl(value, path, { inline, mayReadStore })
   if (kind === 'any') return readAny(input, checkUrl)
   if (kind !== 'i2v' && textIn(input.prompt) === '') throw required('input.prompt')
   if (version === '2.7' && kind !== 't2v')
@@ -113,14 +114,16 @@ function checkCount(count: number, path: string): void {
   if (count > referencesMax) throw mismatch(`List should have at most ${referencesMax} items: ${path}`)
 }
 
-/** URLs of the vendor's own store are accepted only if a header allows it. Nothing is fetched. */
-function readUrl(value: unknown, path: string, mayReadStore: boolean): string {
+type Accepted = { readonly inline: RegExp; readonly mayReadStore: boolean }
+
+/** Up to 2.7 only images are accepted inline; the vendor's own store needs a header. Nothing is fetched. */
+function readUrl(value: unknown, path: string, { inline, mayReadStore }: Accepted): string {
   const url = textIn(value)
-  const isKnown = /^(https?:\/\/[^/]|data:[a-z]+\/[\w.+-]+;base64,)/i.test(url)
+  const isKnown = /^https?:\/\/[^/]/i.test(url) || inline.test(url)
   if (isKnown || (mayReadStore && url.startsWith('oss://'))) return url
   throw mismatch(`url error, please check url: ${path}`)
 }
 
 function isVideoUrl(url: string): boolean {
-  return /^data:video\/|\.(mp4|mov)([?#]|$)/i.test(url)
+  return /\.(mp4|mov)([?#]|$)/i.test(url)
 }

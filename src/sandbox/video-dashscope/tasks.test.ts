@@ -226,6 +226,7 @@ describe('a video task', () => {
     ],
     ['wan2.7-i2v', { ...quick, media: [{ type: 'first_frame', url: 'a.png' }] }, {}, 'url error'],
     ['wan2.7-i2v', { ...quick, media: [{ type: 'first_frame', url: 'oss://a.png' }] }, {}, 'url error'],
+    ['wan2.7-t2v', { ...quick, audio_url: 'data:audio/wav;base64,AAAA' }, {}, 'url error'],
     ['wan2.7-r2v', { ...quick, media: [{ type: 'last_frame', url: image }] }, {}, 'last_frame is not supported'],
     ['wan2.7-r2v', { ...quick, media: [{ type: 'first_frame', url: image }] }, {}, 'at least 1 item'],
     [

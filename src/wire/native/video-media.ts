@@ -7,10 +7,12 @@ import { objectIn } from '../loose.ts'
 import { isNonEmpty, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
 import { isRoleName, kindOf, type Placed, roleNames, type RoleName, scene, type Scene } from './video-scene.ts'
 
-/** `data:` URLs are taken for images and audio, not for videos. */
+/** `data:` URLs are taken for images and most audio, not for videos. */
 const inline = { image: ['image'], audio: ['audio'], video: [] } as const
 
 function inlineFor(name: RoleName): readonly ('image' | 'audio')[] {
+  // Only Wan takes this one, and of what it is shown it reads nothing but images inline.
+  if (name === 'driving_audio') return []
   if (name.endsWith('audio')) return inline.audio
   return name.endsWith('video') || name.endsWith('clip') ? inline.video : inline.image
 }
