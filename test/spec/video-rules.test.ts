@@ -171,6 +171,7 @@ describe('input, by the model’s version and kind', () => {
     ['wan2.7-r2v', media(['first_frame'], ['reference_image']), 'r2v', ['first-frame', 'reference-image']],
     ['wan3.0-video', prompt, 't2v', []],
     ['wan3.0-video', media(['first_frame']), 'i2v', ['first-frame']],
+    ['wan3.0-video', { media: [{ type: 'reference_image', url: image }] }, 'r2v', ['reference-image']],
     [
       'wan3.0-video',
       media(['reference_image'], ['reference_audio', tune]),
@@ -224,8 +225,8 @@ describe('input, by the model’s version and kind', () => {
     ['wan2.7-i2v', media(['picture']), 'input.media[0].type unsupported_value'],
     ['wan2.7-i2v', { media: [{ url: image }] }, 'input.media[0].type missing_required_parameter'],
     ['wan2.7-i2v', { media: [{ type: 'first_frame' }] }, 'input.media[0].url missing_required_parameter'],
-    ['wan2.7-r2v', media(['first_frame']), 'input.media missing_required_parameter'],
     ['wan2.7-i2v', media(['first_frame'], ['driving_audio', inlineAudio]), 'input.media[1].url invalid_value'],
+    ['wan2.7-r2v', media(['first_frame']), 'input.media missing_required_parameter'],
     ['wan2.7-r2v', media(['reference_image'], ['driving_audio', tune]), 'input.media[1].type unsupported_value'],
     [
       'wan2.7-r2v',

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isGiven, isObject, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
-import type { VideoLimits } from '../../capabilities/limits.ts'
+import type { VideoForm, VideoLimits } from '../../capabilities/limits.ts'
 import { missing } from '../issues.ts'
 import { objectIn } from '../loose.ts'
 import { isNonEmpty, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
@@ -106,6 +106,9 @@ function readSubjects(input: JsonObject, isOwn: IsOwnLink): Placed[] {
   })
 }
 
+/** Families that make a video from references alone, without a prompt. */
+const wordlessForms: ReadonlySet<VideoForm> = new Set(['wan3.0', 'seedance'])
+
 /** For families whose request shapes the specification does not show: a prompt, and a list of media as in Wan 2.7. */
 export function readMediaScene(
   input: JsonObject,
@@ -132,6 +135,7 @@ export function readMediaScene(
   const prompt = optionalText(input, 'prompt', 'input')
   optionalText(input, 'negative_prompt', 'input')
   const kind = kindOf(placed, limits, 'input.media')
-  if (prompt.trim() === '' && kind !== 'i2v') throw missing('input.prompt')
+  const isShown = kind === 'i2v' || (kind === 'r2v' && wordlessForms.has(limits.form))
+  if (prompt.trim() === '' && !isShown) throw missing('input.prompt')
   return scene(kind, prompt, placed)
 }
