@@ -188,6 +188,17 @@ describe('DashScope speech', () => {
       expect(reader.refusal).toEqual({ status, body: JSON.stringify(refused) })
     }
   })
+
+  test('the vendor’s own fields are passed on, those about instructions only beside instructions', () => {
+    const extras = { language_type: 'English', optimize_instructions: true }
+    const inputOf = (varied: Partial<SpeechAsk>) => {
+      const { call } = speechOf('dashscope').say(askFor({ extras, ...varied }), 'Hello', context)
+      return (JSON.parse(call.body as string) as JsonObject)['input']
+    }
+    const plain = { text: 'Hello', voice: 'v', language_type: 'English' }
+    expect(inputOf({})).toEqual(plain)
+    expect(inputOf({ instructions: 'fast' })).toEqual({ ...plain, instructions: 'fast', optimize_instructions: true })
+  })
 })
 
 function settingOf(format: string) {

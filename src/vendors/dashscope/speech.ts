@@ -14,11 +14,12 @@ import type { AudioReader, SpeechAdapter } from '../vendor.ts'
  */
 export const speech: SpeechAdapter = {
   say(ask, piece, context) {
+    const { voice, instructions, extras } = ask
     const input = {
       text: piece,
-      voice: ask.voice,
-      instructions: ask.instructions,
-      language_type: ask.extras['language_type'],
+      voice,
+      language_type: extras['language_type'],
+      ...(instructions !== undefined && { instructions, optimize_instructions: extras['optimize_instructions'] }),
     }
     const url = `${context.baseUrl}/api/v1/services/aigc/multimodal-generation/generation`
     const headers = { ...bearer(context), 'x-dashscope-sse': 'enable' }
