@@ -101,8 +101,8 @@ export type VideoLimits = {
   readonly referenceAudiosMax: number
   /** Seconds of reference videos are charged in addition to those made, so a hold has to cover both. */
   readonly inputSecondsBilled: boolean
-  /** The most charged seconds of all reference videos of a request together. */
-  readonly inputSecondsMax: number
+  /** The most charged seconds of all reference videos of a request together, where the vendor limits their sum. */
+  readonly inputSecondsMax?: number
   /** Where the vendor counts credits: the most that a second can cost at each resolution, for the hold. */
   readonly creditsPerSecond?: Readonly<Record<string, number>>
   /** The model makes cheap drafts, and final videos from them. */

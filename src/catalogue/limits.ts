@@ -10,9 +10,6 @@ const batchMax = 32
 /** A task that has not ended after a day is lost: vendors forget their tasks after 24 hours. */
 const deadlineSeconds = 86_400
 
-/** The longest reference video that any vendor takes; a model that takes several has a limit for their sum. */
-const inputSecondsMax = 30
-
 /** The defaults of the edits path: the specification's sizes, and as many files as the common protocol takes. */
 const editSizes = ['1024x1024', '1024x1536', '1536x1024', '256x256', '512x512']
 const editReferences = { min: 1, max: 16 }
@@ -65,7 +62,7 @@ export function videoLimits(written: Written<'video'>): VideoLimits {
     referenceVideosMax: written.referenceVideosMax ?? 0,
     referenceAudiosMax: written.referenceAudiosMax ?? 0,
     inputSecondsBilled: written.inputSecondsBilled ?? false,
-    inputSecondsMax: written.inputSecondsMax ?? inputSecondsMax,
+    ...(written.inputSecondsMax !== undefined && { inputSecondsMax: written.inputSecondsMax }),
     ...(written.creditsPerSecond !== undefined && { creditsPerSecond: written.creditsPerSecond }),
     drafts: written.drafts ?? false,
     sound: written.sound ?? 'never',

@@ -222,6 +222,17 @@ describe('the bound', () => {
     const still = askFor('wan2.6-r2v', { input: { ...prompt, reference_urls: [inline] } })
     expect(still.bound).toEqual({ video: { seconds: 5, resolution: '720p', sound: true } })
   })
+
+  test('the bound includes the longest length of each reference video, unless the vendor limits their sum', () => {
+    for (const [model, count, seconds] of [
+      ['wan2.7-r2v', 1, 35],
+      ['wan2.7-r2v', 3, 95],
+      ['wan3.0-video', 3, 20],
+    ] as const) {
+      const videos = Array.from({ length: count }, () => ['reference_video', clip] as const)
+      expect(askFor(model, { input: media(...videos) }).bound.video?.seconds).toBe(seconds)
+    }
+  })
 })
 
 test.each(['fox --frames--wm false 289', 'fox --frames--seed 1 289', 'fox --dur', '--rs--rs 480p 1080p fox'])(

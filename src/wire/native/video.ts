@@ -11,7 +11,7 @@ import { seedanceTokensMax } from './seedance-sizes.ts'
 import { parameterAt, placesIn, unsupported } from './video-fields.ts'
 import { withoutSceneFields, readMediaScene, refuseMisplaced } from './video-media.ts'
 import { fieldsOf, readParameters, readAudio } from './video-parameters.ts'
-import type { Scene } from './video-scene.ts'
+import { countOf, type Scene } from './video-scene.ts'
 import { checkRunwayShape, readRunwayScene } from './video-runway.ts'
 import { videoRequest } from './video-schema.ts'
 import { readSeedanceScene } from './video-seedance.ts'
@@ -58,7 +58,8 @@ function readAsk(
   const sizing = readLength(readSizing({ places, kind: scene.kind, isDraft }, limits), scene, limits)
   checkSold(sizing, traits)
   const sound = scene.draftOf === undefined ? readAudio(given, limits) : limits.sound !== 'never'
-  const hasInputVideo = scene.media.some(({ role }) => role === 'reference-video' || role === 'first-clip')
+  const inputVideos = countOf(scene.media, 'reference-video') + countOf(scene.media, 'first-clip')
+  const hasInputVideo = inputVideos > 0
   const video = { ...sizing, sound, hasInputVideo }
   const { kind, prompt, media, draftOf, draftAt } = scene
   const { seed } = parameters
@@ -66,7 +67,7 @@ function readAsk(
     capability: 'video',
     model,
     stream: false,
-    bound: boundOf(video, limits),
+    bound: boundOf(video, inputVideos, limits),
     kind,
     ...video,
     prompt,
@@ -136,11 +137,19 @@ function checkSold({ seconds, resolution }: Sizing, traits: ModelTraits): void {
   throw unsupported('duration', `is ${lengths.join(' or ')} at ${resolution} on this model.`)
 }
 
+/** The longest reference video that any vendor takes. */
+const inputVideoSecondsMax = 30
+
 type PricedVideo = Sizing & { readonly sound: boolean; readonly hasInputVideo: boolean }
 
 /** The most it can cost: the longest length where the model chooses, plus input videos where they are charged. */
-function boundOf({ seconds, resolution, ratio, sound, hasInputVideo }: PricedVideo, limits: VideoLimits): Bound {
-  const inputSeconds = hasInputVideo && limits.inputSecondsBilled ? limits.inputSecondsMax : 0
+function boundOf(
+  { seconds, resolution, ratio, sound, hasInputVideo }: PricedVideo,
+  inputVideos: number,
+  limits: VideoLimits,
+): Bound {
+  const { inputSecondsBilled, inputSecondsMax = inputVideos * inputVideoSecondsMax } = limits
+  const inputSeconds = hasInputVideo && inputSecondsBilled ? inputSecondsMax : 0
   const video = { seconds: seconds + inputSeconds, resolution, sound, ...(hasInputVideo && { hasInputVideo }) }
   const credits = limits.creditsPerSecond?.[resolution]
   if (credits !== undefined) return { video: { ...video, inCredits: true }, videoToken: video.seconds * credits }
