@@ -44,6 +44,17 @@ describe('a channel from the file', () => {
       expect(configuredChannels([{ ...keyless, vendor }], {})).toMatchObject([{ credentials: [expect.any(String)] }])
     }
   })
+
+  test.each(['/api/v1', '/compatible-mode/v1'])('the base address of DashScope is refused with %s', (root) => {
+    const [vendor, baseUrl] = ['dashscope', 'https://dashscope.aliyuncs.com']
+    expect(configuredChannels([{ ...entry, vendor, baseUrl }], {})).toMatchObject([{ baseUrl }])
+    expect(() => configuredChannels([{ ...entry, vendor, baseUrl: baseUrl + root }], {})).toThrow(
+      expect.objectContaining({
+        path: ['channels', 0, 'baseUrl'],
+        message: `the base address of vendor "dashscope" is written without ${root}, with which its calls begin`,
+      }),
+    )
+  })
 })
 
 describe('a key that no header can carry', () => {

@@ -38,6 +38,11 @@ function readEntry(entry: ChannelEntry, index: number): Channel {
   if (vendor === undefined) throw new ChannelError(['channels', index, 'vendor'], unknownVendor(entry.vendor))
   const baseUrl = entry.baseUrl ?? vendor.baseUrl
   if (baseUrl === '') throw new ChannelError(['channels', index, 'baseUrl'], `vendor "${vendor.id}" needs a baseUrl`)
+  const root = vendor.callRoots?.find((path) => baseUrl.endsWith(path))
+  if (root !== undefined) {
+    const message = `the base address of vendor "${vendor.id}" is written without ${root}, with which its calls begin`
+    throw new ChannelError(['channels', index, 'baseUrl'], message)
+  }
   const isLocal = vendor.local || vendor.environment.length === 0
   if (entry.keys.length === 0 && !isLocal)
     throw new ChannelError(['channels', index, 'keys'], 'at least one key is needed')

@@ -19,6 +19,7 @@ export type Dialect = {
   readonly environment?: readonly string[]
   /** The path between the base address and `/chat/completions`. */
   readonly root?: string
+  readonly callRoots?: Vendor['callRoots']
   /** The header that holds the bare key, for a vendor that takes no bearer token. */
   readonly keyHeader?: string
   readonly outputCap?: 'max_tokens' | 'max_completion_tokens' | 'either'
@@ -112,6 +113,7 @@ export function compatible(dialect: Dialect): Vendor {
   return {
     id: dialect.id,
     baseUrl: dialect.baseUrl,
+    ...(dialect.callRoots !== undefined && { callRoots: dialect.callRoots }),
     environment: dialect.environment ?? [],
     hangup: dialect.hangup ?? 'stop',
     local: dialect.local ?? false,

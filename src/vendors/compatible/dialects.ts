@@ -138,6 +138,7 @@ export const dialects: readonly Dialect[] = [
     thinkingSwitch: 'enable_thinking',
     baseUrl: 'https://dashscope-intl.aliyuncs.com',
     root: '/compatible-mode/v1',
+    callRoots: ['/api/v1', '/compatible-mode/v1'],
     environment: ['DASHSCOPE_API_KEY'],
     outputCap: 'max_completion_tokens',
     images: dashscopeImages,
