@@ -176,3 +176,11 @@ describe('a refused parameter that stands for a resolution', () => {
     expect(message).toContain('1280*720')
   })
 })
+
+test('a first frame without references is told what is missing beside it', async () => {
+  const input = { prompt: 'A fox.', media: [{ type: 'first_frame', url: 'https://example.com/a.png' }] }
+  expect(await complaint({ model: 'wan2.7-r2v', input })).toEqual([
+    'input.media',
+    'This model needs a reference_image or reference_video beside a first_frame.',
+  ])
+})

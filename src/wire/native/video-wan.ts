@@ -88,11 +88,12 @@ function readReferences({ input, limits, isOwn }: Given): Placed[] {
   const placed = readMediaList(input, referenceTypes, isOwn)
   const [, secondFrame] = placed.filter(({ role }) => role === 'first-frame')
   if (secondFrame !== undefined) throw tooMany('first-frame', 1, secondFrame.at)
-  checkReferenceCount(
-    placed.filter(({ role }) => role !== 'first-frame'),
-    limits,
-    'input.media',
-  )
+  const references = placed.filter(({ role }) => role !== 'first-frame')
+  if (references.length === 0 && placed.length > 0) {
+    const message = 'This model needs a reference_image or reference_video beside a first_frame.'
+    throw badRequest(message, 'input.media', 'missing_required_parameter')
+  }
+  checkReferenceCount(references, limits, 'input.media')
   return placed
 }
 
