@@ -28,6 +28,7 @@ export function checkConfig(config: Fields, circumstances: Circumstances): void 
       most === Infinity ? `${field} must be positive.` : `${field} must be in the range [${least}.0, ${most}.0].`,
     )
   }
+  checkPenalties(config, circumstances.model)
   checkCounts(config, circumstances)
   checkLogprobs(config, circumstances.model)
   checkFormat(config, circumstances)
@@ -58,6 +59,14 @@ function checkCounts(config: Fields, { model, isStreaming }: Circumstances): voi
     throw invalidField('generation_config.stop_sequences', `at most ${stopSequencesMax} stop sequences are allowed.`)
   }
   if (stops.includes('')) throw invalidField('generation_config.stop_sequences', 'must not be empty.')
+}
+
+/** The models before 2.5. */
+const takesPenalties = /^gemini-(?:1|2\.0)/
+
+function checkPenalties({ presencePenalty = 0, frequencyPenalty = 0 }: Fields, { model }: SandboxModel): void {
+  if ((presencePenalty === 0 && frequencyPenalty === 0) || takesPenalties.test(model)) return
+  throw invalid('Penalty is not enabled for this model')
 }
 
 function checkLogprobs({ responseLogprobs, logprobs }: Fields, model: SandboxModel): void {

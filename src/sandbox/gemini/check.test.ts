@@ -175,6 +175,18 @@ describe('the validation of fields', () => {
     expect((await errorOf(say('hi', both))).message).toContain("response mime type: 'application/json' is unsupported")
     expect((await say('hi', both, { model: thirdModel })).status).toBe(200)
   })
+
+  test('penalties other than 0 are refused from 2.5 on', async () => {
+    for (const field of ['presencePenalty', 'frequencyPenalty']) {
+      const penalised = (penalty: number) => ({ generationConfig: { [field]: penalty } })
+      for (const model of ['gemini-2.5-flash', thirdModel]) {
+        const error = await errorOf(say('hi', penalised(0.1), { model }))
+        expect(error).toMatchObject({ http: 400, message: 'Penalty is not enabled for this model' })
+        expect((await say('hi', penalised(0), { model })).status).toBe(200)
+      }
+      expect((await say('hi', penalised(0.1))).status).toBe(200)
+    }
+  })
 })
 
 const declared = (parameters: unknown): object => ({ tools: [{ functionDeclarations: [{ name: 'f', parameters }] }] })

@@ -8,10 +8,14 @@ export type Family = {
   readonly maySwitchThinkingOff: boolean
   /** Whether it continues an assistant message that ends the conversation; otherwise it refuses such contents. */
   readonly mayContinueAssistant: boolean
+  /** Whether it takes penalties on repeated words; otherwise it refuses any but 0. */
+  readonly takesPenalties: boolean
 }
 
 // By the vendor's page on its latest models: from 3.6 on (flash-lite: from 3.5 on) no model continues its own words.
 const [lastToGoOn, lastLiteToGoOn] = [305, 304]
+// Google's models are known to take penalties up to 2.0, and to refuse them from 2.5 on.
+const lastWithPenalties = 200
 const newest = ['', '3', '99']
 
 /** A name without a number is an alias of the newest model (`gemini-flash-latest`). */
@@ -23,6 +27,7 @@ export function familyOf(model: string): Family {
   const shared = {
     isThirdGeneration: generation >= 3,
     mayContinueAssistant: release <= (isLite ? lastLiteToGoOn : lastToGoOn),
+    takesPenalties: release <= lastWithPenalties,
   }
   // The vendor's table of budgets for 2.5.
   if (model.includes('pro')) return { ...shared, budget: { least: 128, most: 32_768 }, maySwitchThinkingOff: false }

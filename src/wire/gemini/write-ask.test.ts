@@ -301,16 +301,16 @@ describe('the generation config', () => {
       user: 'somebody',
       parallelTools: false,
     }
-    expect(config(changed)).toEqual({
-      temperature: 0.5,
-      topP: 0.9,
-      topK: 40,
-      maxOutputTokens: 50,
-      stopSequences: ['END'],
-      seed: 7,
+    const kept = { temperature: 0.5, topP: 0.9, topK: 40, maxOutputTokens: 50, stopSequences: ['END'], seed: 7 }
+    expect(config(changed, { ...second, upstreamModel: 'gemini-2.0-flash' })).toEqual({
+      ...kept,
       presencePenalty: 1,
       frequencyPenalty: -1,
     })
+    // From 2.5 on the vendor refuses penalties.
+    for (const target of [second, third, { ...second, upstreamModel: 'gemini-flash-latest' }]) {
+      expect(config(changed, target)).toEqual(kept)
+    }
   })
 
   test('the output limit is capped at what the model can produce', () => {

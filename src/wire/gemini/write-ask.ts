@@ -9,7 +9,7 @@ import {
   type ToolChoice,
 } from '../../capabilities/conversation.ts'
 import { formatInstruction } from '../format-instruction.ts'
-import { familyOf } from './family.ts'
+import { type Family, familyOf } from './family.ts'
 import { writeContents, writeSystem } from './write-contents.ts'
 import { isEmptySchema, writeSchema } from './write-schema.ts'
 import { writeThinking } from './write-thinking.ts'
@@ -38,7 +38,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   // The second generation refuses a reply format beside functions; where a call is forced, no text needs a format.
   const takesForm = family.isThirdGeneration || tools.length === 0
   if (format !== undefined && !takesForm && !isCallForced(toolChoice)) system.push({ text: formatInstruction(format) })
-  const config = writeConfig(conversation, target, takesForm ? format : undefined)
+  const config = writeConfig(conversation, target, family, takesForm ? format : undefined)
   return {
     ...(isSaid && system.length > 0 && { systemInstruction: { parts: system } }),
     // Contents must not be empty, so instructions alone are sent as the user's message.
@@ -68,7 +68,12 @@ function only({ name }: { name: string }): JsonObject {
   return { mode: 'ANY', allowedFunctionNames: [name] }
 }
 
-function writeConfig(conversation: Conversation, target: AskTarget, format: ReplyFormat | undefined): JsonObject {
+function writeConfig(
+  conversation: Conversation,
+  target: AskTarget,
+  { takesPenalties }: Family,
+  format: ReplyFormat | undefined,
+): JsonObject {
   const { temperature, topP, topK, outputTokensMax, presencePenalty, frequencyPenalty, seed, logprobs } = conversation
   const stop = writeStop(conversation.stop, target.protocol)
   const thinkingConfig = writeThinking(conversation.thinking, target)
@@ -81,8 +86,8 @@ function writeConfig(conversation: Conversation, target: AskTarget, format: Repl
     ...(stop.length > 0 && { stopSequences: stop }),
     // Seeds have 64 bits elsewhere and 32 here. A longer one is cut to its low bits, the same ones each time.
     ...(seed !== undefined && Number.isInteger(seed) && { seed: Number(BigInt.asIntN(32, BigInt(seed))) }),
-    ...(presencePenalty !== undefined && { presencePenalty }),
-    ...(frequencyPenalty !== undefined && { frequencyPenalty }),
+    ...(takesPenalties && presencePenalty !== undefined && { presencePenalty }),
+    ...(takesPenalties && frequencyPenalty !== undefined && { frequencyPenalty }),
     ...(logprobs !== undefined && { responseLogprobs: true, ...(logprobs > 0 && { logprobs }) }),
     ...writeFormat(format),
     ...(thinkingConfig !== undefined && { thinkingConfig }),
