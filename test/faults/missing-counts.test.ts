@@ -36,11 +36,13 @@ channels:
   - { id: common, vendor: compatible, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }
   - { id: openai, vendor: openai, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }
   - { id: anthropic, vendor: anthropic, baseUrl: "${origin}", keys: [vendor-key] }
+  - { id: google, vendor: google, baseUrl: "${origin}", keys: [vendor-key] }
 models:
   - { id: m, capability: chat, channels: [{ channel: common }], outputTokensMax: 1000, ${prices} }
   - { id: long, capability: chat, channels: [{ channel: common }], outputTokensMax: 100000, ${prices} }
   - { id: r, capability: chat, channels: [{ channel: openai }], outputTokensMax: 1000, reasoning: true, ${prices} }
   - { id: a, capability: chat, channels: [{ channel: anthropic }], outputTokensMax: 1000, ${prices} }
+  - { id: g, capability: chat, channels: [{ channel: google }], outputTokensMax: 1000, ${prices} }
 `,
   })
 })
@@ -146,9 +148,10 @@ describe('a stream in which the vendor left a count out', () => {
   })
 })
 
+const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
+
 test('an image whose tokens the vendor did not count is charged by our estimate of them', async () => {
-  const image = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
-  bytes = answer(200, JSON.stringify({ created: 1, data: [{ b64_json: image }], usage: { input_tokens: 5 } }))
+  bytes = answer(200, JSON.stringify({ created: 1, data: [{ b64_json: pixel }], usage: { input_tokens: 5 } }))
   const response = await gateway.post('/v1/images/generations', { model: 'gpt-image-2', prompt: 'A fox' })
   expect(response.status).toBe(200)
   const { basis, usage } = await recordOf(gateway, response)
@@ -197,4 +200,94 @@ test('a text that the vendor embeds but does not count is charged up to the leng
   const cost = nano(163_820n)
   expect(await recordOf(gateway, response)).toMatchObject({ basis: 'estimated', cost, usage: { input: 8_191 } })
   expect(await booked(gateway, 'revenue:text-embedding-3-small')).toBe(cost)
+})
+
+const said = (parts: readonly object[], finishReason?: string) => [{ index: 0, content: { parts }, finishReason }]
+const google = (parts: readonly object[], usageMetadata: object, finishReason = 'STOP') =>
+  answer(200, JSON.stringify({ candidates: said(parts, finishReason), usageMetadata }))
+
+describe('an answer of Google in which a count is left out', () => {
+  const counted = { promptTokenCount: 50, totalTokenCount: 50 }
+
+  test.each([
+    ['the output', counted, { input: 50 }],
+    ['the input', { candidatesTokenCount: 7, totalTokenCount: 7 }, { output: 7 }],
+  ])('is charged by our estimate of it: %s', async (_what, usage, known) => {
+    bytes = google([{ text }], usage)
+    await isEstimated('g', ['/v1/chat/completions', '/v1/messages'], known)
+  })
+
+  test('is charged by the total if that includes it', async () => {
+    bytes = google([{ text }], { promptTokenCount: 50, thoughtsTokenCount: 3, totalTokenCount: 60 })
+    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'g' }))
+    const record = await recordOf(gateway, response)
+    expect(record).toMatchObject({ basis: 'vendor', cost: 150_000n, usage: { input: 50, output: 10, reasoning: 3 } })
+  })
+
+  test('is charged nothing for it if no words were said', async () => {
+    const thought = { text: 'Let me see.', thought: true }
+    bytes = google([thought], { promptTokenCount: 50, thoughtsTokenCount: 3, totalTokenCount: 53 }, 'MAX_TOKENS')
+    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'g' }))
+    expect(await recordOf(gateway, response)).toMatchObject({ basis: 'vendor', usage: { input: 50, output: 3 } })
+  })
+
+  test('is charged nothing if the total is 0', async () => {
+    bytes = google([{ text }], { promptTokenCount: 0, totalTokenCount: 0 })
+    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'g' }))
+    expect(await recordOf(gateway, response)).toMatchObject({ basis: 'vendor', cost: 0n, usage: { output: 0 } })
+  })
+
+  test('is charged by our estimate of it at the end of a stream', async () => {
+    const events = [
+      { candidates: said([{ text }]), usageMetadata: { ...counted, candidatesTokenCount: 4, totalTokenCount: 54 } },
+      { candidates: said([], 'RECITATION'), usageMetadata: counted },
+    ]
+    bytes = stream(events.map(event).join(''))
+    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'g', stream: true }))
+    await response.text()
+    const { basis, usage, cost } = await recordOf(gateway, response)
+    expect({ basis, usage }).toMatchObject({ basis: 'estimated', usage: { input: 50 } })
+    expect(usage?.output).toBeGreaterThan(0)
+    expect(cost).toBe(nano(50_000n + 10_000n * BigInt(usage?.output ?? 0)))
+  })
+
+  // Audio and images have a higher price than words.
+  test('is charged for what was asked for if its kind is left out', async () => {
+    const usageMetadata = { promptTokenCount: 5, candidatesTokenCount: 25, totalTokenCount: 30 }
+    const audio = { inlineData: { mimeType: 'audio/L16;codec=pcm;rate=24000', data: 'AQIDBA==' } }
+    bytes = stream(event({ candidates: said([audio], 'STOP'), usageMetadata }))
+    const speech = { model: 'gemini-2.5-flash-preview-tts', input: 'Hello', response_format: 'wav' }
+    const spoken = await gateway.post('/v1/audio/speech', speech)
+    await spoken.bytes()
+    expect(await recordOf(gateway, spoken)).toMatchObject({
+      basis: 'vendor',
+      cost: 251_500n,
+      usage: { input: 5, audioOutput: 25 },
+    })
+
+    bytes = google([{ inlineData: { mimeType: 'image/png', data: pixel } }], {
+      ...usageMetadata,
+      thoughtsTokenCount: 2,
+    })
+    const drawn = await gateway.post('/v1/images/generations', { model: 'gemini-2.5-flash-image', prompt: 'A fox' })
+    expect(await recordOf(gateway, drawn)).toMatchObject({
+      basis: 'vendor',
+      cost: 756_500n,
+      usage: { input: 5, imageOutput: 25, output: 2 },
+    })
+  })
+
+  test('is estimated if it is audio or an image', async () => {
+    const audio = { inlineData: { mimeType: 'audio/L16;codec=pcm;rate=24000', data: 'A'.repeat(64_000) } }
+    bytes = stream(event({ candidates: said([audio], 'STOP'), usageMetadata: counted }))
+    const speech = { model: 'gemini-2.5-flash-preview-tts', input: 'Hello', response_format: 'wav' }
+    const spoken = await gateway.post('/v1/audio/speech', speech)
+    await spoken.bytes()
+    // One second of audio, at 25 tokens a second.
+    expect(await recordOf(gateway, spoken)).toMatchObject({ basis: 'estimated', usage: { audioOutput: 25 } })
+
+    bytes = google([{ inlineData: { mimeType: 'image/png', data: pixel } }], counted)
+    const drawn = await gateway.post('/v1/images/generations', { model: 'gemini-2.5-flash-image', prompt: 'A fox' })
+    expect(await recordOf(gateway, drawn)).toMatchObject({ basis: 'estimated', usage: { imageOutput: 1_290 } })
+  })
 })

@@ -169,7 +169,7 @@ function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): Im
 
 /** Images in the prompt are counted apart, as clients are shown them; reasoning costs as much as text in the answer. */
 function readTokens({ usageMetadata }: JsonObject): ImageTokens | undefined {
-  const usage = readUsage(usageMetadata)
+  const usage = readUsage(usageMetadata, 'IMAGE')
   if (usage === undefined) return undefined
   const { input = 0, cachedInput = 0, audioInput = 0, output = 0, audioOutput = 0, imageOutput = 0 } = usage
   const all = input + audioInput

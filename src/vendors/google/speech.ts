@@ -51,7 +51,7 @@ class EventReader implements AudioReader {
       this.refusal ??= { status: typeof code === 'number' ? code : 500, body: data }
       return new Uint8Array()
     }
-    this.usage = readUsage(answer['usageMetadata']) ?? this.usage
+    this.usage = readUsage(answer['usageMetadata'], 'AUDIO') ?? this.usage
     const [candidate = {}] = objectsIn(answer['candidates'])
     const audio = this.#audioOf(candidate)
     this.#hasAudio ||= audio.length > 0

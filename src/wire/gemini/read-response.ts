@@ -1,10 +1,11 @@
 import { GatewayError, refusedInside } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { type Finish, markGoogle, type ReplyEvent } from '../../capabilities/conversation.ts'
+import type { Usage } from '../../capabilities/usage.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { readLogprobs } from './read-logprobs.ts'
-import { readUsage } from './read-usage.ts'
+import { isOutputCounted, readUsage } from './read-usage.ts'
 
 /** Reads the responses of one reply in order; a plain answer is a stream of one. */
 export type ResponseReader = (response: JsonObject) => ReplyEvent[]
@@ -15,6 +16,8 @@ type Candidate = { calls: number; hasOutput: boolean; isFinished: boolean }
 export function openResponses(): ResponseReader {
   const candidates = new Map<number, Candidate>()
   let isStarted = false
+  // Whether there was anything but thinking.
+  let hasSpoken = false
 
   function stateOf(index: number): Candidate {
     const known = candidates.get(index) ?? { calls: 0, hasOutput: false, isFinished: false }
@@ -36,6 +39,7 @@ export function openResponses(): ResponseReader {
       const state = stateOf(index)
       const output = readParts(written, { choice: index, state, replyId: id })
       if (output.length > 0) state.hasOutput = true
+      hasSpoken ||= output.some(({ kind }) => kind !== 'thinking-delta')
       events.push(...output)
       if (!state.isFinished) ends.push(...readEnd(written, index, state))
     }
@@ -44,11 +48,20 @@ export function openResponses(): ResponseReader {
       stateOf(0).isFinished = true
       ends.push({ kind: 'choice-finish', choice: 0, finish: 'refusal' })
     }
-    const usage = readUsage(response['usageMetadata'])
+    const usage = readCounts(response['usageMetadata'], hasSpoken)
     if (usage !== undefined) events.push({ kind: 'usage-count', usage })
     // Ends come last: reading stops at a failure, and the usage must be known by then.
     return [...events, ...ends]
   }
+}
+
+/** The usage without its output, so that this is estimated, where the vendor spoke but did not count its words. */
+function readCounts(written: Json | undefined, hasSpoken: boolean): Usage | undefined {
+  const usage = readUsage(written)
+  const isCounted = !hasSpoken || isOutputCounted(objectIn(written))
+  if (usage === undefined || isCounted || usage.output !== usage.reasoning) return usage
+  const { output: _, ...others } = usage
+  return others
 }
 
 /** A response, or a list of them: an error comes as a list of one where a stream was asked for. */

@@ -5,24 +5,31 @@ import { countIn, objectsIn } from '../loose.ts'
 /**
  * Splits the vendor's counts. The prompt's count includes cached tokens but not those of hosted tools, and the
  * candidates' count does not include thinking. Audio has its own price, except that cached audio is priced as any
- * cached input.
+ * cached input. An input that was not counted is left out, because no prompt is empty. `asked` is what an answer consists
+ * of whose tokens the vendor does not tell apart.
  */
-export function readUsage(usage: Json | undefined): Usage | undefined {
+export function readUsage(usage: Json | undefined, asked: 'TEXT' | 'IMAGE' | 'AUDIO' = 'TEXT'): Usage | undefined {
   if (!isObject(usage)) return undefined
   const { promptTokenCount, candidatesTokenCount, totalTokenCount } = usage
   if ([promptTokenCount, candidatesTokenCount, totalTokenCount].every((told) => typeof told !== 'number')) {
     return undefined
   }
+  const hasInput = typeof promptTokenCount === 'number'
   const prompt = countIn(promptTokenCount) + countIn(usage['toolUsePromptTokenCount'])
   const cachedInput = Math.min(countIn(usage['cachedContentTokenCount']), prompt)
   const audioInput = Math.min(freshInput(usage, 'AUDIO'), prompt - cachedInput)
 
   const reasoning = countIn(usage['thoughtsTokenCount'])
-  const said = countIn(candidatesTokenCount)
-  const imageOutput = Math.min(ofKind(usage['candidatesTokensDetails'], 'IMAGE'), said)
-  const audioOutput = Math.min(ofKind(usage['candidatesTokensDetails'], 'AUDIO'), said - imageOutput)
+  const rest = hasInput ? Math.max(0, countIn(totalTokenCount) - prompt - reasoning) : 0
+  const said = typeof candidatesTokenCount === 'number' ? countIn(candidatesTokenCount) : rest
+  // The flow estimates audio and images only where nothing was counted.
+  if (asked !== 'TEXT' && said === 0 && !isOutputCounted(usage)) return undefined
+  const told = objectsIn(usage['candidatesTokensDetails'])
+  const details = told.length > 0 ? told : [{ modality: asked, tokenCount: said }]
+  const imageOutput = Math.min(ofKind(details, 'IMAGE'), said)
+  const audioOutput = Math.min(ofKind(details, 'AUDIO'), said - imageOutput)
   return {
-    input: prompt - cachedInput - audioInput,
+    ...(hasInput && { input: prompt - cachedInput - audioInput }),
     cachedInput,
     audioInput,
     output: said - imageOutput - audioOutput + reasoning,
@@ -30,6 +37,11 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
     audioOutput,
     reasoning,
   }
+}
+
+/** The vendor leaves out a count that is 0, but also some others. Only a total of 0 says that nothing was used. */
+export function isOutputCounted({ candidatesTokenCount, totalTokenCount }: JsonObject): boolean {
+  return typeof candidatesTokenCount === 'number' || totalTokenCount === 0
 }
 
 /** The prompt's tokens of one modality, without those that were cached. */
