@@ -264,4 +264,8 @@ describe('Google speech', () => {
     readAll(reader, `data: ${JSON.stringify({ candidates: [{ content: { parts } }] })}\n\n`)
     expect(reader.form).toEqual({ kind: 'pcm', rate: 24_000 })
   })
+
+  test('feedback on the prompt without a reason to block it refuses nothing', () => {
+    expect(readGoogle({ promptFeedback: { safetyRatings: [] }, usageMetadata: { promptTokenCount: 3 } })).toEqual([])
+  })
 })

@@ -55,7 +55,7 @@ class EventReader implements AudioReader {
     const [candidate = {}] = objectsIn(answer['candidates'])
     const audio = this.#audioOf(candidate)
     this.#hasAudio ||= audio.length > 0
-    if (isObject(answer['promptFeedback']) || typeof candidate['finishReason'] === 'string') {
+    if (blockIn(answer) !== '' || typeof candidate['finishReason'] === 'string') {
       this.ended = true
       if (!this.#hasAudio) throw withheld(answer, candidate)
     }
@@ -75,9 +75,14 @@ class EventReader implements AudioReader {
   }
 }
 
+/** Why a filter blocked the text; empty where none did. Feedback may also be just ratings. */
+function blockIn({ promptFeedback }: JsonObject): string {
+  return textIn(objectIn(promptFeedback)['blockReason'])
+}
+
 /** No audio came. Where a filter is the reason, that is a refusal of this request; otherwise it is a failure. */
-function withheld({ promptFeedback }: JsonObject, { finishReason }: JsonObject): GatewayError {
-  const reason = textIn(objectIn(promptFeedback)['blockReason']) || textIn(finishReason)
+function withheld(answer: JsonObject, { finishReason }: JsonObject): GatewayError {
+  const reason = blockIn(answer) || textIn(finishReason)
   if (reason === 'STOP' || reason === 'MAX_TOKENS' || reason === 'OTHER') {
     return new GatewayError('upstream-failed', "The model's vendor sent no audio.")
   }
