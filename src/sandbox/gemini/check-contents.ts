@@ -67,7 +67,8 @@ function checkParts(content: Fields, path: string): void {
   }
 }
 
-const mediaTypes = /^(image|audio|video|text)\/[\w.+-]+|^application\/(pdf|json|rtf|x-javascript|x-python)/
+const mediaTypes =
+  /^(?!image\/jpg$)(image|audio|video|text)\/[\w.+-]+|^application\/(pdf|json|rtf|x-javascript|x-python)/
 
 function checkBlob({ mimeType, data }: Fields, at: string): void {
   if (textIn(data) === '') throw invalidField(`${at}.data`, 'data must not be empty.')

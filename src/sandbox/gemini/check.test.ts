@@ -82,6 +82,7 @@ describe('the validation of contents', () => {
       image({ mimeType: 'application/zip', data: 'aGk=' }),
       'Unsupported MIME type: application/zip',
     ],
+    ['with a misspelt media type', image({ mimeType: 'image/jpg', data: 'aGk=' }), 'Unsupported MIME type: image/jpg'],
     [
       'behind a web link',
       { contents: [{ parts: [{ fileData: { fileUri: 'https://example.com/a.png' } }] }] },

@@ -97,10 +97,12 @@ describe('messages and instructions', () => {
 
 const bytes = { kind: 'bytes', mediaType: 'image/png', base64: 'iVBORw==' } as const
 const inline = { inlineData: { mimeType: 'image/png', data: 'iVBORw==' } }
+const jpeg = { inlineData: { mimeType: 'image/jpeg', data: 'iVBORw==' } }
 
 describe('media', () => {
   test.each([
     ['bytes', bytes, inline],
+    ['bytes of a misspelt type', { ...bytes, mediaType: 'image/jpg' }, jpeg],
     [
       'a YouTube link',
       { kind: 'url', url: 'https://www.youtube.com/watch?v=1' },
