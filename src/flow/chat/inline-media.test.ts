@@ -4,6 +4,7 @@ import { GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatCodec } from '../../capabilities/chat.ts'
 import type { Conversation } from '../../capabilities/conversation.ts'
+import { drawImage } from '../../sandbox/files/image.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { Channel } from '../../upstream/channels.ts'
 import type { Route } from '../../upstream/channels.ts'
@@ -278,3 +279,13 @@ test('in requests that pass through, linked documents become files and plain tex
     input(bytes, { ...bytes, filename: 'b.pdf' }),
   )
 })
+
+test.each(['image/jpg', 'image/png', 'binary/octet-stream', ''])(
+  'a linked image is named by its bytes and not by its server, which says %j',
+  async (told) => {
+    const body = drawImage({ width: 2, height: 2, format: 'jpeg', seed: 1 })
+    const fetchLink: FetchLink = async () => ({ mediaType: told, body, header: () => told })
+    const talk = await inlineMedia(talkOf('https://h/a'), never, routed, fetchLink)
+    expect(talk.turns[0]?.blocks[1]).toMatchObject({ media: { kind: 'bytes', mediaType: 'image/jpeg' } })
+  },
+)

@@ -1,5 +1,6 @@
 import { badRequest, GatewayError } from '../../base/errors.ts'
 import { writeFieldPath } from '../../base/field-path.ts'
+import { readImageHead } from '../../base/image-head.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { GuardRefusal } from '../../base/untrusted-url.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
@@ -86,7 +87,9 @@ async function fetchAll(
     room -= share
     let used = 0
     try {
-      const { mediaType, body } = await fetchLink({ transport: 'guarded', url, bytesMax: share }, route.channel, until)
+      const link = { transport: 'guarded', url, bytesMax: share } as const
+      const { mediaType: told, body } = await fetchLink(link, route.channel, until)
+      const mediaType = (kind === 'image' ? imageTypeIn(body) : undefined) ?? told
       if (!readable[kind].test(mediaType)) throw notMedia(kind)
       used = body.length
       fetched.set(url, { kind: 'bytes', mediaType, base64: Buffer.from(body).toString('base64') })
@@ -118,6 +121,12 @@ async function fetchAll(
     throw thrown
   }
   return fetched
+}
+
+/** What an image is by its bytes: storage services often serve files without their type, or with a wrong one. */
+function imageTypeIn(body: Uint8Array): string | undefined {
+  const head = readImageHead(body)
+  return typeof head === 'object' ? head.mediaType : undefined
 }
 
 function isTooLarge(thrown: unknown): boolean {
