@@ -4,6 +4,7 @@ import { type Finish, markGoogle, type ReplyEvent } from '../../capabilities/con
 import type { Usage } from '../../capabilities/usage.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
+import { readName } from './function-name.ts'
 import { readLogprobs } from './read-logprobs.ts'
 import { isOutputCounted, readUsage } from './read-usage.ts'
 
@@ -95,7 +96,7 @@ function readParts(candidate: JsonObject, place: Place): ReplyEvent[] {
 
 /** A call arrives whole in one part. */
 function readCall(call: JsonObject, signature: Json | undefined, { choice, state, replyId }: Place): ReplyEvent[] {
-  const name = textIn(call['name'])
+  const name = readName(textIn(call['name']))
   const text = JSON.stringify(objectIn(call['args']))
   const at = state.calls++
   return [

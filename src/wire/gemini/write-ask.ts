@@ -10,6 +10,7 @@ import {
 } from '../../capabilities/conversation.ts'
 import { formatInstruction } from '../format-instruction.ts'
 import { type Family, familyOf } from './family.ts'
+import { writeName } from './function-name.ts'
 import { writeContents, writeSystem } from './write-contents.ts'
 import { isEmptySchema, writeSchema } from './write-schema.ts'
 import { writeThinking } from './write-thinking.ts'
@@ -51,7 +52,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
 function writeTool({ name, description, schema }: Tool): JsonObject {
   const parameters = writeSchema(schema)
   return {
-    name,
+    name: writeName(name),
     ...(description !== undefined && { description }),
     ...(!isEmptySchema(parameters) && { parametersJsonSchema: parameters }),
   }
@@ -65,7 +66,7 @@ function writeChoice(choice: ToolChoice | undefined): JsonObject {
 const modes = { auto: 'AUTO', none: 'NONE', required: 'ANY' } as const satisfies Record<ToolChoice & string, string>
 
 function only({ name }: { name: string }): JsonObject {
-  return { mode: 'ANY', allowedFunctionNames: [name] }
+  return { mode: 'ANY', allowedFunctionNames: [writeName(name)] }
 }
 
 function writeConfig(

@@ -16,6 +16,7 @@ import { unsupportedBlock } from '../unsupported-block.ts'
 import { headingOf } from '../openai/write-messages.ts'
 import { continuePrompt, openingWords } from '../turns.ts'
 import type { Family } from './family.ts'
+import { writeName } from './function-name.ts'
 import { writeMedia } from './write-media.ts'
 
 /** The value that the vendor documents for a call whose signature is lost or that another model made. */
@@ -196,7 +197,7 @@ function addModelBlocks(
       case 'tool-call': {
         const signature = googleSignature(block.signature) ?? carried
         carried = undefined
-        made.set(block.id, { name: block.name, order: draft.parts.length })
+        made.set(block.id, { name: writeName(block.name), order: draft.parts.length })
         draft.parts.push(writeCall(block, signature ?? (isThirdGeneration && isFirst ? skippedSignature : undefined)))
         isFirst = false
       }
@@ -206,7 +207,7 @@ function addModelBlocks(
 
 function writeCall({ id, name, argumentsText }: ToolCallBlock, signature: string | undefined): JsonObject {
   return {
-    functionCall: { id, name, args: argumentsIn(argumentsText) },
+    functionCall: { id, name: writeName(name), args: argumentsIn(argumentsText) },
     ...(signature !== undefined && { thoughtSignature: signature }),
   }
 }
