@@ -265,6 +265,20 @@ describe('Google speech', () => {
     expect(reader.form).toEqual({ kind: 'pcm', rate: 24_000 })
   })
 
+  test.each([
+    ['STOP', true],
+    ['MAX_TOKENS', false],
+    ['OTHER', false],
+    ['PROHIBITED_CONTENT', false],
+  ])('audio that finishes with %s is whole: %p', (finishReason, isWhole) => {
+    const reader = speechOf('google').say(askFor(), 'Hello', context).openReader(noHeader)
+    const parts = [{ inlineData: { mimeType: 'audio/L16', data: 'AQI=' } }]
+    for (const candidate of [{ content: { parts } }, { finishReason }]) {
+      readAll(reader, `data: ${JSON.stringify({ candidates: [candidate] })}\n\n`)
+    }
+    expect(reader.ended).toBe(isWhole)
+  })
+
   test('feedback on the prompt without a reason to block it refuses nothing', () => {
     expect(readGoogle({ promptFeedback: { safetyRatings: [] }, usageMetadata: { promptTokenCount: 3 } })).toEqual([])
   })

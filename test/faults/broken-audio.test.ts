@@ -57,6 +57,14 @@ describe('audio that breaks off', () => {
     expect(record.cost).toBeGreaterThan(0n)
   })
 
+  test('audio that Google ends at its token limit is broken off, and not passed on as whole', async () => {
+    const { sound, isBroken, record } = await heard('gemini-2.5-flash-preview-tts', 'sandbox:finish=MAX_TOKENS', 'pcm')
+    expect(isBroken).toBe(true)
+    const audioOutput = Math.ceil(secondsOf.pcm(sound) * rates['gemini-2.5-flash-preview-tts'])
+    expect(record).toMatchObject({ status: 502, basis: 'estimated', usage: { audioOutput } })
+    expect(record.cost).toBeGreaterThan(0n)
+  })
+
   test('audio whose duration is not known is charged by its bytes', async () => {
     const { isBroken, record } = await heard('gpt-4o-mini-tts', 'sandbox:cut=1', 'flac')
     expect(isBroken).toBe(true)

@@ -56,8 +56,9 @@ class EventReader implements AudioReader {
     const audio = this.#audioOf(candidate)
     this.#hasAudio ||= audio.length > 0
     if (blockIn(answer) !== '' || typeof candidate['finishReason'] === 'string') {
-      this.ended = true
       if (!this.#hasAudio) throw withheld(answer, candidate)
+      // With any other reason the audio is cut off: at the token limit, by a filter, or as OTHER within a long stream.
+      this.ended = candidate['finishReason'] === 'STOP'
     }
     return audio
   }
