@@ -10,7 +10,7 @@ const word = 'constructor'
 test('an unknown finish reason with the name of an inherited property is an ordinary end', () => {
   expect(readFinish(word, false)).toBe('stop')
   expect(readFinish(word, true)).toBe('tool-calls')
-  expect(readAnthropicFinish(word)).toBe('stop')
+  expect(readAnthropicFinish(word, false)).toBe('stop')
   const candidate = { content: { parts: [{ text: 'Hi' }] }, finishReason: word }
   const answer = readGeminiAnswer(Buffer.from(JSON.stringify({ candidates: [candidate] })))
   expect(answer.choices.map(({ finish }) => finish)).toEqual(['stop'])

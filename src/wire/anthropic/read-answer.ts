@@ -9,8 +9,9 @@ import { readUsage } from './usage.ts'
 export function readAnswer(body: Uint8Array): Reply {
   const message = readMessage(body, parseExactly)
   const stopSequence = message['stop_sequence']
-  const finish = readFinish(message['stop_reason'])
   const blocks = readAssistantBlocks(message['content']).map(withGap)
+  const hasCalls = blocks.some(({ kind }) => kind === 'tool-call')
+  const finish = readFinish(message['stop_reason'], hasCalls)
   const last = blocks.at(-1)
   // Where a reply is cut off inside a call's input, always in its last block, the vendor shows an empty input.
   const isLast = blocksOf(message['content']).at(-1)?.['type'] === 'tool_use'
@@ -48,8 +49,10 @@ const finishes: ReadonlyMap<string, Finish> = new Map([
   ['refusal', 'refusal'],
 ])
 
-export function readFinish(reason: Json | undefined): Finish {
-  return finishes.get(textIn(reason)) ?? 'stop'
+/** Clients run the calls of a reply only if it ends with them, and some servers of this protocol end it otherwise. */
+export function readFinish(reason: Json | undefined, hasCalls: boolean): Finish {
+  const finish = finishes.get(textIn(reason)) ?? 'stop'
+  return hasCalls && (finish === 'stop' || finish === 'stop-sequence') ? 'tool-calls' : finish
 }
 
 /** The model's reason for a refusal, where it gives one. */

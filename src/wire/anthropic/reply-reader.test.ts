@@ -212,3 +212,20 @@ describe('a whole answer', () => {
     expect(() => readAnswer(Buffer.from('<html>'))).toThrow('no answer')
   })
 })
+
+// Anthropic itself says `tool_use`, but other servers of its protocol do not, and clients run tools only on that finish.
+describe('a reply with a call that ends as if it had none', () => {
+  test.each([
+    ['end_turn', 'tool-calls'],
+    ['stop_sequence', 'tool-calls'],
+    ['made_up', 'tool-calls'],
+    ['max_tokens', 'length'],
+    ['refusal', 'refusal'],
+    ['pause_turn', 'pause'],
+  ] as const)('the stop_reason %s becomes the finish %s, streamed and whole', (stop_reason, finish) => {
+    const streamed = read(call(0), json(0, '{"a":1}'), stop(0), end({ stop_reason }))
+    expect(streamed.flatMap((event) => (event.kind === 'choice-finish' ? event.finish : []))).toEqual([finish])
+    const content = [{ type: 'tool_use', id: 'toolu_0', name: 'f', input: { a: 1 } }]
+    expect(answerOf({ content, stop_reason }).choices[0]?.finish).toBe(finish)
+  })
+})

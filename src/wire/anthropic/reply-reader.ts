@@ -134,7 +134,7 @@ export function openReader(): ReplyReader {
     if (refusal !== '') events.push({ kind: 'refusal-delta', choice, text: refusal })
     if (textIn(reason) !== '') {
       const stopSequence = typeof sequence === 'string' ? { stopSequence: sequence } : {}
-      const finish = readFinish(reason)
+      const finish = readFinish(reason, calls > 0)
       if (!isCutOff(finish)) events.push(...fillCall())
       events.push({ kind: 'choice-finish', choice, finish, ...stopSequence })
     }
