@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { costsNothing, gatewaysToVendors, vendorKey } from '../support/raw-vendors.ts'
 import { startTestGateway } from '../support/gateway.ts'
-import { recordOf } from '../support/records.ts'
+import { attemptsOf, recordOf } from '../support/records.ts'
 import { event, startVendor, stream } from '../support/vendor.ts'
 
 /** OpenAI begins a stream before it has counted the prompt, and refuses a prompt that is too long inside the stream. */
@@ -17,8 +17,8 @@ const refusals = [
   ['a response that failed', { type: 'response.failed', response: failed }],
 ] as const
 
-async function gatewayTo(refusal: object) {
-  const events = [...begun, refusal].map(event).join('')
+async function gatewayTo(...rest: readonly object[]) {
+  const events = [...begun, ...rest].map(event).join('')
   const vendor = await startVendor((socket) => void socket.write(stream(events)))
   const gateway = await startTestGateway({
     yaml: `
@@ -67,5 +67,26 @@ describe.each(refusals)('a prompt that is refused in the stream by %s', (_how, r
       error: { code, message },
     })
     expect(await recordOf(gateway, answer)).toMatchObject({ cost: 0n })
+  })
+})
+
+describe('a response that fails after its first words, with the usage until then', () => {
+  const words = { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Hi' }
+  const usage = { input_tokens: 100, output_tokens: 30, output_tokens_details: { reasoning_tokens: 20 } }
+  const failure = { code: 'server_error', message: 'Broken.' }
+  const ending = { type: 'response.failed', response: { ...response, status: 'failed', error: failure, usage } }
+
+  test.each([
+    ['/v1/messages', { ...said, max_tokens: 100 }],
+    ['/v1/chat/completions', { ...said, tools: [{ type: 'function', function: { name: 'f', parameters: {} } }] }],
+    ['/v1/responses', { model: said.model, input: 'Hi', stream: true }],
+  ])('is charged by that usage on %s', async (path, body) => {
+    const gateway = await gatewayTo(words, ending)
+    const answer = await gateway.post(path, body)
+    expect(await answer.text()).toContain('Broken.')
+    // 100 tokens of input at $1, and 30 of output at $10 a million.
+    const cost = 400_000n
+    expect(await recordOf(gateway, answer)).toMatchObject({ cost, usage: { input: 100, output: 30, reasoning: 20 } })
+    expect(await attemptsOf(gateway, answer)).toMatchObject([{ vendor_cost: cost }])
   })
 })

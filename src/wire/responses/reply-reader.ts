@@ -73,14 +73,13 @@ export function openReader(): ReplyReader {
 
   function finish(response: JsonObject): ReplyEvent[] {
     const finished = readFinish(response, calls.size > 0)
-    const usage = readUsage(response)
     // A call without arguments gets an empty object; one that was cut off does not.
     const isWhole = !isCutOff(finished)
     const filled = isWhole ? [...calls.keys()].flatMap((item) => complete(item, '{}')) : []
     return [
       ...filled,
       { kind: 'choice-finish', choice, finish: finished },
-      ...(usage === undefined ? [] : [{ kind: 'usage-count', usage } as const]),
+      ...countUsage(response),
       { kind: 'reply-end' },
     ]
   }
@@ -115,8 +114,10 @@ export function openReader(): ReplyReader {
       case 'response.completed':
       case 'response.incomplete':
         return finish(objectIn(event['response']))
-      case 'response.failed':
-        return [failure(objectIn(objectIn(event['response'])['error']))]
+      case 'response.failed': {
+        const response = objectIn(event['response'])
+        return [failure(objectIn(response['error'])), ...countUsage(response)]
+      }
       case 'error': // the error is the event itself, or at some servers an object inside it
         return [failure(isObject(event['error']) ? event['error'] : event)]
       default:
@@ -135,6 +136,11 @@ export function openReader(): ReplyReader {
       return events[0]?.kind === 'failure' ? events : [...start(), ...events]
     },
   }
+}
+
+function countUsage(response: JsonObject): ReplyEvent[] {
+  const usage = readUsage(response)
+  return usage === undefined ? [] : [{ kind: 'usage-count', usage }]
 }
 
 function failure(error: JsonObject): ReplyEvent {
