@@ -25,7 +25,8 @@ export function formOf({ input, prompt }: JsonObject): ImagesAsk['form'] | undef
 
 const stream = {
   pass: passStream,
-  write: (ask: ImageAskBase, answer: ImagesAnswer, { createdAt }: Name) => writeEvents(ask, answer, createdAt),
+  write: (ask: ImageAskBase, answer: ImagesAnswer, { createdAt }: Name) =>
+    writeEvents(ask, withLooks(ask, answer), createdAt),
   writeError: writeStreamError,
 }
 
@@ -60,8 +61,11 @@ export const editsCodec = {
   stream,
 }
 
-/** Older models do not describe their images, but the answer to an edit has the descriptive fields on every model. */
-function withLooks({ limits, size: asked, outputFormat = 'png' }: EditsAsk, answer: ImagesAnswer): ImagesAnswer {
+/**
+ * Older models do not describe their images, but the answer to an edit and the events of a stream have the descriptive
+ * fields on every model.
+ */
+function withLooks({ limits, size: asked, outputFormat = 'png' }: ImageAskBase, answer: ImagesAnswer): ImagesAnswer {
   if (limits.alwaysBytes) return answer
   const { passed: _, said, ...rest } = answer
   const { images, width, height } = rest

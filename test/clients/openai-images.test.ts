@@ -149,6 +149,17 @@ describe('streamed images', () => {
     expect(record).toMatchObject({ basis: 'estimated', status: 499 })
     expect(record?.cost).toBeGreaterThan(0n)
   })
+
+  test.each(['qwen-image-max', 'doubao-seedream-4-5', 'gemini-3-pro-image', 'dall-e-2'])(
+    'an image of %s, which cannot stream, is described by the fields that every event has',
+    async (model) => {
+      const [made] = await eventsOf(model, prompt, 2)
+      expect(made).toMatchObject({ background: 'opaque', quality: 'standard' })
+      const [width, height] = made?.size.split('x').map(Number) ?? []
+      const mediaType = `image/${made?.output_format}`
+      expect(readBase64Head(made?.b64_json ?? '')).toMatchObject({ mediaType, width, height })
+    },
+  )
 })
 
 describe('errors', () => {

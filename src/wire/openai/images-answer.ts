@@ -78,9 +78,11 @@ function writeUsage({ tokens, images, width, height }: ImagesAnswer) {
 /** The answer as events, for a stream from a vendor that has none: every image comes complete. */
 export function writeEvents(ask: ImageAskBase, answer: ImagesAnswer, createdAt: number): Uint8Array {
   const type = `${eventPrefix(ask)}.completed`
-  const { width, height } = answer
+  const { width, height, said = {} } = answer
+  const looks = { background: said['background'], output_format: said['output_format'], quality: said['quality'] }
   const about = {
     created_at: unixSeconds(createdAt),
+    ...looks,
     ...(width !== undefined && height !== undefined && { size: `${width}x${height}` }),
   }
   const last = answer.images.length - 1
