@@ -58,6 +58,7 @@ const target = {
   outputCap: 'either',
   usageInStream: 'asked',
   storesByDefault: true,
+  metadata: 'stored',
   pastReasoning: 'ignored',
   takesDeveloper: true,
   efforts: [],

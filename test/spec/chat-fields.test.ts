@@ -109,13 +109,25 @@ describe('metadata', () => {
   const metadata = { tags: ['a'], trace: 1, deep: { at: null } }
 
   test('metadata is sent unchanged to a vendor of the protocol', async () => {
-    expect((await chat(common, { metadata })).status).toBe(200)
+    expect((await chat('deepseek-chat', { metadata })).status).toBe(200)
     expect((await lastSent())['metadata']).toEqual(metadata)
   })
 
   test('metadata is dropped for a vendor that has no such field', async () => {
     expect((await chat(claude, { metadata })).status).toBe(200)
     expect(await lastSent()).not.toHaveProperty('metadata')
+  })
+
+  test('metadata reaches OpenAI only with an answer that is stored, because OpenAI refuses it otherwise', async () => {
+    for (const fields of [{ metadata }, { metadata, store: false }]) {
+      expect((await chat(common, fields)).status).toBe(200)
+      expect(await lastSent()).not.toHaveProperty('metadata')
+    }
+    const labels = { trace: 'a' }
+    expect((await chat(common, { metadata: labels, store: true })).status).toBe(200)
+    expect((await lastSent())['metadata']).toEqual(labels)
+    const refused = await chat(common, { metadata, store: true })
+    expect(refused).toMatchObject({ status: 400, error: { param: 'metadata.tags', code: 'invalid_type' } })
   })
 })
 

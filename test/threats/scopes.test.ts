@@ -286,7 +286,7 @@ describe('separation of accounts', () => {
       expect(mine[label]).toBe(again[label])
     }
     const { body } = await (async () => {
-      await chat(says('Hello!', { metadata: { user: 'shared' } }))
+      await chat(says('Hello!', { metadata: { user: 'shared' }, store: true }))
       return (await gateway.calls()).at(-1) ?? { body: {} as Record<string, unknown> }
     })()
     expect(body['metadata']).toEqual({ user: 'shared' })

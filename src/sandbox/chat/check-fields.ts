@@ -4,6 +4,7 @@ import { emptyArray } from './check-calls-and-parts.ts'
 import { checkStrictSchemas } from './check-strict.ts'
 import { badRequest, quotedList } from './errors.ts'
 import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown, textIn } from '../fields.ts'
+import { checkMetadata } from '../responses/shape.ts'
 
 type Bounds = { whole: boolean; least: number; most: number }
 
@@ -44,6 +45,7 @@ export function checkFields(body: Fields, model: SandboxModel): void {
   if (model.reasoning && model.vendor === 'openai') checkReasoningClass(body)
   checkEffort(body.reasoning_effort, model)
   if (model.vendor === 'openai') checkToolsBesideEffort(body, model)
+  if (labelsStored.has(model.vendor)) checkLabels(body)
   checkOneCap(body, model)
   checkOutputCap(body, model)
   if (isGiven(body.top_logprobs) && body.logprobs !== true) {
@@ -123,6 +125,17 @@ function checkToolsBesideEffort({ tools, reasoning_effort: effort }: Fields, { m
   if (!isSince(model, 5, 6) && !(isGiven(effort) && isSince(model, 5, 4))) return
   const message = `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
   throw badRequest(message, 'reasoning_effort')
+}
+
+/** The vendors that take `metadata` only as labels of an answer that they store. Others ignore it. */
+const labelsStored: ReadonlySet<string> = new Set(['openai', 'azure'])
+
+function checkLabels({ metadata, store }: Fields): void {
+  if (!isGiven(metadata)) return
+  if (store !== true) {
+    throw badRequest("The 'metadata' parameter is only allowed when 'store' is enabled.", 'metadata')
+  }
+  checkMetadata(metadata)
 }
 
 /** The vendors that refuse a request with both names of the output cap. Others use one of the two. */

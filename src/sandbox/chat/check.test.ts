@@ -178,6 +178,15 @@ describe('the validation of a request', () => {
     expect((await say('hi', nothing)).status).toBe(200)
     expect((await say('hi', { model: 'thinker', ...nothing })).status).toBe(200)
   })
+
+  test('metadata is accepted only for an answer that is stored, and only texts in it', async () => {
+    const unstored = await errorOf(say('hi', { metadata: { a: 'b' } }))
+    expect(unstored).toMatchObject({ status: 400, param: 'metadata', code: null })
+    expect(unstored.message).toBe("The 'metadata' parameter is only allowed when 'store' is enabled.")
+    const number = await errorOf(say('hi', { metadata: { a: 1 }, store: true }))
+    expect(number).toMatchObject({ status: 400, param: 'metadata.a', code: 'invalid_type' })
+    expect((await say('hi', { metadata: { a: 'b' }, store: true })).status).toBe(200)
+  })
 })
 
 describe('a reasoning model of OpenAI', () => {

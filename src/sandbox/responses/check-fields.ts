@@ -5,6 +5,7 @@ import type { SandboxModel } from '../model.ts'
 import { whyNoObject, whyNotStrict } from '../strict-schema.ts'
 import {
   checkKnown,
+  checkMetadata,
   checkOneOf,
   checkSwitch,
   checkText,
@@ -12,7 +13,6 @@ import {
   listAt,
   missing,
   nameAt,
-  textAt,
   unsupported,
 } from './shape.ts'
 import { effortOf, isThinking } from './thinking.ts'
@@ -167,21 +167,6 @@ function checkFormat(format: Fields): void {
     'text.format.schema',
     'invalid_json_schema',
   )
-}
-
-const pairsMax = 16
-
-function checkMetadata(metadata: unknown): void {
-  if (!isGiven(metadata)) return
-  const pairs = Object.entries(fieldsAt(metadata, 'metadata'))
-  if (pairs.length > pairsMax) {
-    const message = `Invalid 'metadata': too many properties. Expected an object with at most ${pairsMax} properties, but got an object with ${pairs.length} properties instead.`
-    throw badRequest(message, 'metadata', 'object_above_max_properties')
-  }
-  for (const [name, value] of pairs) {
-    textAt(name, 'metadata', 64)
-    textAt(value, `metadata.${name}`, 512)
-  }
 }
 
 /** The simulator keeps no answers, so anything that a request would continue from is not found. */

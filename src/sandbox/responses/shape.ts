@@ -80,3 +80,18 @@ export function checkOneOf(value: unknown, supported: readonly string[], param: 
   const message = `Invalid value: '${shown(value)}'. Supported values are: ${quotedList(supported)}.`
   throw badRequest(message, param, 'invalid_value')
 }
+
+const pairsMax = 16
+
+export function checkMetadata(metadata: unknown): void {
+  if (!isGiven(metadata)) return
+  const pairs = Object.entries(fieldsAt(metadata, 'metadata'))
+  if (pairs.length > pairsMax) {
+    const message = `Invalid 'metadata': too many properties. Expected an object with at most ${pairsMax} properties, but got an object with ${pairs.length} properties instead.`
+    throw badRequest(message, 'metadata', 'object_above_max_properties')
+  }
+  for (const [name, value] of pairs) {
+    textAt(name, 'metadata', 64)
+    textAt(value, `metadata.${name}`, 512)
+  }
+}

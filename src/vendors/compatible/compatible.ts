@@ -25,6 +25,8 @@ export type Dialect = {
   readonly outputCap?: 'max_tokens' | 'max_completion_tokens' | 'either'
   readonly usageInStream?: 'asked' | 'always'
   readonly storesByDefault?: boolean
+  /** `stored`: the vendor refuses `metadata` for an answer that it does not store. */
+  readonly metadata?: 'any' | 'stored'
   /** `wanted`: without the reasoning of a running tool loop the model refuses to go on. `refused`: with any it does. */
   readonly pastReasoning?: 'wanted' | 'ignored' | 'refused'
   /** Whether it knows the role `developer`. */
@@ -66,6 +68,7 @@ export type Dialect = {
 export function compatible(dialect: Dialect): Vendor {
   const { root = '', outputCap = 'max_tokens', usageInStream = 'asked', storesByDefault = false } = dialect
   const {
+    metadata = 'any',
     pastReasoning = 'ignored',
     takesDeveloper = false,
     takesUser = true,
@@ -80,6 +83,7 @@ export function compatible(dialect: Dialect): Vendor {
     outputCap,
     usageInStream,
     storesByDefault,
+    metadata,
     thinkingSwitch,
     pastReasoning,
     takesDeveloper,

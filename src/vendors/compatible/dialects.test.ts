@@ -219,3 +219,18 @@ test('DeepSeek gets the schema of an answer in its instructions, because it refu
   expect(messages[0]).toEqual({ role: 'system', content: `Be brief.\n\n${told}\n${JSON.stringify(schema)}` })
   expect(translated('moonshot', fields)['response_format']).toMatchObject({ type: 'json_schema' })
 })
+
+test.each([
+  ['openai', {}],
+  ['azure', {}],
+  ['deepseek', { metadata: { trace: 'a' } }],
+])('%s gets this metadata for an answer that is not stored: %j', (vendor, expected) => {
+  const metadata = { trace: 'a' }
+  const sent = (fields: JsonObject) => {
+    const ask = read(openaiChat, { messages: [hi], metadata, ...fields })
+    const { metadata: written } = sentIn(chatOf(vendor).pass?.(ask, context))
+    return written === undefined ? {} : { metadata: written }
+  }
+  expect(sent({ store: false })).toEqual(expected)
+  expect(sent({ store: true })).toEqual({ metadata })
+})

@@ -52,6 +52,7 @@ describe('a request that is passed through', () => {
     outputCap: 'either',
     usageInStream: 'asked',
     storesByDefault: false,
+    metadata: 'any',
     pastReasoning: 'ignored',
     takesDeveloper: true,
     namespaced: (label) => `mine/${label}`,
@@ -116,6 +117,15 @@ describe('a request that is passed through', () => {
     expect(sent({})).not.toHaveProperty('store')
   })
 
+  test('metadata is left out where the vendor takes it only for an answer that it stores, and does not store', () => {
+    const metadata = { trace: 'a' }
+    for (const store of [undefined, null, false]) {
+      expect(sent({ metadata, store }, { storesByDefault: true, metadata: 'stored' })).not.toHaveProperty('metadata')
+      expect(sent({ metadata, store })['metadata']).toEqual(metadata)
+    }
+    expect(sent({ metadata, store: true }, { metadata: 'stored' })['metadata']).toEqual(metadata)
+  })
+
   test('empty lists of tools, functions and tool calls are removed', () => {
     const said = { role: 'assistant', content: 'Hello!' }
     const messages = [base.messages[0], { ...said, tool_calls: [] }, { role: 'user', content: 'So?' }]
@@ -159,6 +169,7 @@ describe('a vendor with its own switch for thinking', () => {
     outputCap: 'either',
     usageInStream: 'asked',
     storesByDefault: false,
+    metadata: 'any',
     pastReasoning: 'ignored',
     takesDeveloper: true,
     namespaced: (label) => label,
@@ -208,6 +219,7 @@ test('a call that makes one of several choices is sent without n', () => {
     outputCap: 'either',
     usageInStream: 'asked',
     storesByDefault: false,
+    metadata: 'any',
     pastReasoning: 'ignored',
     takesDeveloper: true,
     namespaced: (label) => label,

@@ -14,6 +14,8 @@ export type ChatTarget = Thinker & {
   readonly usageInStream: 'asked' | 'always'
   /** Whether the vendor stores conversations unless told not to. */
   readonly storesByDefault: boolean
+  /** `stored`: the vendor takes `metadata` only as labels of an answer that it stores. */
+  readonly metadata: 'any' | 'stored'
   /** Whether the vendor knows the role `developer`; others refuse the request, and take the same text as `system`. */
   readonly takesDeveloper: boolean
   /** What the vendor does with `reasoning_content`: some require it in a running tool loop, some refuse the message. */
@@ -43,6 +45,7 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
   for (const list of ['tools', 'functions']) if (isEmptyList(body[list])) delete body[list]
   body['messages'] = itemsIn(body['messages']).map((message) => passMessage(message, target))
   if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
+  if (target.metadata === 'stored' && body['store'] !== true) delete body['metadata']
   return JSON.stringify(body)
 }
 

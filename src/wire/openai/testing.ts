@@ -21,6 +21,7 @@ export const target: TranslationTarget = {
   outputCap: 'max_tokens',
   usageInStream: 'asked',
   storesByDefault: false,
+  metadata: 'any',
   outputTokensMax: 1_000,
   namespaced: (label) => label,
 }
