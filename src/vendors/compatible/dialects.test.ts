@@ -92,6 +92,7 @@ test('Mistral gets no user field', () => {
 test.each([
   ['mistral', undefined],
   ['groq', undefined],
+  ['cerebras', undefined],
   ['deepseek', 'Hm.'],
   ['together', 'Hm.'],
 ])('the reasoning_content of another model is sent to %s as %p', (vendor, expected) => {

@@ -164,6 +164,7 @@ export const dialects: readonly Dialect[] = [
   {
     id: 'cerebras',
     choicesMax: 1,
+    pastReasoning: 'refused',
     baseUrl: 'https://api.cerebras.ai/v1',
     environment: ['CEREBRAS_API_KEY'],
     outputCap: 'max_completion_tokens',
