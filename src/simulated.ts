@@ -92,6 +92,8 @@ function thinkingOf({ reasoning, efforts }: Model, vendor: string) {
   return {
     reasoning: efforts.length > 0,
     efforts: own,
+    // The models before Opus 4.8, of which the catalogue has none with this effort, take no instructions in the middle.
+    asides: efforts.includes('xhigh'),
     ...(isAdaptive && { thinkingTypes: ['adaptive', 'disabled'], prefill: false }),
   }
 }

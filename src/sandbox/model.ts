@@ -15,6 +15,8 @@ export type SandboxModel = {
   thinkingTypes?: readonly string[]
   /** Anthropic: false where the model refuses to continue from an assistant message at the end. */
   prefill?: boolean
+  /** Anthropic: false where the model refuses instructions among the messages. */
+  asides?: boolean
   contextTokens: number
   outputTokensMax: number
   prices: SandboxPrices

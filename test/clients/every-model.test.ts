@@ -115,8 +115,11 @@ test(
       }
       const messages: Anthropic.MessageParam[] = [
         { role: 'user', content: [{ type: 'text', text: 'What is the weather in Oslo?' }] },
-        { role: 'system', content: [{ type: 'text', text: 'The date is today.' }] },
       ]
+      // Anthropic refuses instructions in the middle on its models before Opus 4.8.
+      if (!/^claude-\w+-4-[0-7]/.test(model)) {
+        messages.push({ role: 'system', content: [{ type: 'text', text: 'The date is today.' }] })
+      }
       const first = await anthropic.messages.stream({ ...ask, messages }).finalMessage()
       expect(first.stop_reason).toBe('tool_use')
       const call = first.content.find((block) => block.type === 'tool_use')

@@ -6,7 +6,15 @@ import type { SandboxModel } from '../model.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
 import { checkAnswerFields, checkFormat, checkKnownFields, checkOutputConfig, formatOf } from './check-fields.ts'
-import { checkMessages, checkPrefill, checkSystem, checkThoughts, type Message, textOf } from './check-messages.ts'
+import {
+  checkAsides,
+  checkMessages,
+  checkPrefill,
+  checkSystem,
+  checkThoughts,
+  type Message,
+  textOf,
+} from './check-messages.ts'
 import { checkTools } from './check-tools.ts'
 import { invalid } from './errors.ts'
 import { feedRequest } from './feed.ts'
@@ -43,6 +51,7 @@ export function readAsk(
 ): MessagesAsk {
   checkKnownFields(body, head, purpose)
   const messages = checkMessages(body.messages, head.version)
+  checkAsides(messages, model.asides !== false)
   const system = checkSystem(body.system)
   if (purpose === 'answer') checkAnswerFields(body, model, head)
   checkThinking(body, model, head)

@@ -56,6 +56,25 @@ function readMessage(value: unknown, index: number, isLast: boolean, version: Ve
   return { role, blocks: blocks.map((block, at) => checkBlock(`${place}.content.${at}`, block, { role, version })) }
 }
 
+/** Newer models take instructions in the middle: after a message of the user, and before one of the model or at the end. */
+export function checkAsides(messages: readonly Message[], mayStand: boolean): void {
+  for (const [index, { role }] of messages.entries()) {
+    if (role !== 'system') continue
+    if (!mayStand) throw invalid('', "role 'system' is not supported on this model")
+    const place = `messages.${index}`
+    const [before, after] = [messages[index - 1], messages[index + 1]]
+    const isHosted = before?.role === 'assistant' && textIn(before.blocks.at(-1)?.type).endsWith('_tool_result')
+    if (before?.role !== 'user' && !isHosted) {
+      const message =
+        "role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result"
+      throw invalid(place, message)
+    }
+    if (after !== undefined && after.role !== 'assistant') {
+      throw invalid(place, "role 'system' must precede an 'assistant' message or end the array")
+    }
+  }
+}
+
 /** The message right after a call must answer all its calls, before any text, and may answer no others. */
 function checkCalls(messages: readonly Message[]): void {
   let open = new Set<string>()

@@ -266,6 +266,33 @@ describe('the validation of fields', () => {
       message: expect.stringContaining('does not support assistant message prefill'),
     })
   })
+
+  test('instructions in the middle stand after the user, and before the model or at the end', async () => {
+    const [system, model] = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'assistant', content: 'Hello.' },
+    ]
+    for (const messages of [
+      [user, system],
+      [user, system, model, user],
+    ]) {
+      expect((await say('', { messages })).status).toBe(200)
+    }
+    const follow = expect.stringContaining("role 'system' must follow a 'user' message")
+    const precede = "messages.1: role 'system' must precede an 'assistant' message or end the array"
+    for (const [messages, message] of [
+      [[user, model, system, user], follow],
+      [[user, model, system], follow],
+      [[user, system, user], precede],
+      [[user, system, system], precede],
+    ] as const) {
+      expect(await errorOf(say('', { messages }))).toMatchObject({ status: 400, message })
+    }
+    expect(await errorOf(say('', { model: 'claude-plain', messages: [user, system] }))).toMatchObject({
+      status: 400,
+      message: "role 'system' is not supported on this model",
+    })
+  })
 })
 
 describe('the newer API version', () => {

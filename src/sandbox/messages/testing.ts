@@ -17,7 +17,7 @@ const efforts = ['low', 'medium', 'high', 'max']
 
 const models: readonly SandboxModel[] = [
   { vendor: 'anthropic', model: 'claude-test', reasoning: true, efforts, ...size },
-  { vendor: 'anthropic', model: 'claude-plain', reasoning: false, efforts: [], ...size },
+  { vendor: 'anthropic', model: 'claude-plain', reasoning: false, efforts: [], asides: false, ...size },
   {
     vendor: 'anthropic',
     model: 'claude-new',

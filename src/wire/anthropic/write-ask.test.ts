@@ -99,9 +99,8 @@ describe('the order that the vendor enforces', () => {
     expect(messages(turns, isNew)).toEqual([
       { role: 'user', content: [text('Hi')] },
       { role: 'assistant', content: [text('Wait'), use('a'), use('b')] },
-      { role: 'user', content: [answer('a', 'A'), answer('b', 'B'), text('And?')] },
+      { role: 'user', content: [answer('a', 'A'), answer('b', 'B'), text('And?'), text('Now?')] },
       { role: 'system', content: [text('Be brief.')] },
-      { role: 'user', content: [text('Now?')] },
     ])
   })
 

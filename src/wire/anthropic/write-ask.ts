@@ -10,6 +10,9 @@ import { writeMessages, type Message } from './write-messages.ts'
 import { writeStrictSchema } from './write-schema.ts'
 import { isAdaptive, writeThinking, type WrittenThinking } from './write-thinking.ts'
 
+// Models before Opus 4.8 refuse instructions in the middle of a conversation.
+const instructedAtStart = /claude-(?:[1-3]|\w+-4(?:$|@|[-.](?:[0-7](?!\d)|\d{8})))/
+
 export type AskTarget = {
   readonly upstreamModel: string
   readonly stream: boolean
@@ -34,7 +37,9 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   if (format !== undefined && held === undefined) system.push({ type: 'text', text: formatInstruction(format) })
   // Messages must not be empty, so instructions alone are sent as the user's message.
   const isAlone = turns.length === 0 && system.length > 0
-  const messages: Message[] = isAlone ? [{ role: 'user', content: system }] : writeMessages(turns, { isNew, cache })
+  const takesInstructions = isNew && !instructedAtStart.test(target.upstreamModel)
+  const style = { isNew, takesInstructions, cache }
+  const messages: Message[] = isAlone ? [{ role: 'user', content: system }] : writeMessages(turns, style)
   const thinking = writeThinking({ conversation, messages, efforts: target.efforts, maxTokens })
   const stop = writeStop(conversation.stop)
   const outputConfig = writeOutputConfig(held, thinking)

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/json.ts'
-import type { AssistantBlock, ToolResultBlock, Turn } from '../../capabilities/conversation.ts'
+import type { AssistantBlock, TextBlock, ToolResultBlock, Turn } from '../../capabilities/conversation.ts'
 import { textIn } from '../loose.ts'
 import { asUserText, continuePrompt, openingWords } from '../turns.ts'
 import { writeCallId } from './tool-ids.ts'
@@ -9,8 +9,10 @@ import type { WriteCache } from './write-cache.ts'
 export type Message = { readonly role: 'user' | 'assistant' | 'system'; readonly content: JsonObject[] }
 
 export type MessageStyle = {
-  /** Newer models take instructions in the middle, and refuse to continue an assistant message at the end. */
+  /** Newer models refuse to continue an assistant message at the end. */
   readonly isNew: boolean
+  /** Whether the model takes instructions in the middle; others get them as text of the user. */
+  readonly takesInstructions: boolean
   readonly cache: WriteCache
 }
 
@@ -53,6 +55,8 @@ class Draft {
   readonly #timesOf = new Map<string, number>()
   /** Results written with their calls already; a result that answers no call is written as plain content. */
   readonly #placed = new Set<ToolResultBlock>()
+  /** The instructions since the last message of the model. They are written behind all that the user said since. */
+  #instructions: TextBlock[] = []
 
   constructor(style: MessageStyle) {
     this.#style = style
@@ -76,6 +80,7 @@ class Draft {
           : writeResult(result, written, cache),
       )
     }
+    if (content.length > 0) this.#instruct()
     this.#push('assistant', content)
     this.#push('user', answers)
   }
@@ -90,19 +95,31 @@ class Draft {
   }
 
   addSystem({ blocks }: Of<'system'>): void {
-    const { cache, isNew } = this.#style
-    if (isNew)
-      return this.#push(
-        'system',
-        blocks.flatMap((block) => writeText(block, cache)),
-      )
+    if (this.#style.takesInstructions) this.#instructions.push(...blocks)
+    else this.#pushText('user', asUserText(blocks))
+  }
+
+  /**
+   * The vendor takes instructions in the middle only between a message of the user and one of the model, or at the end
+   * after one of the user. Where the user said nothing, they are written as text of the user.
+   */
+  #instruct(): void {
+    const blocks = this.#instructions
+    this.#instructions = []
+    if (this.#messages.at(-1)?.role === 'user') this.#pushText('system', blocks)
+    else this.#pushText('user', asUserText(blocks))
+  }
+
+  #pushText(role: Message['role'], blocks: readonly TextBlock[]): void {
+    const { cache } = this.#style
     this.#push(
-      'user',
-      asUserText(blocks).flatMap((block) => writeText(block, cache)),
+      role,
+      blocks.flatMap((block) => writeText(block, cache)),
     )
   }
 
   finish(): Message[] {
+    this.#instruct()
     const messages = this.#messages
     if (messages[0]?.role !== 'user') messages.unshift({ role: 'user', content: [said(openingWords)] })
     const last = messages.at(-1)
