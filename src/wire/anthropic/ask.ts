@@ -2,6 +2,7 @@ import { badRequest } from '../../base/errors.ts'
 import { isGiven, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
+import { checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
 import { plainTiers, withDoubles } from '../openai/chat-ask.ts'
 import { requireModel } from '../require-model.ts'
@@ -13,11 +14,13 @@ export const versionUsual = '2023-06-01'
 
 const checkMessages = checkBy(messagesRequest)
 const checkCount = checkBy(countRequest)
+const checkSpelling = checkSpellingOf([...Object.keys(messagesRequest.shape), 'thread', 'fallbacks'])
 
 /** Reads a message request and checks its shape and what it may cost; the vendor judges the rest in its own words. */
 export function readAsk(asked: ReceivedRequest, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { body } = asked
   const { model, traits } = findModel(asked, lookUp)
+  checkSpelling(body)
   refuseThread(body)
   const request = checkMessages(withDoubles(body, fractions))
   checkPricedFields(body)

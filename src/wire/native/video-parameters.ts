@@ -101,6 +101,8 @@ const rules: Readonly<Record<string, Rule>> = {
   callback_url: refused("is not supported: use 'webhook_url'."),
 }
 
+export const parameterNames: readonly string[] = Object.keys(rules)
+
 function isOlderWan(form: VideoForm): boolean {
   return form === 'wan2.5' || form === 'wan2.6' || form === 'wan2.7'
 }

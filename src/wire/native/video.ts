@@ -4,18 +4,19 @@ import { GuardRefusal, readTarget, type GuardPolicy, type IsOwnLink } from '../.
 import type { ReceivedRequest, Bound } from '../../capabilities/ask.ts'
 import type { ModelTraits, VideoLimits } from '../../capabilities/limits.ts'
 import type { VideoRequest } from '../../capabilities/video.ts'
+import { checkSpellingOf } from '../check-spelling.ts'
 import { fieldError, missing } from '../issues.ts'
 import { objectIn } from '../loose.ts'
 import { requireModel } from '../require-model.ts'
 import { seedanceTokensMax } from './seedance-sizes.ts'
 import { parameterAt, placesIn, unsupported } from './video-fields.ts'
-import { withoutSceneFields, readMediaScene, refuseMisplaced } from './video-media.ts'
-import { fieldsOf, readParameters, readAudio } from './video-parameters.ts'
+import { withoutSceneFields, readMediaScene, refuseMisplaced, shownFields } from './video-media.ts'
+import { fieldsOf, parameterNames, readParameters, readAudio } from './video-parameters.ts'
 import { countOf, type Scene } from './video-scene.ts'
 import { checkRunwayShape, readRunwayScene } from './video-runway.ts'
 import { videoRequest } from './video-schema.ts'
 import { readSeedanceScene } from './video-seedance.ts'
-import { readSizing, type Sizing } from './video-sizing.ts'
+import { readSizing, sizingFields, type Sizing } from './video-sizing.ts'
 import { readSoraScene } from './video-sora.ts'
 import { checkWanLength, isWanVersion, readWanScene } from './video-wan.ts'
 import { webhookRefusal } from './webhook-refusal.ts'
@@ -40,6 +41,9 @@ function readAsk(
   const parsed = videoRequest.safeParse(body)
   if (!parsed.success) throw fieldError(parsed.error, body)
 
+  checkSpelling(body)
+  checkSpelling(objectIn(body['input']), 'input.')
+  checkSpelling(objectIn(body['parameters']), 'parameters.')
   const scene = readScene(body, limits, isOwn)
   const written = withoutSceneFields(objectIn(body['parameters']))
   const input = objectIn(body['input'])
@@ -81,6 +85,13 @@ function readAsk(
     ...readDeliveryOptions({ body, ...asked }, webhooks),
   }
 }
+
+const checkSpelling = checkSpellingOf([
+  ...Object.keys(videoRequest.shape),
+  ...parameterNames,
+  ...sizingFields,
+  ...shownFields,
+])
 
 export const videoCodec = { readAsk }
 

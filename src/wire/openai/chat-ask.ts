@@ -3,6 +3,7 @@ import { asDouble, isGiven, without, type Json, type JsonObject } from '../../ba
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { efforts } from '../../capabilities/conversation.ts'
+import { checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
 import { requireModel } from '../require-model.ts'
 import { chatRequest, type ChatRequest } from './schema.ts'
@@ -35,6 +36,7 @@ export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: st
   const model = requireModel(body)
   const traits = lookUp(model)
 
+  checkSpelling(body)
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
   const request = checkRequest(withDoubles(native, fractions))
   checkFieldsTogether(request)
@@ -135,6 +137,13 @@ const unsold = Object.entries({
   // xAI answers with an id, and charges for an answer that can be fetched later only with the operator's key.
   deferred: 'answers are not kept here',
 })
+
+const checkSpelling = checkSpellingOf([
+  ...Object.keys(chatRequest.shape),
+  ...reroutingFields,
+  ...searchFields,
+  ...unsold.map(([field]) => field),
+])
 
 /** Some clients write `false` or an empty list where they mean nothing. */
 function isAsked(value: Json | undefined): boolean {

@@ -3,6 +3,7 @@ import { asDouble, isGiven, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { batchesOf, tokensMaxOf, type EmbeddingInput, type EmbeddingsAsk } from '../../capabilities/embeddings.ts'
 import type { EmbeddingLimits, ModelTraits } from '../../capabilities/limits.ts'
+import { checkSpellingOf } from '../check-spelling.ts'
 import { countText } from '../estimate.ts'
 import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
@@ -19,12 +20,14 @@ const numbersPerCallMax = 1_048_576
 export const openaiEmbeddings = { readAsk, estimateInput, writeAnswer }
 
 const withoutInput = embeddingsRequest.omit({ input: true })
+const checkSpelling = checkSpellingOf(Object.keys(embeddingsRequest.shape))
 
 function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTraits): EmbeddingsAsk {
   const model = requireModel(body)
   const traits = lookUp(model)
   const { embeddings: whole } = traits
   if (whole === undefined) throw new GatewayError('bug', `${model} has no limits for embeddings`)
+  checkSpelling(body)
   const { input, ...rest } = body
   const inputs = readInputs(input, whole.inputTokensMax)
   const parsed = withoutInput.safeParse({ ...rest, dimensions: asDouble(body['dimensions']) })

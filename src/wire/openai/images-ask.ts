@@ -6,6 +6,7 @@ import { whyNotGiven } from '../../capabilities/given-image.ts'
 import type { Reference } from '../../capabilities/image-tokens.ts'
 import type { GivenImage, ImagesAsk } from '../../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
+import { checkSpellingOf } from '../check-spelling.ts'
 import { checkReferences, imageLimitsOf, imageFacts, readQuality, unsupported } from '../image-facts.ts'
 import { nearestSize, readSize, rulesOf, takesSize, whyNotFree, writeSize } from '../image-sizes.ts'
 import { fieldError } from '../issues.ts'
@@ -14,6 +15,8 @@ import { isPublicLink } from '../public-link.ts'
 import { requireModel } from '../require-model.ts'
 import { imagesRequest, type ImagesRequest } from './images-schema.ts'
 
+const checkSpelling = checkSpellingOf(Object.keys(imagesRequest.shape))
+
 /** The common form: a prompt, and what the images should be like. */
 export function readAsk(
   { body }: ReceivedRequest,
@@ -21,6 +24,7 @@ export function readAsk(
   isOwn: IsOwnLink,
 ): ImagesAsk {
   const traits = lookUp(requireModel(body))
+  checkSpelling(body)
   const parsed = imagesRequest.safeParse(body)
   if (!parsed.success) throw fieldError(parsed.error, body)
   const request = parsed.data

@@ -5,6 +5,7 @@ import type { ModelTraits, SpeechLimits } from '../../capabilities/limits.ts'
 import { charactersOf, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
 import { splitText } from '../../capabilities/split-text.ts'
 import type { Usage } from '../../capabilities/usage.ts'
+import { checkSpellingOf } from '../check-spelling.ts'
 import { countText } from '../estimate.ts'
 import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
@@ -39,11 +40,14 @@ const commonVoices: ReadonlySet<string> = new Set(
 // More than an hour of speech: 200 MB of samples.
 const inputCharactersMax = 65_536
 
+const checkSpelling = checkSpellingOf(Object.keys(speechRequest.shape))
+
 function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTraits): SpeechAsk {
   const model = requireModel(body)
   const traits = lookUp(model)
   const { speech: limits } = traits
   if (limits === undefined) throw new GatewayError('bug', `${model} has no limits for speech`)
+  checkSpelling(body)
   const parsed = speechRequest.safeParse({ ...body, speed: asDouble(body['speed']) })
   if (!parsed.success) throw fieldError(parsed.error, body)
   const { model: _, input, voice, response_format, instructions, speed, stream_format, ...extras } = parsed.data

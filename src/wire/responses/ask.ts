@@ -2,15 +2,17 @@ import { badRequest, excerpt } from '../../base/errors.ts'
 import { isGiven, without } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
+import { checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
 import { effortsOf, listValues, plainTiers, searchesMax, withDoubles } from '../openai/chat-ask.ts'
 import { requireModel } from '../require-model.ts'
 import { inputTokensMax } from './bounds.ts'
-import { refuseFields } from './refused.ts'
+import { refusedFields, refuseFields } from './refused.ts'
 import { responsesRequest, type ResponsesRequest } from './schema.ts'
 import { offeredTools, placedTools, webSearches } from './tools.ts'
 
 const checkRequest = checkBy(responsesRequest)
+const checkSpelling = checkSpellingOf([...Object.keys(responsesRequest.shape), ...refusedFields])
 
 /** On a reasoning model these fields have no effect and cause no error, as in chat. */
 const ignoredWhenReasoning: ReadonlySet<string> = new Set(['top_p', 'top_logprobs'])
@@ -18,6 +20,7 @@ const ignoredWhenReasoning: ReadonlySet<string> = new Set(['top_p', 'top_logprob
 export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: string) => ChatTraits): ChatAsk {
   const model = requireModel(body)
   const traits = lookUp(model)
+  checkSpelling(body)
   // Before the schema, because a client that continues a stored answer may send no input at all.
   refuseFields(body)
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body

@@ -44,6 +44,8 @@ const fieldsOfChat: Readonly<Record<string, string>> = {
   n: onlyInChat,
 }
 
+export const refusedFields: readonly string[] = [...Object.keys(refused), ...Object.keys(fieldsOfChat)]
+
 /** Refuses unsupported fields with a reason; none is dropped silently. */
 export function refuseFields(body: JsonObject): void {
   refuseAmong(refused, body, '')

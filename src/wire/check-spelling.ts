@@ -1,0 +1,25 @@
+import { badRequest } from '../base/errors.ts'
+import type { JsonObject } from '../base/json.ts'
+
+/**
+ * Makes a check that refuses a field whose name differs from one of these only in capital letters. Unknown fields pass
+ * on, and a server written in Go reads names in any case and takes the last: there `N` or `Model` would be carried out,
+ * while `n` and `model` are what was checked and priced.
+ */
+export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, at?: string) => void {
+  const known = new Set(names)
+  const byFolded = new Map(names.map((name) => [folded(name), name]))
+  return (fields, at = '') => {
+    for (const name of Object.keys(fields)) {
+      const meant = known.has(name) ? undefined : byFolded.get(folded(name))
+      if (meant === undefined) continue
+      const param = at + name
+      throw badRequest(`Unknown parameter: '${param}'. Did you mean '${at}${meant}'?`, param, 'unknown_parameter')
+    }
+  }
+}
+
+/** By way of capitals, because the long s (ſ) is a small letter that counts as an s. */
+function folded(name: string): string {
+  return name.toUpperCase().toLowerCase()
+}

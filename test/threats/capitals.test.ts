@@ -1,0 +1,67 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { refusedForFree } from '../support/refused.ts'
+import { says } from '../support/streams.ts'
+
+// M-06, C-03. A server written in Go reads the names of fields in any case and takes the last. Unknown fields pass on,
+// so a second spelling of a field that was checked and priced would be carried out in its place.
+
+let gateway: TestGateway
+
+beforeAll(async () => {
+  gateway = await startTestGateway()
+})
+afterEach(() => gateway.assertBooks())
+afterAll(() => gateway.close())
+
+const message = { model: 'claude-opus-5', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] }
+const video = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'A fox.' } }
+
+test.each<[path: string, body: Record<string, unknown>, param: string, meant: string]>([
+  ['chat/completions', says('Hi', { n: 1, N: 8 }), 'N', 'n'],
+  ['chat/completions', says('Hi', { Model: 'gpt-5-pro' }), 'Model', 'model'],
+  ['chat/completions', says('Hi', { max_tokens: 1, MAX_TOKENS: 9999 }), 'MAX_TOKENS', 'max_tokens'],
+  ['chat/completions', says('Hi', { Service_Tier: 'priority' }), 'Service_Tier', 'service_tier'],
+  ['chat/completions', says('Hi', { Web_Search_Options: {} }), 'Web_Search_Options', 'web_search_options'],
+  ['chat/completions', says('Hi', { Provider: { only: ['x'] } }), 'Provider', 'provider'],
+  ['chat/completions', says('Hi', { ſtream: true }), 'ſtream', 'stream'],
+  ['chat/completions', says('Hi', { max_toKens: 9999 }), 'max_to\u212Aens', 'max_tokens'],
+  [
+    'responses',
+    { model: 'gpt-4o-mini', input: 'Hi', Max_Output_Tokens: 9999 },
+    'Max_Output_Tokens',
+    'max_output_tokens',
+  ],
+  ['responses', { model: 'gpt-4o-mini', input: 'Hi', Background: true }, 'Background', 'background'],
+  ['messages', { ...message, MAX_TOKENS: 9999 }, 'MAX_TOKENS', 'max_tokens'],
+  ['messages', { ...message, Fallbacks: [] }, 'Fallbacks', 'fallbacks'],
+  ['embeddings', { model: 'text-embedding-3-small', input: 'Hi', Input: ['Hi', 'Ho'] }, 'Input', 'input'],
+  ['audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi', INPUT: 'A longer text.' }, 'INPUT', 'input'],
+  ['images/generations', { model: 'gpt-image-1', prompt: 'A fox.', N: 4 }, 'N', 'n'],
+  ['videos/generations', { ...video, parameters: { Duration: 15 } }, 'parameters.Duration', 'parameters.duration'],
+  [
+    'videos/generations',
+    { ...video, parameters: { SampleCount: 4 } },
+    'parameters.SampleCount',
+    'parameters.sampleCount',
+  ],
+  [
+    'videos/generations',
+    { ...video, input: { prompt: 'A fox.', IMG_URL: 'https://x.test/' } },
+    'input.IMG_URL',
+    'input.img_url',
+  ],
+])('%s refuses the second spelling in %j', async (path, body, param, meant) => {
+  const response = await refusedForFree(gateway, () => gateway.post(`/v1/${path}`, body))
+  const { error } = (await response.json()) as { error: Record<string, unknown> }
+  expect({ status: response.status, message: error['message'] }).toEqual({
+    status: 400,
+    message: `Unknown parameter: '${param}'. Did you mean '${meant}'?`,
+  })
+})
+
+test('capital letters in a name that resembles no known field are passed on', async () => {
+  const response = await gateway.post('/v1/chat/completions', says('Hi', { topK: 5, safeMode: true }))
+  expect(response.status).toBe(200)
+  expect((await gateway.calls()).at(-1)?.body).toMatchObject({ topK: 5, safeMode: true })
+})
