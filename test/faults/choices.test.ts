@@ -146,3 +146,13 @@ test('a vendor that cannot be reached leaves the Idempotency-Key free', async ()
   expect(response.headers.get('x-should-retry')).toBeNull()
   expect((await errorOf(await ask())).status).toBe(502)
 })
+
+test('each of several calls pays for the whole prompt and for an answer at its cap', async () => {
+  const usage = { prompt_tokens: 60, completion_tokens: 5, total_tokens: 65 }
+  await start((socket) => void socket.write(answer(200, completion('Hello.', { usage }))))
+  const response = await ask({ max_tokens: 5 })
+  expect(response.status).toBe(200)
+  // The prompt three times at a micro-dollar per token, and three times five tokens at ten.
+  expect(await recordOf(gateway, response)).toMatchObject({ cost: 330_000n, basis: 'vendor' })
+  expect(await booked(gateway, 'platform:loss')).toBe(nano(0n))
+})

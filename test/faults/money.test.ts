@@ -133,6 +133,7 @@ describe.each([
       { name: 'a stream', more: { stream: true } },
       { name: 'eight choices', more: { n: 8 } },
       { name: 'eight streamed choices', more: { n: 8, stream: true } },
+      { name: 'eight choices at their cap', more: { n: 8, max_tokens: 40 }, words: 'sandbox:tokens=40' },
       { name: 'an answer of a dated model', words: 'sandbox:dated' },
       { name: 'a stream with usage in its last content chunk', more: { stream: true }, words: 'sandbox:inline-usage' },
     ])('the charge for $name is what the vendor bills', async ({ more, words = '' }) => {

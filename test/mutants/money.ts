@@ -348,6 +348,20 @@ export const moneyMutants: readonly Mutant[] = [
     tests: leased,
   },
   {
+    name: 'the output of one choice is held for several',
+    file: 'src/capabilities/chat.ts',
+    from: 'output: choices * facts.outputTokensMax',
+    to: 'output: facts.outputTokensMax',
+    tests: ['test/faults/choices.test.ts'],
+  },
+  {
+    name: 'the prompt is held once for several calls',
+    file: 'src/capabilities/chat.ts',
+    from: 'input: choices * facts.inputTokensMax',
+    to: 'input: facts.inputTokensMax',
+    tests: ['test/faults/choices.test.ts'],
+  },
+  {
     name: 'other nodes are not asked before a refusal',
     file: 'src/billing/leased/teller.ts',
     from: 'void bank.recall?.(accountId).catch(() => {})',

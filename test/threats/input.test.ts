@@ -246,6 +246,11 @@ describe('agreement of what is priced with what is sent', () => {
     ['search_options', { forced_search: true }],
     ['plugins', [{ id: 'web' }]],
     ['enable_code_interpreter', true],
+    ['deferred', true],
+    ['models', ['gpt-5-pro']],
+    ['route', 'fallback'],
+    ['preset', 'mine'],
+    ['provider', { order: ['other'] }],
     ['modalities', ['text', 'audio']],
   ])('%s as %j costs extra and has no price, so it is refused', async (field, value) => {
     const error = await refused(() => chat(says('Hi', { [field]: value })))
