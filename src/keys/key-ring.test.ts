@@ -27,13 +27,29 @@ async function openRing() {
   const asked = { lookups: 0 }
   const complaints: string[] = []
   let isGone = false
+  let delayed: Store['db'] | undefined
   const counted: Store = {
     ...store,
     get db() {
       asked.lookups++
       if (isGone) throw new Error('the database is gone')
-      return store.db
+      const db = delayed ?? store.db
+      delayed = undefined
+      return db
     },
+  }
+  /** Holds the answer to the next query back, which was read before that, until `arrive` is called. */
+  const delayNext = () => {
+    const [read, arrived] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    delayed = store.db.withPlugin({
+      transformQuery: ({ node }) => node,
+      async transformResult({ result }) {
+        read.resolve()
+        await arrived.promise
+        return result
+      },
+    })
+    return { read: read.promise, arrive: arrived.resolve }
   }
   const ring = new KeyRing({
     store: counted,
@@ -61,7 +77,7 @@ async function openRing() {
     return timers.waiting[0]
   }
   const loseDatabase = (gone = true) => void (isGone = gone)
-  return { ring, key, clock, asked, complaints, store, poll, loseDatabase }
+  return { ring, key, clock, asked, complaints, store, poll, loseDatabase, delayNext }
 }
 
 /** Polls until there was no request for so long that the ring rests. */
@@ -141,6 +157,19 @@ test('a revoked key is refused after the next poll, a second later', async () =>
   await revokeKey(store, { id: 'key', actor: 'test' })
   expect(await outcome(ring.authenticate(key, address))).toBe('ok')
   expect(await poll()).toBe(1_000)
+  expect(await outcome(ring.authenticate(key, address))).toBe('unauthenticated')
+})
+
+test('a key that was read before it was revoked is not remembered after that', async () => {
+  const { ring, key, store, poll, delayNext } = await openRing()
+  await poll()
+  const { read, arrive } = delayNext()
+  const begun = outcome(ring.authenticate(key, address))
+  await read
+  await revokeKey(store, { id: 'key', actor: 'test' })
+  await poll()
+  arrive()
+  expect(await begun).toBe('ok')
   expect(await outcome(ring.authenticate(key, address))).toBe('unauthenticated')
 })
 

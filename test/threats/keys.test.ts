@@ -69,6 +69,33 @@ describe('an invalid key', () => {
     expect(gateway.logged.join('')).not.toContain('canary')
   })
 
+  test.each<{ name: string; headersWith: (key: string) => Record<string, string> }>([
+    { name: 'under another scheme', headersWith: (key) => ({ authorization: `Basic ${key}` }) },
+    { name: 'without a scheme', headersWith: (key) => ({ authorization: key }) },
+    { name: 'after two spaces', headersWith: (key) => ({ authorization: `Bearer  ${key}` }) },
+    { name: 'after other words', headersWith: (key) => ({ authorization: `Token x, Bearer ${key}` }) },
+    { name: 'before other words', headersWith: (key) => ({ authorization: `Bearer ${key} and more` }) },
+    { name: 'beside a bad one', headersWith: (key) => ({ authorization: 'Bearer sk-x', 'x-api-key': key }) },
+    { name: 'beside an empty one', headersWith: (key) => ({ authorization: 'Bearer', 'x-api-key': key }) },
+  ])('a good key $name is refused like a bad one', async ({ headersWith }) => {
+    const headers = {
+      'content-type': 'application/json',
+      'anthropic-version': '2023-06-01',
+      ...headersWith(gateway.key),
+    }
+    const post = (path: string, body: object) =>
+      fetch(`${gateway.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })
+    const answers = await refusedForFree(gateway, () =>
+      Promise.all([
+        fetch(`${gateway.url}/v1/models`, { headers }),
+        post('/v1/chat/completions', says('Hello!')),
+        post('/v1/messages', { ...says('Hello!'), max_tokens: 9 }),
+        post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' }),
+      ]),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 401, 401])
+  })
+
   test('two Authorization headers are refused, even if one of them is good', async () => {
     const host = new URL(gateway.url).host
     const good = `Authorization: Bearer ${gateway.key}`
@@ -138,6 +165,7 @@ describe('a key that is no longer valid', () => {
       gateway.post('/v1/chat/completions', says('Hello!'), { authorization: `Bearer ${key}` }),
     )
     expect(answer.status).toBe(401)
+    await until(async () => (await list(key)).status === 401)
   })
 
   test('a revoked key is refused on every node within seconds', async () => {
