@@ -35,6 +35,7 @@ test.each<[path: string, body: Record<string, unknown>, param: string, meant: st
   ['responses', { model: 'gpt-4o-mini', input: 'Hi', Background: true }, 'Background', 'background'],
   ['messages', { ...message, MAX_TOKENS: 9999 }, 'MAX_TOKENS', 'max_tokens'],
   ['messages', { ...message, Fallbacks: [] }, 'Fallbacks', 'fallbacks'],
+  ['messages', { ...message, Container: 'container_1' }, 'Container', 'container'],
   ['embeddings', { model: 'text-embedding-3-small', input: 'Hi', Input: ['Hi', 'Ho'] }, 'Input', 'input'],
   ['audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi', INPUT: 'A longer text.' }, 'INPUT', 'input'],
   ['images/generations', { model: 'gpt-image-1', prompt: 'A fox.', N: 4 }, 'N', 'n'],

@@ -14,7 +14,13 @@ export const versionUsual = '2023-06-01'
 
 const checkMessages = checkBy(messagesRequest)
 const checkCount = checkBy(countRequest)
-const checkSpelling = checkSpellingOf([...Object.keys(messagesRequest.shape), 'thread', 'fallbacks'])
+const checkSpelling = checkSpellingOf([
+  ...Object.keys(messagesRequest.shape),
+  'thread',
+  'fallbacks',
+  'container',
+  'mcp_servers',
+])
 
 /** Reads a message request and checks its shape and what it may cost; the vendor judges the rest in its own words. */
 export function readAsk(asked: ReceivedRequest, lookUp: (model: string) => ChatTraits): ChatAsk {

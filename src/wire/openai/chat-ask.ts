@@ -203,6 +203,8 @@ function boundByBytes(request: ChatRequest, bodyBytes: number, traits: ChatTrait
 function mediaTokensMax(request: ChatRequest, traits: ChatTraits): number {
   let tokens = 0
   for (const message of request.messages) {
+    // An earlier answer in audio is named by its id, and the model hears all of it again.
+    if (message.role === 'assistant' && isGiven(message.audio)) tokens += traits.contextTokens
     if (message.role !== 'user' && message.role !== 'tool') continue
     if (typeof message.content === 'string') continue
     for (const part of message.content) {

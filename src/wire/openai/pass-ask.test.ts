@@ -37,6 +37,12 @@ describe('the bounds that a hold is computed from', () => {
     expect(read({ messages: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(100_000)
   })
 
+  test('an earlier answer in audio, named by its id, is bounded only by the context window', () => {
+    const heard = { role: 'assistant', audio: { id: 'audio_1' } }
+    const messages = [{ role: 'user', content: 'Hi' }, heard, { role: 'user', content: 'And then?' }]
+    expect(read({ messages }).inputTokensMax).toBe(100_000)
+  })
+
   test('the number of choices is n, or 1 by default', () => {
     expect(read({}).choices).toBe(1)
     expect(read({ n: 5 }).choices).toBe(5)
