@@ -96,26 +96,33 @@ describe('a valid form', () => {
 })
 
 describe('an invalid form', () => {
-  test.each([
+  test.each<[name: string, body: string, contentType: string, code?: string]>([
     ['no boundary', good + end, 'multipart/form-data'],
     ['a boundary of 71 characters', good + end, `multipart/form-data; boundary=${'b'.repeat(71)}`],
     ['an empty boundary', good + end, 'multipart/form-data; boundary='],
     ['another boundary', good + end, 'multipart/form-data; boundary=other'],
     ['no last boundary', good, formType],
+    ['a last field that is cut off', good + field('n', '2').slice(0, -1), formType],
     ['an empty body', '', formType],
-    ['a megabyte of dashes after the boundary', `--${boundary}${'-'.repeat(1_000_000)}`, formType],
+    [
+      'a megabyte of dashes after the boundary',
+      `--${boundary}${'-'.repeat(1_000_000)}`,
+      formType,
+      'missing_required_parameter',
+    ],
     ['ten thousand parts', Array.from({ length: 10_000 }, (_, at) => field(`f${at}`, '')).join('') + end, formType],
+    ['forty-nine parts', good + Array.from({ length: 46 }, (_, at) => field(`f${at}`, '')).join('') + end, formType],
     ['an endless part header', `--${boundary}\r\nX: ${'x'.repeat(100_000)}`, formType],
     ['a part header of 9 KiB', field('model', 'x', `\r\nX: ${'x'.repeat(9 * 1024)}`) + good + end, formType],
     ['another form inside it', `${good}${field('more', '', '\r\nContent-Type: multipart/mixed')}${end}`, formType],
     ['a part without a name', `${good}--${boundary}\r\nContent-Type: text/plain\r\n\r\nx\r\n${end}`, formType],
     ['a field named __proto__', good + field('__proto__', '{}') + end, formType],
-    ['a field that is not UTF-8', good + field('user', '\xff\xfe') + end, formType],
-    ['a field of 65 KiB', good + field('user', 'x'.repeat(65 * 1024)) + end, formType],
+    ['a field that is not UTF-8', good + field('user', '\xff\xfe') + end, formType, 'invalid_utf8'],
+    ['a field of 65 KiB', good + field('user', 'x'.repeat(65 * 1024)) + end, formType, 'invalid_value'],
     ['eighteen files', good + file('image').repeat(17) + end, formType],
-  ])('a form with %s is a 400', async (_name, body, contentType) => {
-    const { status, type } = await refused(body, { 'content-type': contentType })
-    expect([status, type]).toEqual([400, 'invalid_request_error'])
+  ])('a form with %s is a 400', async (_name, body, contentType, code = 'invalid_multipart') => {
+    const error = await refused(body, { 'content-type': contentType })
+    expect(error).toMatchObject({ status: 400, type: 'invalid_request_error', code })
   })
 
   test('a duplicate field is refused', async () => {
