@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
 import * as fc from 'fast-check'
 import { ratioMax, whyNotGiven } from './given-image.ts'
-import { referenceTokensMax } from './image-tokens.ts'
+import { boundOf, referenceTokensMax } from './image-tokens.ts'
+import type { ImageLimits } from './limits.ts'
 
 type Size = { readonly width: number; readonly height: number }
 
@@ -48,4 +49,23 @@ test.each([
   [1, 16_777_216, false],
 ])('an image of %d by %d is accepted: %p', (width, height, isTaken) => {
   expect(whyNotGiven({ width, height }) === undefined).toBe(isTaken)
+})
+
+test('the bound of images sold by tokens covers each of them, its previews and every reference image', () => {
+  const limits: ImageLimits = {
+    qualities: ['low', 'high'],
+    sizes: ['1024x1024'],
+    countMax: 10,
+    alwaysBytes: true,
+    references: { min: 0, max: 16 },
+  }
+  const wish = { sold: 'tokens', size: '1024x1024', quality: 'high', limits } as const
+  const square = { width: 1_024, height: 1_024 }
+  // Previews may be charged for every image, and are too many here to disappear in the margin of one.
+  const { input = 0, output = 0 } = boundOf(
+    { ...wish, count: 3, partialImages: 30 },
+    { promptBytes: 10, references: [square, square] },
+  )
+  expect(input).toBeGreaterThanOrEqual(10 + 2 * openaiTokens(square, true))
+  expect(output).toBeGreaterThanOrEqual(3 * (4_160 + 30 * 100))
 })

@@ -48,6 +48,8 @@ describe('the facts of an ask', () => {
     expect(askOf({ input: [message] }).inputTokensMax).toBe(1_000 + imageTokensMax)
     expect(askOf({ input: [message, result] }).inputTokensMax).toBe(plainModel.contextTokens)
     expect(askOf({ input: [result] }).inputTokensMax).toBe(1_000 + imageTokensMax)
+    const made = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: null }
+    expect(askOf({ input: [made, { role: 'user', content: 'Hi' }] }).inputTokensMax).toBe(1_000 + imageTokensMax)
     const file = { type: 'input_file', file_url: 'https://a.example/a.pdf' }
     expect(askOf({ input: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(plainModel.contextTokens)
   })
