@@ -47,6 +47,18 @@ describe('the bounds that a hold is computed from', () => {
     expect(read({}).choices).toBe(1)
     expect(read({ n: 5 }).choices).toBe(5)
   })
+
+  test('each choice is bounded by the whole prompt, a whole answer, a fee and its own searches', () => {
+    const { bound, inputTokensMax } = read({ n: 5, max_tokens: 10 })
+    expect(bound).toEqual({ input: 5 * inputTokensMax, output: 50, webSearch: 0, request: 5 })
+    const searching = { ...plainModel, sells: () => true }
+    expect(read({ n: 2, max_tokens: 10, web_search_options: {} }, searching).bound).toEqual({
+      input: 2 * plainModel.contextTokens,
+      output: 20,
+      webSearch: 10,
+      request: 2,
+    })
+  })
 })
 
 describe('a request that is passed through', () => {
