@@ -292,6 +292,20 @@ describe('separation of accounts', () => {
     expect(body['metadata']).toEqual({ user: 'shared' })
   })
 
+  test.each<[path: string, body: Record<string, unknown>]>([
+    ['responses', { model: 'gpt-5', input: 'Hi', max_output_tokens: 99, include: ['reasoning.encrypted_content'] }],
+    ['embeddings', { model: 'text-embedding-3-small', input: 'Hi' }],
+    ['audio/speech', { model: 'tts-1', input: 'Hi' }],
+    ['images/generations', { model: 'gpt-image-1', prompt: 'A fox.' }],
+  ])('%s sends no label as the client wrote it', async (path, body) => {
+    const labels = { user: 'shared', safety_identifier: 'shared' }
+    const response = await gateway.post(`/v1/${path}`, { ...body, ...labels })
+    expect(response.status).toBe(200)
+    await response.arrayBuffer()
+    const sent = (await gateway.calls()).at(-1)?.body ?? {}
+    for (const label of Object.keys(labels)) expect(sent[label]).toMatch(/^[\w-]{43}$/)
+  })
+
   test('a vendor that stores conversations is told not to, unless the client asks for it', async () => {
     const sent = async (more: Record<string, unknown>) => {
       await chat(says('Hello!', more))

@@ -1,5 +1,6 @@
 import type { EmbeddingsAnswer, EmbeddingsAsk } from '../../capabilities/embeddings.ts'
 import { objectIn, objectsIn } from '../../wire/loose.ts'
+import { namespacedLabels } from '../../wire/openai/pass-ask.ts'
 import { vectorIn } from '../../wire/vectors.ts'
 import { embedInBatches, type EmbeddingsForm } from '../embed-in-batches.ts'
 import type { Adapter } from '../vendor.ts'
@@ -21,6 +22,7 @@ export function embeddingsAt(reach: EndpointOf, dialect: EmbeddingsDialect): Ada
     call(ask, batch, context) {
       const body = {
         ...ask.extras,
+        ...namespacedLabels(ask.extras, context),
         model: context.upstreamModel,
         input: batch,
         encoding_format: dialect.base64 ? 'base64' : 'float',

@@ -1,7 +1,8 @@
-import { without, withoutNull, type Json, type JsonObject } from '../../base/json.ts'
+import { without, withoutNull, type JsonObject } from '../../base/json.ts'
 import { countImages } from '../../capabilities/image-tokens.ts'
 import type { EditsAsk, ImagesAnswer, ImagesAsk, ImageAskBase } from '../../capabilities/images.ts'
 import { readAnswer } from '../../wire/openai/images-answer.ts'
+import { namespacedLabels } from '../../wire/openai/pass-ask.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { textIn } from '../../wire/loose.ts'
@@ -93,21 +94,14 @@ function writeEdit(ask: EditsAsk, context: CallContext): JsonObject {
   }
 }
 
-const labels = ['user', 'safety_identifier'] as const
-
 function settingsOf(ask: ImageAskBase, context: CallContext): JsonObject {
   const { written, size, quality, limits, sold } = ask
-  const named: Record<string, Json> = {}
-  for (const label of labels) {
-    const value = written[label]
-    if (typeof value === 'string') named[label] = context.namespaced(value)
-  }
   // Where the price depends on the size, it is always sent, so that the vendor's own default does not decide.
   const isAsked = written['prompt'] === undefined || typeof written['size'] === 'string'
   const saysSize = size !== undefined && (isAsked || sold === 'pieces')
   return {
     model: context.upstreamModel,
-    ...named,
+    ...namespacedLabels(written, context),
     ...(saysSize && { size }),
     ...(quality !== undefined && { quality }),
     // A link of these vendors works for an hour, so bytes are asked for: our own link works for the promised day.

@@ -3,6 +3,7 @@ import { dataOf, EventSplitter } from '../../base/sse.ts'
 import type { AudioForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { namespacedLabels } from '../../wire/openai/pass-ask.ts'
 import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 import { jsonCallAt, type EndpointOf } from '../json-call.ts'
 
@@ -14,6 +15,7 @@ export function speechAt(reach: EndpointOf): SpeechAdapter {
       const asEvents = ask.soldBy === 'token'
       const body = {
         ...ask.extras,
+        ...namespacedLabels(ask.extras, context),
         model: context.upstreamModel,
         input: piece,
         voice: ask.voice,

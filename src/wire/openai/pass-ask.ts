@@ -27,18 +27,25 @@ export type ChatTarget = Thinker & {
 /** The fields by which OpenAI groups the requests of one sender. */
 export const labels = ['prompt_cache_key', 'user', 'safety_identifier'] as const
 
+/** The labels among these fields, each made distinct from the same label of another account. */
+export function namespacedLabels(fields: JsonObject, { namespaced }: Pick<ChatTarget, 'namespaced'>): JsonObject {
+  const named: Record<string, Json> = {}
+  for (const label of labels) {
+    const value = fields[label]
+    if (typeof value === 'string') named[label] = namespaced(value)
+  }
+  return named
+}
+
 /** The vendor's body: the client's own, with only the documented changes. Unknown fields stay. */
 export function passAsk(ask: ChatAsk, target: ChatTarget): string {
-  const body: Record<string, Json | undefined> = { ...ask.native, model: target.upstreamModel }
+  const labelled = namespacedLabels(ask.native, target)
+  const body: Record<string, Json | undefined> = { ...ask.native, ...labelled, model: target.upstreamModel }
   if (ask.stream && target.usageInStream === 'asked') {
     body['stream_options'] = { ...objectIn(body['stream_options']), include_usage: true }
   }
   if (ask.stream && target.usageInStream === 'always') delete body['stream_options']
   spellCap(body, target)
-  for (const label of labels) {
-    const value = body[label]
-    if (typeof value === 'string') body[label] = target.namespaced(value)
-  }
   // This is one of several calls for a client that asked for several choices.
   if (isGiven(body['n']) && body['n'] !== ask.choices) delete body['n']
   spellEffort(body, target)
