@@ -181,6 +181,11 @@ const good: Reply = (socket) => void socket.write(answer(200, completion('Hi')))
 
 const broken: Reply = (socket) => void socket.end(answer(200, completion('Hi')).slice(0, -30))
 
+/** Shuts the kept connection when the second call arrives on it. */
+const losesSecond: Reply = (socket, { call }) => {
+  if (call === 2) return void socket.destroy()
+  socket.write(answer(200, completion('Hi')))
+}
 const failsWith =
   (status: number): Reply =>
   (socket) =>
@@ -221,10 +226,7 @@ describe('a model with several channels', () => {
   })
 
   test('a call on a kept connection that the vendor has just closed is retried on a new one', async () => {
-    const { gateway, vendor } = await gatewayTo((socket, { call }) => {
-      if (call === 2) return void socket.destroy()
-      socket.write(answer(200, completion('Hi')))
-    })
+    const { gateway, vendor } = await gatewayTo(losesSecond)
     expect((await whole(gateway)).status).toBe(200)
     const second = await whole(gateway)
     expect(second.status).toBe(200)
@@ -238,6 +240,20 @@ describe('a model with several channels', () => {
     const { gateway, vendor } = await gatewayTo((socket) => void socket.destroy(), 'limits: { attemptsMax: 2 }')
     await costsNothing(gateway, await whole(gateway))
     expect(vendor.requests.length).toBeLessThanOrEqual(2)
+  })
+
+  test.each([1, 2, 3])('of three channels that fail, %d are called where that is attemptsMax', async (most) => {
+    const failing = [failsWith(503), failsWith(503), failsWith(503)]
+    const { gateway, vendors } = await gatewayTo(failing, `limits: { attemptsMax: ${most} }`)
+    await costsNothing(gateway, await whole(gateway))
+    expect(vendors.flatMap(({ requests }) => requests)).toHaveLength(most)
+  })
+
+  test('a call that was lost with its kept connection is not repeated beyond attemptsMax', async () => {
+    const { gateway, vendor } = await gatewayTo(losesSecond, 'limits: { attemptsMax: 1 }')
+    expect((await whole(gateway)).status).toBe(200)
+    expect((await whole(gateway)).status).toBe(502)
+    expect(vendor.requests).toHaveLength(2)
   })
 })
 
