@@ -224,6 +224,7 @@ describe('mask', () => {
       await isInvalid(form({ mask: mask.subarray(0, bytes) }), 'mask', 'invalid_mask')
     }
     await isInvalid(form({ mask: 'text' }), 'mask')
+    await isInvalid(form({ mask: Buffer.concat([mask, Buffer.alloc(4 * 1024 * 1024)]) }), 'mask', 'invalid_mask')
   })
 
   test('a model without mask support refuses a mask as invalid_mask', async () => {

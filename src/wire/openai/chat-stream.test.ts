@@ -119,6 +119,13 @@ describe('events that are forwarded', () => {
     expect(follow([inline, done], { usageShown: true }).text).toEqual([inline])
   })
 
+  test('a last usage that counts nothing does not replace the one before it', () => {
+    const empty = event({ id: 'c', model: 'ours', choices: [], usage: {} })
+    const { facts, closing } = follow([opening, chunk({ content: 'Hi' }), usageOnly, empty, done], { usageShown: true })
+    expect(facts.usage).toMatchObject({ input: 5, output: 2 })
+    expect(closing).toBe(usageOnly + done)
+  })
+
   test('the last of several running usages counts, and none is forwarded unasked', () => {
     const running = (count: number) => chunk({ content: 'x' }, null, { usage: { ...usage, completion_tokens: count } })
     const { facts, text } = follow([running(1), running(2), running(3), chunk({}, 'stop'), done])
