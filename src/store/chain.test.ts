@@ -95,6 +95,10 @@ eachEngine('chains', (open, _place, engine) => {
   describe('an edit of the books', () => {
     test.each([
       ['a changed note', `update txn set note = 'x' where id = 'b'`, 'b', 'not what was written'],
+      ['a changed basis', `update txn set basis = 'estimated' where id = 'b'`, 'b', 'not what was written'],
+      ['a changed price list', `update txn set price_version = 'x' where id = 'b'`, 'b', 'not what was written'],
+      ['a changed time', `update txn set created_at = created_at + 1 where id = 'b'`, 'b', 'not what was written'],
+      ['a changed kind', `update txn set kind = 'loss' where id = 'b'`, 'b', 'not what was written'],
       [
         'a changed usage',
         `update txn set usage = '{"input":1,"output":3}' where id = 'a'`,

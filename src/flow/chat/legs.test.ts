@@ -56,6 +56,15 @@ describe('the usage of a stream that was cut', () => {
     expect(answered(999)?.usage.output).toBe(200)
   })
 
+  test('an end without output and without a finish reason costs the customer nothing, and us what the vendor counted', () => {
+    const usage = { input: 7, output: 3 }
+    const silent = { ...cutOff, usage, outputEvents: 0, outputBytes: 0, ended: true }
+    const leg = legOfStream(routed, silent)
+    expect([leg.count(), leg.made?.()]).toEqual([undefined, { usage, basis: 'vendor' }])
+    // With a finish reason it is an empty reply, which may have taken long reasoning, and is paid for.
+    expect(legOfStream(routed, { ...silent, finished: true }).count()).toEqual({ usage, basis: 'vendor' })
+  })
+
   test('searches that were made and the text they found are counted', () => {
     const hosted = { searches: 2, foundBytes: 400 }
     expect(countOf({ hosted, usage: { input: 7, webSearch: 0 } })).toEqual({
