@@ -122,6 +122,21 @@ test('a million task ids are 128 random bits: none repeats, and they have no ord
   expect(values.map(({ size }) => size)).toEqual(values.map(() => 256))
 })
 
+test('the ids of two tasks ordered together have nothing in common (T-03)', async () => {
+  const [one, other] = await Promise.all([ordered('A fox.'), ordered('A crow.')])
+  for (const { id } of [one, other]) expect(id).toMatch(/^vid_[0-9a-f]{32}$/)
+  // An id that began with the time of its order would have these digits in common.
+  expect(one.id.slice(0, 12)).not.toBe(other.id.slice(0, 12))
+})
+
+test.each(['https://10.0.0.1/', 'https://169.254.169.254/', 'https://[fd00:ec2::254]/'])(
+  'a video with a webhook to %s is not ordered (T-09)',
+  async (url) => {
+    const answer = await refusedForFree(gateway, () => order('A fox.', { ...wan, webhook_url: url }))
+    expect(await errorOf(answer)).toMatchObject({ status: 400, code: 'invalid_url', param: 'webhook_url' })
+  },
+)
+
 test('a finished task is not changed by a late or forged callback (T-06)', async () => {
   const { id } = await ordered('A fox.', seedance, '?wait=true')
   const before = await read(id)
