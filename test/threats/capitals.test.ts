@@ -17,6 +17,11 @@ afterAll(() => gateway.close())
 const message = { model: 'claude-opus-5', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] }
 const video = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'A fox.' } }
 
+const link = { type: 'image_url', image_url: { url: 'https://10.0.0.1/a.png' } }
+const part = 'messages[0].content[0]'
+const said = (message: object) => ({ model: 'gpt-4o-mini', messages: [{ role: 'user', ...message }] })
+const twoLinks = { url: 'data:image/png;base64,AA', URL: 'https://10.0.0.1/a.png' }
+
 test.each<[path: string, body: Record<string, unknown>, param: string, meant: string]>([
   ['chat/completions', says('Hi', { n: 1, N: 8 }), 'N', 'n'],
   ['chat/completions', says('Hi', { Model: 'gpt-5-pro' }), 'Model', 'model'],
@@ -33,6 +38,14 @@ test.each<[path: string, body: Record<string, unknown>, param: string, meant: st
     'max_output_tokens',
   ],
   ['responses', { model: 'gpt-4o-mini', input: 'Hi', Background: true }, 'Background', 'background'],
+  ['chat/completions', said({ content: 'Hi', Content: [link] }), 'messages[0].Content', 'messages[0].content'],
+  ['chat/completions', said({ content: [{ type: 'text', text: 'Hi', Type: 'file' }] }), `${part}.Type`, `${part}.type`],
+  [
+    'chat/completions',
+    said({ content: [{ type: 'image_url', image_url: twoLinks }] }),
+    `${part}.image_url.URL`,
+    `${part}.image_url.url`,
+  ],
   ['messages', { ...message, MAX_TOKENS: 9999 }, 'MAX_TOKENS', 'max_tokens'],
   ['messages', { ...message, Fallbacks: [] }, 'Fallbacks', 'fallbacks'],
   ['messages', { ...message, Container: 'container_1' }, 'Container', 'container'],

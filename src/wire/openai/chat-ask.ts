@@ -1,5 +1,5 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
-import { asDouble, isGiven, without, type Json, type JsonObject } from '../../base/json.ts'
+import { asDouble, isGiven, isObject, without, type Json, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { efforts } from '../../capabilities/conversation.ts'
@@ -39,6 +39,7 @@ export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: st
   checkSpelling(body)
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
   const request = checkRequest(withDoubles(native, fractions))
+  checkMessagesSpelling(request)
   checkFieldsTogether(request)
   checkModelRules(request, traits)
   checkPricedFields(request, body, traits)
@@ -144,6 +145,26 @@ const checkSpelling = checkSpellingOf([
   ...searchFields,
   ...unsold.map(([field]) => field),
 ])
+
+/** The fields of messages, of their parts and of what a part holds, in which media and links are looked for. */
+const checkPartSpelling = checkSpellingOf(
+  'role content audio type text image_url input_audio file video_url video audio_url url data file_data file_id'.split(
+    ' ',
+  ),
+)
+
+function checkMessagesSpelling({ messages }: ChatRequest): void {
+  for (const [index, message] of messages.entries()) {
+    const at = `messages[${index}].`
+    checkPartSpelling(message as JsonObject, at)
+    if (!Array.isArray(message.content)) continue
+    for (const [place, part] of (message.content as readonly JsonObject[]).entries()) {
+      const partAt = `${at}content[${place}].`
+      checkPartSpelling(part, partAt)
+      for (const [name, held] of Object.entries(part)) if (isObject(held)) checkPartSpelling(held, `${partAt}${name}.`)
+    }
+  }
+}
 
 /** Some clients write `false` or an empty list where they mean nothing. */
 function isAsked(value: Json | undefined): boolean {
