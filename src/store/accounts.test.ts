@@ -2,7 +2,15 @@ import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, balances, fundedAccount, holdOf, settlementOf } from '../../test/support/ledger.ts'
 import { nano } from '../base/money.ts'
-import { accountById, changeAccount, createAccount, credit, findAccount, listAccounts } from './accounts.ts'
+import {
+  accountById,
+  changeAccount,
+  createAccount,
+  credit,
+  creditSourceIn,
+  findAccount,
+  listAccounts,
+} from './accounts.ts'
 import { listAudit, readRevision } from './audit.ts'
 import { takeHold } from './holds.ts'
 import { settleHold } from './ledger.ts'
@@ -120,4 +128,8 @@ eachEngine('accounts', (open) => {
     expect([...first, ...rest].map((account) => account.id)).toEqual(['a', 'b', 'c'])
     expect(await listAccounts(store.db, { limit: 9, mode: 'real' })).toEqual([])
   })
+})
+
+test('play money is given away, and real money was paid in', () => {
+  expect([creditSourceIn('sandbox'), creditSourceIn('real')]).toEqual(['promo', 'cash:manual'])
 })

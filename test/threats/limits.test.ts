@@ -62,6 +62,18 @@ test('the place of a concurrent request is free again however its answer ends', 
   await until(async () => (await send(says('Hi'))).status === 200)
 })
 
+test('the place of an order is free again once the video is ordered, refused or waited for', async () => {
+  const { key } = await customer({ concurrent: 1 })
+  const order = (more: object, query = '') => {
+    const body = { model: 'wan2.6-t2v', input: { prompt: 'A fox. sandbox:slow=1' }, ...more }
+    return gateway.post(`/v1/videos/generations${query}`, body, { authorization: `Bearer ${key}` })
+  }
+  expect((await order({ duration: 999 })).status).toBe(400)
+  expect((await order({})).status).toBe(202)
+  expect((await order({}, '?wait=true')).status).toBe(200)
+  expect((await order({ duration: 999 })).status).toBe(400)
+})
+
 test('tokens per minute are estimated on entry and corrected by the usage', async () => {
   const { send } = await customer({ tokensPerMinute: 400 })
   const first = await send(says('Hi sandbox:usage=350'))
