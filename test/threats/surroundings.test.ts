@@ -110,7 +110,7 @@ test('S-08: a bucket and a bill are fetched directly, without the proxy of the e
     const bill = `${/simulators answer \((http:\S+)\)/.exec(served.output())?.[1]}/__bill`
     // The gateway runs, and posts what was charged a moment later.
     const reconciled = async () => (await cli.run(['reconcile', '--bill', bill], variables)).out
-    await until(async () => (await reconciled()).includes('matched  1 calls'))
+    await until(async () => (await reconciled()).includes('matched  1 call,'))
     expect(proxied).toEqual([])
   } finally {
     await cli.close()
