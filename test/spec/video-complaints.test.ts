@@ -184,3 +184,12 @@ test('a first frame without references is told what is missing beside it', async
     'This model needs a reference_image or reference_video beside a first_frame.',
   ])
 })
+
+test.each([
+  ['wan2.6-r2v', { reference_urls: ['https://example.com/a.mp4'] }, { shot_type: 'multi', prompt_extend: false }],
+  ['wan3.0-video', {}, { shot_type: 'multi', prompt_extend: false }],
+  ['wan2.5-t2v-preview', {}, { shot_type: 'single' }],
+])('%s is sent the shots that it can make: %j %j', async (model, input, parameters) => {
+  const body = { model, wait: true, input: { prompt: 'A fox.', ...input }, parameters }
+  expect((await gateway.post('/v1/videos/generations', body)).status).toBe(200)
+})

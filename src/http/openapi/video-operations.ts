@@ -34,7 +34,7 @@ const parameters = z.looseObject({
     .nullish()
     .meta({ description: 'The same as the top-level field; a string where the vendor uses one.' }),
   audio: z.boolean().nullish().meta({ description: 'Whether the video has audio, on models that offer the choice.' }),
-  shot_type: text('`single` or `multi`: Wan 2.5, 2.6 and 3.0.').nullish(),
+  shot_type: text('`single`: Wan 2.5, 2.6 and 3.0; `multi`: Wan 2.6 and 3.0.').nullish(),
   prompt_extend: z.boolean().nullish().meta({ description: 'Whether the vendor may enrich the prompt: Wan, Hailuo.' }),
   watermark: z.boolean().nullish().meta({ description: 'Whether the vendor adds a watermark, where it can.' }),
   seed: z

@@ -21,14 +21,14 @@ export function writeInput({ input, parameters, prompt, media, limits }: VideoAs
 /** Not passed on as given: parameters of other families, our own, and those that belong into `input` here. */
 const foreign: ReadonlySet<string> = new Set([...rarelySupported, 'sound', 'mode', 'negative_prompt'])
 
-/** Wan 2.5 always makes one shot, and Wan 2.7 chooses its shots itself. */
-const withoutShots: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.7'])
-
 export function refuseUnsupported(ask: VideoAsk): void {
-  const { parameters, limits } = ask
-  refuseUnknown(ask, [...seedanceOnly, 'mode', ...(withoutShots.has(limits.form) ? ['shot_type'] : [])])
-  // Wan 2.6 divides a prompt into shots while it extends it.
-  if (parameters['shot_type'] === 'multi' && parameters['prompt_extend'] === false) {
+  const { parameters, limits, kind } = ask
+  const isMulti = parameters['shot_type'] === 'multi'
+  // Wan 2.5 always makes one shot, and Wan 2.7 chooses its shots itself.
+  const isShotless = limits.form === 'wan2.7' || (limits.form === 'wan2.5' && isMulti)
+  refuseUnknown(ask, [...seedanceOnly, 'mode', ...(isShotless ? ['shot_type'] : [])])
+  // Wan 2.6 divides a prompt into shots while it extends it. Its r2v has shots without `prompt_extend`.
+  if (isMulti && limits.form === 'wan2.6' && kind !== 'r2v' && parameters['prompt_extend'] === false) {
     throw unsupported(parameterAt(ask, 'shot_type'), "has no effect without 'prompt_extend'.")
   }
 }
