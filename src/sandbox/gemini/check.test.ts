@@ -222,6 +222,7 @@ describe('the validation of tools and their schemas', () => {
       'required[0]: property is not defined',
     ],
     [{ tools: [{ functionDeclarations: [{ name: '1f' }] }] }, 'Invalid function name'],
+    [{ tools: [{ functionDeclarations: [{ name: 'f'.repeat(129) }] }] }, 'with a maximum length of 128'],
     [{ tools: [{ functionDeclarations: [{ name: 'f' }, { name: 'f' }] }] }, 'Duplicate function declaration found: f'],
     [{ tools: [{ functionDeclarations: [{ name: 'f', strict: true }] }] }, 'Unknown name "strict"'],
     [{ tools: [{ googleSearch: {}, functionDeclarations: [{ name: 'f' }] }] }, 'Tool use with function calling'],

@@ -9,7 +9,7 @@ import { generationOf } from './thinking.ts'
 /** A declared function, with its parameters as JSON Schema. */
 export type Tool = { readonly name: string; readonly schema: unknown }
 
-const namePattern = /^[a-zA-Z_][\w.:-]{0,63}$/
+const namePattern = /^[a-zA-Z_][\w.:-]{0,127}$/
 
 /** The declared functions, after the vendor's checks. */
 export function readTools(tools: readonly Fields[], model: SandboxModel): readonly Tool[] {
@@ -36,7 +36,7 @@ function readDeclaration(declaration: Fields, path: string): Tool {
   if (!namePattern.test(name)) {
     throw invalidField(
       `${path}.name`,
-      '[FIELD_INVALID] Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 64.',
+      '[FIELD_INVALID] Invalid function name. Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum length of 128.',
     )
   }
   if (isGiven(parameters) && isGiven(parametersJsonSchema)) {
