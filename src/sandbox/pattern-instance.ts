@@ -7,6 +7,8 @@ const words =
     ' ',
   )
 
+// A longer pattern would be read for seconds, a thousand times over, or be nested too deeply.
+const patternCharactersMax = 2_000
 // A pattern such as `(a{999}){999}` would otherwise make megabytes.
 const charactersMax = 10_000
 const repetitionsMax = 1_000
@@ -17,7 +19,7 @@ export function patternInstance(pattern: string, least: number, most: number): s
   try {
     const wanted = compile(pattern)
     const word = words.find((text) => isFitting(text) && wanted.test(text))
-    if (word !== undefined) return word
+    if (word !== undefined || pattern.length > patternCharactersMax) return word
     // What may be repeated is repeated until the text is long enough.
     for (let more = 0; more <= Math.min(least, repetitionsMax); more += 1) {
       const text = build(pattern, more)

@@ -67,6 +67,12 @@ describe('an instance of a schema', () => {
     },
   )
 
+  test('a pattern of excessive length or depth yields a word at once', () => {
+    for (const pattern of ['^'.repeat(50_000), `${'(?:'.repeat(20_000)}zz${')'.repeat(20_000)}`]) {
+      expect(make({ type: 'string', pattern, minLength: 2_000 })).toEqual(expect.any(String))
+    }
+  })
+
   test('a number respects multipleOf, minimum and maximum together', () => {
     const value = make({ type: 'number', minimum: 0.25, maximum: 0.95, multipleOf: 0.1 })
     expect(Number(value) * 10).toBeCloseTo(Math.round(Number(value) * 10), 9)
