@@ -69,3 +69,15 @@ test.each(['claude-opus-4-8', 'claude-opus-4-8-20260528', 'claude-sonnet-5', 'cl
     expect(messages([hi, brief], model)).toEqual([written('user', 'Hi'), written('system', 'Be brief.')])
   },
 )
+
+const hinted = (role: Turn['role'], text: string, cache: '5m' | '1h') =>
+  ({ role, blocks: [{ kind: 'text', text, cache }] }) as Turn
+
+test('a one-hour cache hint of the model’s message after a five-minute one of instructions becomes five minutes', () => {
+  const turns = [hi, hinted('system', 'Be brief.', '5m'), hinted('assistant', 'Hello', '1h'), so]
+  // The vendor refuses an hour after five minutes.
+  expect(JSON.stringify(messages(turns)).match(/"cache_control":\{[^}]*\}/g)).toEqual([
+    '"cache_control":{"type":"ephemeral"}',
+    '"cache_control":{"type":"ephemeral"}',
+  ])
+})

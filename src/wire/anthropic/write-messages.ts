@@ -64,6 +64,8 @@ class Draft {
 
   addAssistant(blocks: readonly AssistantBlock[], results: readonly ToolResultBlock[]): void {
     const { cache } = this.#style
+    // First, because cache hints are written in order. A turn of which nothing is left separates nothing.
+    if (this.#instructions.length > 0 && blocks.some(isWritten)) this.#instruct()
     const answers: JsonObject[] = []
     const content: JsonObject[] = []
     // Reversed, so that `pop` takes the results of one id in their order.
@@ -80,7 +82,6 @@ class Draft {
           : writeResult(result, written, cache),
       )
     }
-    if (content.length > 0) this.#instruct()
     this.#push('assistant', content)
     this.#push('user', answers)
   }
@@ -148,6 +149,15 @@ class Draft {
     this.#ids.add(unique)
     return unique
   }
+}
+
+function isWritten(block: AssistantBlock): boolean {
+  const [written] = writeAssistantBlock(
+    block,
+    (id) => id,
+    () => ({}),
+  )
+  return written !== undefined
 }
 
 function numbered(id: string, times: number): string {
