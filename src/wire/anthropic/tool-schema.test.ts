@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { parseExactly } from '../loose.ts'
 import { writeToolSchema } from './tool-schema.ts'
 import { writeStrictSchema } from './write-schema.ts'
 
@@ -38,6 +39,29 @@ describe('unions at the top of a tool schema are merged', () => {
     const $defs = { ...Object.fromEntries(levels), d60: one, self: { allOf: [{ $ref: '#/$defs/self' }, two] } }
     const written = writeToolSchema({ $defs, anyOf: [{ $ref: '#/$defs/d0' }, { $ref: '#/$defs/self' }] })
     expect(written).toEqual({ type: 'object', $defs, properties, required: ['kind'] })
+  })
+
+  test('references into the branches lead to copies of what they named', () => {
+    const id = { type: 'string', format: 'uuid' }
+    const node = { properties: { id, next: { $ref: '#/anyOf/0' } } }
+    const ofIds = { type: 'array', items: { $ref: '#/anyOf/0/properties/id' } }
+    const $defs = { own: { $ref: '#/anyOf/0/properties/id' } }
+    const most = { maximum: parseExactly('12345678901234567890') ?? null }
+    expect(writeToolSchema({ $defs, anyOf: [node, { properties: { ids: ofIds, $ref: id, most } }] })).toEqual({
+      type: 'object',
+      properties: {
+        id,
+        next: { $ref: '#/$defs/__branch_1' },
+        ids: { type: 'array', items: { $ref: '#/$defs/__branch_0' } },
+        $ref: id,
+        most,
+      },
+      $defs: {
+        own: { $ref: '#/$defs/__branch_0' },
+        __branch_0: id,
+        __branch_1: { properties: { id, next: { $ref: '#/$defs/__branch_1' } } },
+      },
+    })
   })
 
   test('a strict tool has the properties of every branch too', () => {

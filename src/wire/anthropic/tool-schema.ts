@@ -1,4 +1,5 @@
-import type { Json, JsonObject } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { rewriteInner } from '../inner-schemas.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { resolveReference } from '../schema-reference.ts'
 
@@ -12,12 +13,40 @@ export function writeToolSchema(schema: JsonObject): JsonObject {
   const { oneOf: _, anyOf: __, allOf: ___, ...rest } = schema
   if (!unions.some((keyword) => keyword in schema)) return { ...rest, type: 'object' }
   const { variants, required } = fieldsOf(schema, { root: schema, known: new Map() })
-  return {
+  const merged = {
     ...rest,
     type: 'object',
     ...(variants.size > 0 && { properties: writeProperties(variants) }),
     ...(required.size > 0 && { required: [...required] }),
   }
+  return moveTargets(merged, schema)
+}
+
+const intoUnion = /^#\/(?:oneOf|anyOf|allOf)\//
+
+/** Some generators refer to a schema where it first occurred. If that is inside a branch, it is copied to `$defs`. */
+function moveTargets(merged: JsonObject, root: JsonObject): JsonObject {
+  const names = new Map<string, string>()
+  const moved: Record<string, Json | undefined> = {}
+  const rewrite = (schema: Json): Json => {
+    if (!isObject(schema)) return schema
+    const written = Object.entries(schema).map(([keyword, value = null]) => [
+      keyword,
+      keyword === '$ref' ? follow(value) : rewriteInner(keyword, value, rewrite),
+    ])
+    return Object.fromEntries(written)
+  }
+  const follow = (ref: Json): Json => {
+    if (typeof ref !== 'string' || !intoUnion.test(ref)) return ref
+    const name = names.get(ref) ?? `__branch_${names.size}`
+    if (!names.has(ref)) {
+      names.set(ref, name)
+      moved[name] = rewrite(resolveReference(root, ref) ?? true)
+    }
+    return `#/$defs/${name}`
+  }
+  const written = objectIn(rewrite(merged))
+  return names.size === 0 ? merged : { ...written, $defs: { ...objectIn(written['$defs']), ...moved } }
 }
 
 type Fields = {
