@@ -8,7 +8,7 @@ import { openGateway, type Gateway } from '../gateway.ts'
 import { counted, quoted, say, withoutSecretsOf } from './output.ts'
 import { remarksOn } from './remarks.ts'
 import { checkVersion } from './runtime.ts'
-import { loadSettings } from './settings.ts'
+import { defaultFile, loadSettings } from './settings.ts'
 import { watchFile } from './watch-file.ts'
 
 /** `turnpike serve`: runs until it is told to stop. */
@@ -118,11 +118,14 @@ type Reloading = {
 
 /** Reloads the settings on SIGHUP or a change of the file. Invalid ones are logged, and the old ones stay in use. */
 function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading): void {
+  // Without a file at the start, the first one that is found counts from then on: its removal is no change of settings.
+  let known = path
   const reload = () => {
     try {
       let waiting: readonly string[] = []
       gateway.reload(() => {
-        const { file } = loadSettings(path, 'reload')
+        const { file, path: found } = loadSettings(known, 'reload')
+        known = found
         waiting = settingsNeedingRestart(used, file.settings)
         return file
       })
@@ -138,8 +141,7 @@ function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading
     }
   }
   hangup(reload)
-  if (path === undefined) return
-  watchFile(path, {
+  watchFile(path ?? defaultFile, {
     changed: reload,
     cannot: (folder, thrown) =>
       log.warn(

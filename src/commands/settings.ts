@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { readConfigFile, type ConfigFile } from '../config/file.ts'
 
-const defaultFile = 'turnpike.yaml'
+export const defaultFile = 'turnpike.yaml'
 
 // A catalogue of thousands of models has some hundred kilobytes. Finding out that a hundred megabytes are not valid
 // would take minutes, in which a running node would serve nobody.
