@@ -53,11 +53,16 @@ export function simulatedModels(catalogue: Catalogue, configured: readonly Chann
   const found: SandboxModel[] = []
   for (const model of catalogue.models.values()) {
     for (const offer of model.offers) {
-      const vendor = offer.vendor ?? configured.find(({ id }) => id === offer.channel)?.vendor.id
+      const vendor = offer.vendor ?? vendorOf(offer.channel, configured)
       if (vendor !== undefined) found.push(simulatedModel(model, vendor, offer.upstreamModel))
     }
   }
   return found
+}
+
+/** A vendor without a configured channel has one under its own id: see `simulatedChannels`. */
+function vendorOf(channel: string | undefined, configured: readonly Channel[]): string | undefined {
+  return (configured.find(({ id }) => id === channel)?.vendor ?? vendors.get(channel ?? ''))?.id
 }
 
 function simulatedModel(model: Model, vendor: string, upstreamModel: string): SandboxModel {
