@@ -76,7 +76,7 @@ export async function showRequest(id: string, options: Options): Promise<void> {
     const request = showOne(found.request)
     const attempts = found.attempts.map(showAttempt)
     if (options.json) return sayJson({ ...request, attempts })
-    const { usage: used, created_at: _, ...facts } = request
+    const { usage: used, created_at: _, ...facts } = { ...request, cost: showDollars(request.cost) }
     say(sheet({ ...texts(facts), ...texts(used ?? {}), created: showTime(found.request.createdAt) }))
     if (attempts.length === 0) return
     say()

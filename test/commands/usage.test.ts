@@ -72,6 +72,8 @@ test('requests are listed page by page and shown with their attempts', async () 
   expect(listed.out.trimEnd().split('\n')).toHaveLength(4)
   const shown = await cli.run(['requests', 'show', newest?.id ?? ''])
   expect(shown.out).toContain('openai')
+  // The cost of the request has the sign that the costs of its attempts have.
+  expect(shown.out).toMatch(new RegExp(`^cost +\\$${newest?.cost}$`, 'm'))
 })
 
 test.each([
