@@ -24,7 +24,7 @@ const waitMs = 20_000
 /** Runs the same tests on both engines. Every database that a test opens is checked, closed and removed after it. */
 export function eachEngine(name: string, define: (open: Open, place: NewPlace, engine: Engine) => void): void {
   describe(`${name} on SQLite`, () => {
-    const { open, remember } = bookkeeping()
+    const { open, remember, closeAll } = bookkeeping()
     const place: NewPlace = async (content) => {
       const folder = mkdtempSync(join(tmpdir(), 'turnpike-store-'))
       remember(() => rmSync(folder, { recursive: true, force: true }))
@@ -33,13 +33,14 @@ export function eachEngine(name: string, define: (open: Open, place: NewPlace, e
       return { file }
     }
     define(open(place), place, 'sqlite')
+    afterEach(closeAll)
   })
 
   describe(`${name} on PostgreSQL`, () => {
     beforeAll(async () => {
       await sharedPostgres()
     }, coldStartMs)
-    const { open, remember } = bookkeeping()
+    const { open, remember, closeAll } = bookkeeping()
     const place: NewPlace = async (content) => {
       const server = await sharedPostgres()
       const url = content === 'empty' ? await server.emptyDatabase() : await server.freshDatabase()
@@ -47,6 +48,7 @@ export function eachEngine(name: string, define: (open: Open, place: NewPlace, e
       return { url }
     }
     define(open(place), place, 'postgres')
+    afterEach(closeAll)
   })
 }
 
@@ -54,7 +56,8 @@ function bookkeeping() {
   let stores: { store: Store; checked: boolean }[] = []
   let removals: (() => unknown)[] = []
 
-  afterEach(async () => {
+  /** To be run after the tests' own hooks, which stop what still uses the databases. */
+  async function closeAll(): Promise<void> {
     const opened = stores
     const leftovers = removals
     stores = []
@@ -65,9 +68,10 @@ function bookkeeping() {
       for (const { store } of opened) await store.close()
       for (const remove of leftovers) await remove()
     }
-  })
+  }
 
   return {
+    closeAll,
     remember: (removal: () => unknown) => removals.push(removal),
     open:
       (place: NewPlace): Open =>
