@@ -1,23 +1,12 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import type { MediaLink } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, textIn } from '../loose.ts'
 import { mediaOf } from '../openai/read-blocks.ts'
+import { replaceLinksIn, type Replace } from '../replace-links.ts'
 import { writeSource } from './write-blocks.ts'
 
-type Replace = (link: MediaLink) => string
-
-/** The ask with the file that `replace` gives, as a `data:` URL, in place of every link; the ask itself if it has none. */
 export function replaceLinks(ask: ChatAsk, replace: Replace): ChatAsk {
-  let isChanged = false
-  const noting: Replace = (link) => {
-    isChanged = true
-    return replace(link)
-  }
-  const messages = itemsIn(ask.native['messages']).map((message, turn) => {
-    return isObject(message) ? inContent(message, `messages[${turn}]`, noting) : message
-  })
-  return isChanged ? { ...ask, native: { ...ask.native, messages } } : ask
+  return replaceLinksIn(ask, 'messages', replace, inContent)
 }
 
 /** Blocks can be nested: in a tool result, and in a document made of blocks. */

@@ -2,8 +2,7 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { MediaLink } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn } from '../loose.ts'
-
-type Replace = (link: MediaLink) => string
+import { replaceLinksIn, type Replace } from '../replace-links.ts'
 
 /** Where a part of each type has its link or its `data:` URL, and what the link leads to. */
 const places: Readonly<Record<string, { readonly field: string; readonly kind: MediaLink['kind'] }>> = {
@@ -13,23 +12,14 @@ const places: Readonly<Record<string, { readonly field: string; readonly kind: M
   file: { field: 'file_data', kind: 'document' },
 }
 
-/** The ask with the text that `replace` gives in place of every link to media; the ask itself if it has none. */
 export function replaceLinks(ask: ChatAsk, replace: Replace): ChatAsk {
-  let isChanged = false
-  const noting: Replace = (link) => {
-    isChanged = true
-    return replace(link)
-  }
-  const messages = itemsIn(ask.native['messages']).map((written, turn) => {
-    const message = objectIn(written)
-    if (!Array.isArray(message['content'])) return written
-    const at = `messages[${turn}].content`
-    return {
-      ...message,
-      content: itemsIn(message['content']).map((part, index) => inPart(part, `${at}[${index}]`, noting)),
-    }
-  })
-  return isChanged ? { ...ask, native: { ...ask.native, messages } } : ask
+  return replaceLinksIn(ask, 'messages', replace, inMessage)
+}
+
+function inMessage(message: JsonObject, at: string, replace: Replace): JsonObject {
+  if (!Array.isArray(message['content'])) return message
+  const parts = itemsIn(message['content']).map((part, index) => inPart(part, `${at}.content[${index}]`, replace))
+  return { ...message, content: parts }
 }
 
 function inPart(written: Json, at: string, replace: Replace): Json {

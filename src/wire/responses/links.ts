@@ -1,21 +1,10 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import type { MediaLink } from '../../capabilities/conversation.ts'
 import { itemsIn } from '../loose.ts'
+import { replaceLinksIn, type Replace } from '../replace-links.ts'
 
-type Replace = (link: MediaLink) => string
-
-/** The ask with the file that `replace` gives, as a `data:` URL, in place of every link; the ask itself if it has none. */
 export function replaceLinks(ask: ChatAsk, replace: Replace): ChatAsk {
-  let isChanged = false
-  const noting: Replace = (link) => {
-    isChanged = true
-    return replace(link)
-  }
-  const input = itemsIn(ask.native['input']).map((item, index) => {
-    return isObject(item) ? inItem(item, `input[${index}]`, noting) : item
-  })
-  return isChanged ? { ...ask, native: { ...ask.native, input } } : ask
+  return replaceLinksIn(ask, 'input', replace, inItem)
 }
 
 /** Messages have parts in their content, and results of tools in their output. */
