@@ -1,5 +1,6 @@
 /** Thrown for what a text cannot be built from: references to groups, and looking ahead or behind. */
 class Unbuildable extends Error {}
+class TooLong extends Unbuildable {}
 
 // Tried first, because they read well. They are short, so that even a pattern with catastrophic backtracking ends soon.
 const words =
@@ -7,7 +8,7 @@ const words =
     ' ',
   )
 
-// A longer pattern would be read for seconds, a thousand times over, or be nested too deeply.
+// A longer pattern would take seconds to read, or be nested too deeply.
 const patternCharactersMax = 2_000
 // A pattern such as `(a{999}){999}` would otherwise make megabytes.
 const charactersMax = 10_000
@@ -20,15 +21,32 @@ export function patternInstance(pattern: string, least: number, most: number): s
     const wanted = compile(pattern)
     const word = words.find((text) => isFitting(text) && wanted.test(text))
     if (word !== undefined || pattern.length > patternCharactersMax) return word
-    // What may be repeated is repeated until the text is long enough.
-    for (let more = 0; more <= Math.min(least, repetitionsMax); more += 1) {
-      const text = build(pattern, more)
-      if (isFitting(text)) return text
-    }
+    const text = build(pattern, repetitionsFor(pattern, least))
+    if (isFitting(text)) return text
   } catch (error) {
     if (!(error instanceof Unbuildable || error instanceof SyntaxError)) throw error
   }
   return undefined
+}
+
+/** How often that which may be repeated has to be, so that the text is long enough: texts only grow with it. */
+function repetitionsFor(pattern: string, least: number): number {
+  let [low, high] = [0, Math.min(least, repetitionsMax)]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (isLongEnough(pattern, middle, least)) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+function isLongEnough(pattern: string, more: number, least: number): boolean {
+  try {
+    return build(pattern, more).length >= least
+  } catch (error) {
+    if (error instanceof TooLong) return true
+    throw error
+  }
 }
 
 /** Many patterns escape characters that need no escape, which only the older mode allows. */
@@ -57,8 +75,9 @@ function build(pattern: string, more: number): string {
     let text = ''
     while (at < pattern.length && pattern[at] !== '|' && pattern[at] !== ')') {
       const part = atom()
-      text += part.repeat(repetitions())
-      if (text.length > charactersMax) throw new Unbuildable()
+      const times = repetitions()
+      if (text.length + part.length * times > charactersMax) throw new TooLong()
+      text += part.repeat(times)
     }
     return text
   }
