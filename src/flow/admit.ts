@@ -60,10 +60,14 @@ export function noFunds(
   const what =
     cap === undefined
       ? 'Insufficient balance'
-      : `The spending cap of this ${cap.of.keyId === undefined ? 'account' : 'key'} (${cap.period}) is used up`
+      : `${nameOfCap(cap)} ${available > 0n ? 'leaves too little' : 'is used up'}`
   const needs = `this request needs up to ${showDollars(needed)} and ${showDollars(available)} is available.`
   const remedy = cap === undefined ? 'add credit' : 'raise the cap'
   return new GatewayError('no-funds', `${what}: ${needs} ${adviceFor(ask, available, model, remedy)}`)
+}
+
+function nameOfCap({ of, period }: NonNullable<NoFunds['cap']>): string {
+  return `The spending cap of this ${of.keyId === undefined ? 'account' : 'key'} (${period})`
 }
 
 function adviceFor({ capability, bound }: AskFacts, available: Nano, model: Model, remedy: string): string {

@@ -77,6 +77,18 @@ describe.each([
     expect((await buy(key)).status).toBe(402)
   })
 
+  test('a request that needs more than is left under a cap is told how much is left', async () => {
+    const { id } = await gateway.account({ dollars: '5' })
+    const cap = { amount: '0.015', period: 'total' }
+    const { key } = await operator.post<{ key: string }>('/admin/keys', { account: id, cap })
+    expect((await buy(key)).status).toBe(200)
+    const refused = await buy(key)
+    expect(refused.status).toBe(402)
+    expect(messageOf(refused)).toStartWith(
+      'The spending cap of this key (total) leaves too little: this request needs up to $0.01 and $0.005 is available.',
+    )
+  })
+
   test('the monthly cap of an account binds all its keys together, whatever their own caps', async () => {
     toNoon()
     const { id, key } = await gateway.account({ dollars: '5' })
