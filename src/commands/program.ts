@@ -152,6 +152,12 @@ ledger
   .addOption(jsonOption())
   .action(async (options) => (await import('./ledger.ts')).reclaim(options))
 
+program
+  .command('move-to-postgres')
+  .description('move everything from SQLite to the empty database of DATABASE_URL; stop the gateway first')
+  .addOption(jsonOption())
+  .action(async (options) => (await import('./move.ts')).moveToPostgres(options))
+
 /** A report of usage, with the options for a key and a model. */
 function used(parent: Command, usage: string, description: string): Command {
   return report(parent, usage, description)

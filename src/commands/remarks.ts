@@ -36,7 +36,7 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
   const left = databaseFile(environment)
   if (environment.databaseUrl !== undefined && existsSync(left)) {
     lines.push(
-      `${left} is not used because DATABASE_URL is set; nothing is moved from one to the other (docs/operators.md).`,
+      `${left} is not used because DATABASE_URL is set: npx turnpike move-to-postgres moves it (docs/operators.md).`,
     )
   }
   const open = exposedSecretFile(environment.secret, environment.dataFolder)

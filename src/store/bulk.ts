@@ -3,18 +3,17 @@ import { columnKinds, type ColumnKind, type Schema, type Tx } from './schema.ts'
 import { isPostgres } from './writes.ts'
 
 type Bound = string | number | bigint | boolean | null
-type Row<T extends keyof Schema> = { readonly [C in keyof Schema[T]]: Bound }
+/** A row as the engines take and give it, with JSON as text. */
+export type Row<T extends keyof Schema> = { readonly [C in keyof Schema[T]]: Bound }
 
 /** Inserts any number of rows, leaves existing ones as they are, and gives how many were new. */
-export async function insertNew<T extends BulkTable>(tx: Tx, table: T, rows: readonly Row<T>[]): Promise<number> {
+export async function insertNew<T extends keyof Schema>(tx: Tx, table: T, rows: readonly Row<T>[]): Promise<number> {
   if (rows.length === 0) return 0
   return isPostgres(tx) ? insertAsJson(tx, table, rows) : insertInBlocks(tx, table, rows)
 }
 
-type BulkTable = 'txn' | 'entry' | 'request' | 'attempt'
-
 /** On PostgreSQL round trips cost the most: one statement with one parameter, an array of arrays as JSON. */
-async function insertAsJson<T extends BulkTable>(tx: Tx, table: T, rows: readonly Row<T>[]): Promise<number> {
+async function insertAsJson<T extends keyof Schema>(tx: Tx, table: T, rows: readonly Row<T>[]): Promise<number> {
   const columns = columnsOf(table)
   const values = JSON.stringify(rows.map((row) => columns.map((column) => writable(row[column]))))
   const text = remembered(`json/${table}`, () => {
@@ -33,7 +32,7 @@ async function insertAsJson<T extends BulkTable>(tx: Tx, table: T, rows: readonl
 // few, so that few statements have to be prepared.
 const blockSizes = [100, 20, 4, 1] as const
 
-async function insertInBlocks<T extends BulkTable>(tx: Tx, table: T, rows: readonly Row<T>[]): Promise<number> {
+async function insertInBlocks<T extends keyof Schema>(tx: Tx, table: T, rows: readonly Row<T>[]): Promise<number> {
   const columns = columnsOf(table)
   let inserted = 0
   let at = 0
@@ -47,7 +46,7 @@ async function insertInBlocks<T extends BulkTable>(tx: Tx, table: T, rows: reado
   return inserted
 }
 
-function blockText(table: BulkTable, columns: readonly string[], size: number): string {
+function blockText(table: keyof Schema, columns: readonly string[], size: number): string {
   return remembered(`${size}/${table}`, () => {
     const row = `(${columns.map(() => '?').join(', ')})`
     const block = Array.from({ length: size }, () => row).join(', ')
@@ -81,7 +80,7 @@ const jsonReaders: Record<ColumnKind, (value: string) => string> = {
   boolean: (value) => `(${value})::boolean`,
 }
 
-function columnsOf<T extends BulkTable>(table: T): readonly (keyof Row<T> & string)[] {
+function columnsOf<T extends keyof Schema>(table: T): readonly (keyof Row<T> & string)[] {
   return Object.keys(columnKinds[table]) as (keyof Row<T> & string)[]
 }
 

@@ -69,7 +69,7 @@ describe('turnpike check', () => {
     expect(await cli.run(['check'], onPostgres)).toMatchObject({
       code: 0,
       out: expect.stringContaining(
-        `${file} is not used because DATABASE_URL is set; nothing is moved from one to the other`,
+        `${file} is not used because DATABASE_URL is set: npx turnpike move-to-postgres moves it`,
       ),
     })
   })
