@@ -1,11 +1,10 @@
-import type { GatewayError } from '../../base/errors.ts'
-import { isObject, type JsonObject } from '../../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
-import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
-import { OutputCounter } from '../../capabilities/output-counter.ts'
+import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
 import { unreadableEnd } from '../answer-body.ts'
 import { findTopLevelString, indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
+import { RelayFacts } from '../relay-facts.ts'
 import { readFailure } from './errors.ts'
 import { hostedWorkOf } from './hosted-work.ts'
 import { mergeUsage, promptCounts, readUsage } from './usage.ts'
@@ -30,42 +29,20 @@ const openBrace = 123
  */
 export function passStream(ask: ChatAsk): ChatStream {
   const model = encoder.encode(ask.model)
+  const facts = new RelayFacts()
   let counts: JsonObject | undefined
-  let failure: GatewayError | undefined
   let end: Uint8Array | undefined
   let started = false
-  let finished = false
-  const said = new OutputCounter()
-  let hosted: HostedWork = { searches: 0, foundBytes: 0 }
 
-  const facts: StreamFacts = {
-    get usage() {
-      return readUsage(counts)
-    },
-    get finished() {
-      return finished
-    },
-    get ended() {
-      return end !== undefined
-    },
-    get failure() {
-      return failure
-    },
-    get outputEvents() {
-      return said.events
-    },
-    get outputBytes() {
-      return said.bytes
-    },
-    get hosted() {
-      return hosted
-    },
+  function count(usage: Json | undefined): void {
+    counts = mergeUsage(counts, usage)
+    facts.usage = readUsage(counts)
   }
 
   /** Some servers send `message_start` twice, which makes the official clients throw; only the first passes on. */
   function takeStart(event: Uint8Array): Uint8Array | undefined {
     const { usage } = objectIn(objectIn(parseLoosely(dataOf(event)))['message'])
-    counts = mergeUsage(counts, promptCounts(usage))
+    count(promptCounts(usage))
     if (started) return undefined
     started = true
     if (valueByteAfter(event, messageKey) !== openBrace) return event
@@ -78,34 +55,35 @@ export function passStream(ask: ChatAsk): ChatStream {
     const block = objectIn(objectIn(parseLoosely(dataOf(event)))['content_block'])
     const type = textIn(block['type'])
     const { searches, foundBytes } = hostedWorkOf(block, event.length)
-    hosted = { searches: hosted.searches + searches, foundBytes: hosted.foundBytes + foundBytes }
+    const { hosted } = facts
+    facts.hosted = { searches: hosted.searches + searches, foundBytes: hosted.foundBytes + foundBytes }
     const isEmpty = (type === 'text' || type === 'thinking') && textIn(block[type]) === ''
     // What a search found was not written by the model.
-    if (!isEmpty && !type.endsWith('_tool_result')) said.add(wordBytesIn(event, wordKeys))
+    if (!isEmpty && !type.endsWith('_tool_result')) facts.said.add(wordBytesIn(event, wordKeys))
   }
 
   function takeDelta(event: Uint8Array): Uint8Array | undefined {
     const json = parseLoosely(dataOf(event))
     if (!isObject(json)) return unreadable()
-    counts = mergeUsage(counts, json['usage'])
-    if (textIn(objectIn(json['delta'])['stop_reason']) !== '') finished = true
+    count(json['usage'])
+    if (textIn(objectIn(json['delta'])['stop_reason']) !== '') facts.finished = true
     return event
   }
 
   function takeError(event: Uint8Array): undefined {
     const json = parseLoosely(dataOf(event))
     if (!isObject(json)) return unreadable()
-    failure = readFailure(objectIn(json['error']))
+    facts.failure = readFailure(objectIn(json['error']))
   }
 
   function unreadable(): undefined {
-    failure = unreadableEnd()
+    facts.failure = unreadableEnd()
   }
 
   function forward(event: Uint8Array, type: string): Uint8Array | undefined {
     switch (type) {
       case 'content_block_delta':
-        said.add(wordBytesIn(event, wordKeys))
+        facts.said.add(wordBytesIn(event, wordKeys))
         return event
       case 'message_start':
         return takeStart(event)
@@ -120,6 +98,7 @@ export function passStream(ask: ChatAsk): ChatStream {
         return valueByteAfter(event, errorKey) === openBrace ? takeError(event) : event
       case 'message_stop':
         end = event
+        facts.ended = true
         return undefined
       default: // a ping, or an event that only the client understands
         return event

@@ -1,12 +1,10 @@
-import type { GatewayError } from '../../base/errors.ts'
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf, isNamedError } from '../../base/sse.ts'
-import type { ChatAsk, ChatStream, StreamFacts } from '../../capabilities/chat.ts'
-import type { Usage } from '../../capabilities/usage.ts'
-import { OutputCounter } from '../../capabilities/output-counter.ts'
+import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
 import { unreadableEnd } from '../answer-body.ts'
 import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
+import { RelayFacts } from '../relay-facts.ts'
 import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
@@ -39,33 +37,9 @@ const quote = 34
  */
 export function passStream(ask: ChatAsk): ChatStream {
   const model = encoder.encode(ask.model)
-  let usage: Usage | undefined
-  let failure: GatewayError | undefined
-  let ended = false
+  const facts = new RelayFacts()
   let finishes = 0
   let heldUsage: Uint8Array | undefined
-  const said = new OutputCounter()
-
-  const facts: StreamFacts = {
-    get usage() {
-      return usage
-    },
-    get finished() {
-      return finishes >= ask.choices
-    },
-    get ended() {
-      return ended
-    },
-    get failure() {
-      return failure
-    },
-    get outputEvents() {
-      return said.events
-    },
-    get outputBytes() {
-      return said.bytes
-    },
-  }
 
   /**
    * Takes the usage of an event. An event that also has choices passes on, without its usage unless the client asked
@@ -73,7 +47,7 @@ export function passStream(ask: ChatAsk): ChatStream {
    */
   function takeUsage(event: Uint8Array, chunk: JsonObject): Uint8Array | undefined {
     const counted = readUsage(chunk['usage'])
-    usage = counted ?? usage // some servers end with a usage that counts nothing
+    facts.usage = counted ?? facts.usage // some servers end with a usage that counts nothing
     const { choices } = chunk
     if (Array.isArray(choices) && choices.length > 0) {
       if (ask.usageShown) return event
@@ -85,7 +59,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   }
 
   function unreadable(): undefined {
-    failure = unreadableEnd()
+    facts.failure = unreadableEnd()
     return undefined
   }
 
@@ -93,12 +67,13 @@ export function passStream(ask: ChatAsk): ChatStream {
   function takeFinish(event: Uint8Array): void {
     const { choices } = objectIn(parseLoosely(dataOf(event)))
     for (const { finish_reason: reason } of objectsIn(choices)) if (textIn(reason) !== '') finishes++
+    facts.finished = finishes >= ask.choices
     countOutput(event)
   }
 
   function countOutput(event: Uint8Array): void {
     const bytes = wordBytesIn(event, wordKeys)
-    if (bytes > 0 || !saysNothing(event)) said.add(bytes)
+    if (bytes > 0 || !saysNothing(event)) facts.said.add(bytes)
   }
 
   return {
@@ -109,11 +84,11 @@ export function passStream(ask: ChatAsk): ChatStream {
         indexOfBytes(event, doneMark) !== -1 &&
         dataOf(event).trim() === '[DONE]'
       ) {
-        ended = true
+        facts.ended = true
         return undefined
       }
       if (isNamedError(event)) {
-        failure = namedFailure(dataOf(event))
+        facts.failure = namedFailure(dataOf(event))
         return undefined
       }
       const json = event.indexOf(openBrace)
@@ -123,8 +98,8 @@ export function passStream(ask: ChatAsk): ChatStream {
       if (error === openBrace || error === quote) {
         const told = parseLoosely(dataOf(event))
         if (told === undefined) return unreadable()
-        failure = isObject(told) ? failureIn(told) : undefined
-        if (failure !== undefined) return undefined
+        facts.failure = isObject(told) ? failureIn(told) : undefined
+        if (facts.failure !== undefined) return undefined
       }
       if (valueByteAfter(event, finishKey) === quote) takeFinish(event)
       else countOutput(event)

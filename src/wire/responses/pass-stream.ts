@@ -1,12 +1,10 @@
-import type { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
-import type { ChatAsk, ChatStream, HostedWork, StreamFacts } from '../../capabilities/chat.ts'
-import type { Usage } from '../../capabilities/usage.ts'
-import { OutputCounter } from '../../capabilities/output-counter.ts'
+import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
 import { unreadableEvent } from '../answer-body.ts'
 import { findTopLevelString, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, parseLoosely } from '../loose.ts'
+import { RelayFacts } from '../relay-facts.ts'
 import { commonError, readFailure, responseError } from './errors.ts'
 import { asAsked } from './pass-answer.ts'
 import { isSearch, readUsage } from './usage.ts'
@@ -22,43 +20,16 @@ const { latin1Slice } = Buffer.prototype
  * and pass on without being parsed; events that repeat the request are rewritten with the client's values.
  */
 export function passStream(ask: ChatAsk): ChatStream {
-  let usage: Usage | undefined
-  let failure: GatewayError | undefined
+  const facts = new RelayFacts()
   let begun: JsonObject = {}
   let end: Uint8Array | undefined
   let shownEvents = 0
-  const said = new OutputCounter()
-  let hosted: HostedWork = { searches: 0, foundBytes: 0 }
-
-  const facts: StreamFacts = {
-    get usage() {
-      return usage
-    },
-    get finished() {
-      return end !== undefined
-    },
-    get ended() {
-      return end !== undefined
-    },
-    get failure() {
-      return failure
-    },
-    get outputEvents() {
-      return said.events
-    },
-    get outputBytes() {
-      return said.bytes
-    },
-    get hosted() {
-      return hosted
-    },
-  }
 
   /** An event that holds the response. An unreadable one gives undefined and a failure, because it must not pass on. */
   function readResponse(event: Uint8Array): JsonObject | undefined {
     const json = parseLoosely(dataOf(event))
     if (isObject(json) && isObject(json['response'])) return json
-    failure = unreadableEvent()
+    facts.failure = unreadableEvent()
     return undefined
   }
 
@@ -73,21 +44,24 @@ export function passStream(ask: ChatAsk): ChatStream {
     const json = readResponse(event)
     if (json === undefined) return
     const response = objectIn(json['response'])
-    usage = readUsage(response)
+    facts.usage = readUsage(response)
+    facts.finished = true
+    facts.ended = true
     end = write(type, { ...json, response: asAsked(response, ask) })
   }
 
   function takeFailure(event: Uint8Array): undefined {
     const json = objectIn(parseLoosely(dataOf(event)))
     const response = objectIn(json['response'])
-    usage = readUsage(response)
-    failure = readFailure([response['error'], json['error']].find(isObject) ?? json)
+    facts.usage = readUsage(response)
+    facts.failure = readFailure([response['error'], json['error']].find(isObject) ?? json)
   }
 
   /** Hosted tool calls are on the vendor's bill, whatever happens to the rest of the stream. */
   function takeItem(event: Uint8Array): void {
     const item = objectIn(objectIn(parseLoosely(dataOf(event)))['item'])
-    if (isSearch(item)) hosted = { ...hosted, searches: hosted.searches + 1 }
+    const { hosted } = facts
+    if (isSearch(item)) facts.hosted = { ...hosted, searches: hosted.searches + 1 }
   }
 
   function forward(event: Uint8Array, type: string): Uint8Array | undefined {
@@ -106,7 +80,7 @@ export function passStream(ask: ChatAsk): ChatStream {
         takeItem(event)
         return event
       default:
-        if (type.endsWith('.delta')) said.add(wordBytesIn(event, wordKeys))
+        if (type.endsWith('.delta')) facts.said.add(wordBytesIn(event, wordKeys))
         return event
     }
   }

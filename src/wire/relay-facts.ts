@@ -1,0 +1,22 @@
+import type { GatewayError } from '../base/errors.ts'
+import type { HostedWork, StreamFacts } from '../capabilities/chat.ts'
+import { OutputCounter } from '../capabilities/output-counter.ts'
+import type { Usage } from '../capabilities/usage.ts'
+
+/** What a stream that passes through has shown so far, kept up to date with every event. */
+export class RelayFacts implements StreamFacts {
+  usage: Usage | undefined
+  finished = false
+  ended = false
+  failure: GatewayError | undefined
+  hosted: HostedWork = { searches: 0, foundBytes: 0 }
+  readonly said = new OutputCounter()
+
+  get outputEvents(): number {
+    return this.said.events
+  }
+
+  get outputBytes(): number {
+    return this.said.bytes
+  }
+}
