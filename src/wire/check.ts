@@ -22,6 +22,16 @@ export function checkBy<T>(schema: z.ZodType<T, T>): (body: unknown) => T {
 }
 
 /**
+ * The fields as a schema reads them, or a 400 that names the first mistake. `body` is what the client wrote, where it
+ * differs from the fields.
+ */
+export function parseBy<T>(schema: z.ZodType<T>, fields: unknown, body: unknown = fields): T {
+  const parsed = schema.safeParse(fields)
+  if (parsed.success) return parsed.data
+  throw fieldError(parsed.error, body)
+}
+
+/**
  * The first mistake is looked for in the first 1,000 list items, then in twice as many each time, because the schema
  * checks all items it is given and keeps an issue for each. 300,000 empty blocks, a megabyte, took a second.
  */

@@ -4,9 +4,9 @@ import type { JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import type { GivenImage, ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
 import type { ModelTraits } from '../../capabilities/limits.ts'
+import { parseBy } from '../check.ts'
 import { checkReferences, imageLimitsOf, imageFacts, readQuality } from '../image-facts.ts'
 import { nearestSize, readSize } from '../image-sizes.ts'
-import { fieldError } from '../issues.ts'
 import { isPublicLink } from '../public-link.ts'
 import { requireModel } from '../require-model.ts'
 import { nativeImagesRequest, type NativeImagesRequest } from './schema.ts'
@@ -22,9 +22,7 @@ export function readAsk(
   isOwn: IsOwnLink,
 ): ImagesAsk {
   const traits = lookUp(requireModel(body))
-  const parsed = nativeImagesRequest.safeParse(body)
-  if (!parsed.success) throw fieldError(parsed.error, body)
-  const { input, parameters } = parsed.data
+  const { input, parameters } = parseBy(nativeImagesRequest, body)
   const { texts, images } = readBlocks(input, isOwn)
   const limits = imageLimitsOf(traits)
   checkReferences(images.length, limits, contentPath)

@@ -5,7 +5,8 @@ import type { ReceivedRequest, Bound } from '../../capabilities/ask.ts'
 import type { ModelTraits, VideoLimits } from '../../capabilities/limits.ts'
 import type { VideoRequest } from '../../capabilities/video.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
-import { fieldError, missing } from '../issues.ts'
+import { parseBy } from '../check.ts'
+import { missing } from '../issues.ts'
 import { objectIn } from '../loose.ts'
 import { requireModel } from '../require-model.ts'
 import { seedanceTokensMax } from './seedance-sizes.ts'
@@ -38,9 +39,7 @@ function readAsk(
   const traits = lookUp(model)
   const { video: limits } = traits
   if (limits === undefined) throw new Error(`${model} has no limits for video`)
-  const parsed = videoRequest.safeParse(body)
-  if (!parsed.success) throw fieldError(parsed.error, body)
-
+  parseBy(videoRequest, body)
   checkSpelling(body)
   checkSpelling(objectIn(body['input']), 'input.')
   checkSpelling(objectIn(body['parameters']), 'parameters.')

@@ -2,8 +2,8 @@ import { badRequest } from '../../base/errors.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import type { EditsAsk } from '../../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
+import { parseBy } from '../check.ts'
 import { imageLimitsOf, imageFacts, readQuality, unsupported } from '../image-facts.ts'
-import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { readEditFiles } from './edits-files.ts'
 import { checkTransparent } from './images-ask.ts'
@@ -15,9 +15,7 @@ export function readAsk({ body, files }: ReceivedRequest, lookUp: (model: string
   for (const field of ['image', 'image[]', 'mask']) {
     if (body[field] !== undefined) throw badRequest(`Invalid '${field}': expected a file.`, field, 'invalid_type')
   }
-  const parsed = editsFields.safeParse(body)
-  if (!parsed.success) throw fieldError(parsed.error)
-  const fields = parsed.data
+  const fields = parseBy(editsFields, body)
   const limits = imageLimitsOf(traits)
   if (limits.edits === undefined) throw new Error(`${traits.id} does edits and has no limits for them`)
   const { images, mask } = readEditFiles(files, limits.edits)

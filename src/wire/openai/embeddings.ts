@@ -4,8 +4,8 @@ import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { batchesOf, tokensMaxOf, type EmbeddingInput, type EmbeddingsAsk } from '../../capabilities/embeddings.ts'
 import type { EmbeddingLimits, ModelTraits } from '../../capabilities/limits.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
+import { parseBy } from '../check.ts'
 import { countText } from '../estimate.ts'
-import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { writeAnswer } from './embeddings-answer.ts'
 import { readInputs } from './embeddings-input.ts'
@@ -17,7 +17,7 @@ const numbersMax = 2_048 * 3_072
 const numbersPerCallMax = 1_048_576
 
 /** Embeddings in the common protocol. */
-export const openaiEmbeddings = { readAsk, estimateInput, writeAnswer }
+export const openaiEmbeddings = { readAsk, estimateInput: ({ inputs }: EmbeddingsAsk) => tokensIn(inputs), writeAnswer }
 
 const withoutInput = embeddingsRequest.omit({ input: true })
 const checkSpelling = checkSpellingOf(Object.keys(embeddingsRequest.shape))
@@ -30,9 +30,8 @@ function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTrai
   checkSpelling(body)
   const { input, ...rest } = body
   const inputs = readInputs(input, whole.inputTokensMax)
-  const parsed = withoutInput.safeParse({ ...rest, dimensions: asDouble(body['dimensions']) })
-  if (!parsed.success) throw fieldError(parsed.error, body)
-  const { encoding_format: encoding, dimensions: asked, user, model: _, ...extras } = parsed.data
+  const request = parseBy(withoutInput, { ...rest, dimensions: asDouble(body['dimensions']) }, body)
+  const { encoding_format: encoding, dimensions: asked, user, model: _, ...extras } = request
 
   const dimensions = asked ?? traits.pinned?.dimensions
   if (isGiven(asked)) checkDimensions(asked, whole)
@@ -73,10 +72,6 @@ function checkDimensions(asked: number, limits: EmbeddingLimits): void {
   const between = span === undefined ? '' : `, and any number from ${span.min} to ${span.max}`
   const message = `Unsupported value: 'dimensions' does not support ${asked} with this model. Supported values are: ${list}${between}.`
   throw badRequest(message, 'dimensions', 'unsupported_value')
-}
-
-function estimateInput({ inputs }: EmbeddingsAsk): number {
-  return tokensIn(inputs)
 }
 
 /** Tokens of inputs, for when the vendor counted none. Never 0, because something was read. */

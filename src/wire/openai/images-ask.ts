@@ -7,9 +7,9 @@ import type { Reference } from '../../capabilities/image-tokens.ts'
 import type { GivenImage, ImagesAsk } from '../../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
+import { parseBy } from '../check.ts'
 import { checkReferences, imageLimitsOf, imageFacts, readQuality, unsupported } from '../image-facts.ts'
 import { nearestSize, readSize, rulesOf, takesSize, whyNotFree, writeSize } from '../image-sizes.ts'
-import { fieldError } from '../issues.ts'
 import { nativeSizes } from '../native/schema.ts'
 import { isPublicLink } from '../public-link.ts'
 import { requireModel } from '../require-model.ts'
@@ -25,9 +25,7 @@ export function readAsk(
 ): ImagesAsk {
   const traits = lookUp(requireModel(body))
   checkSpelling(body)
-  const parsed = imagesRequest.safeParse(body)
-  if (!parsed.success) throw fieldError(parsed.error, body)
-  const request = parsed.data
+  const request = parseBy(imagesRequest, body)
   const limits = imageLimitsOf(traits)
   const count = request.n ?? 1
   if (count > limits.countMax) {

@@ -6,8 +6,8 @@ import { charactersOf, type SpeechAsk, type SpeechCodec } from '../../capabiliti
 import { splitText } from '../../capabilities/split-text.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
+import { parseBy } from '../check.ts'
 import { countText } from '../estimate.ts'
-import { fieldError } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { writeStreamError } from './errors.ts'
 import { speechRequest } from './speech-schema.ts'
@@ -48,9 +48,8 @@ function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTrai
   const { speech: limits } = traits
   if (limits === undefined) throw new GatewayError('bug', `${model} has no limits for speech`)
   checkSpelling(body)
-  const parsed = speechRequest.safeParse({ ...body, speed: asDouble(body['speed']) })
-  if (!parsed.success) throw fieldError(parsed.error, body)
-  const { model: _, input, voice, response_format, instructions, speed, stream_format, ...extras } = parsed.data
+  const request = parseBy(speechRequest, { ...body, speed: asDouble(body['speed']) }, body)
+  const { model: _, input, voice, response_format, instructions, speed, stream_format, ...extras } = request
 
   // Half of a surrogate pair is no character: what is sent, and paid for, is the replacement a vendor would read.
   const text = input.toWellFormed()
