@@ -1,8 +1,11 @@
 import { badRequest, type GatewayError } from '../base/errors.ts'
+import type { ImageHead } from '../base/image-head.ts'
+import { whyNotGiven } from '../capabilities/given-image.ts'
 import { boundOf, type Reference } from '../capabilities/image-tokens.ts'
 import type { ImageAskBase } from '../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../capabilities/limits.ts'
 import { countText } from './estimate.ts'
+import { invalid, unsupportedValue } from './issues.ts'
 
 /** What a request asks for, in terms that all request forms share. */
 export type Wished = Pick<
@@ -76,6 +79,14 @@ export function readQuality(given: string | undefined, { qualities }: ImageLimit
 
 export function unsupported(param: string, value: string, values: readonly string[]): GatewayError {
   const list = values.map((each) => `'${each}'`).join(', ')
-  const message = `Unsupported value: '${param}' does not support '${value}' with this model. Supported values are: ${list}.`
-  return badRequest(message, param, 'unsupported_value')
+  return unsupportedValue(param, `'${value}'`, `Supported values are: ${list}.`)
+}
+
+/** The head of an image that the client gave; throws where the image cannot be used. */
+export function checkImageHead(head: ImageHead | 'broken' | undefined, param: string): ImageHead {
+  if (head === undefined) throw invalid(param, 'an image is a PNG, JPEG or WebP file', 'invalid_image_format')
+  if (head === 'broken') throw invalid(param, 'the file is damaged', 'invalid_image')
+  const why = whyNotGiven(head)
+  if (why !== undefined) throw invalid(param, why, 'invalid_image')
+  return head
 }

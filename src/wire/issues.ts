@@ -21,19 +21,28 @@ export function fieldError(error: z.ZodError, body?: unknown): GatewayError {
   const param = writeFieldPath(path)
   if (receivedBy(issue) === 'undefined') return missing(param)
   const number = keptNumber(body, path)
-  if (number !== undefined && takesNumbers(issue)) {
-    return badRequest(`Invalid '${param}': ${explainNumber(number)}.`, param, 'invalid_value')
-  }
+  if (number !== undefined && takesNumbers(issue)) return invalid(param, explainNumber(number))
   const received = number === undefined ? receivedBy(issue) : 'number'
-  return badRequest(
-    `Invalid '${param}': ${explain(issue, received)}.`,
-    param,
-    isOfWrongKind(issue) ? 'invalid_type' : 'invalid_value',
-  )
+  return invalid(param, explain(issue, received), isOfWrongKind(issue) ? 'invalid_type' : 'invalid_value')
 }
 
 export function missing(param: string): GatewayError {
   return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
+}
+
+export function invalid(param: string, why: string, code = 'invalid_value'): GatewayError {
+  return badRequest(`Invalid '${param}': ${why}.`, param, code)
+}
+
+/** For a field that is not sold or carried out here. `why` is one sentence or several. */
+export function notSupported(param: string, why: string): GatewayError {
+  return badRequest(`'${param}' is not supported: ${why}`, param, 'unsupported_value')
+}
+
+/** For a value that this model does not have. `supported` is a sentence about those that it has. */
+export function unsupportedValue(param: string, value: string | number, supported: string): GatewayError {
+  const message = `Unsupported value: '${param}' does not support ${value} with this model. ${supported}`
+  return badRequest(message, param, 'unsupported_value')
 }
 
 /**
@@ -83,7 +92,8 @@ function explain(issue: Issue, received: string | undefined): string {
 /** A discriminator that may be left out lists these among its values; an error message need not suggest them. */
 const absent: ReadonlySet<string> = new Set(['null', 'undefined'])
 
-function explainValues(values: readonly string[]): string {
+/** `values` are quoted already. */
+export function explainValues(values: readonly string[]): string {
   return values.length === 1 ? `expected ${values[0]}` : `expected one of ${listed(values)}`
 }
 

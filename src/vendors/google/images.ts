@@ -1,4 +1,3 @@
-import { badRequest } from '../../base/errors.ts'
 import { readImageHead } from '../../base/image-head.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { whyNotGiven } from '../../capabilities/given-image.ts'
@@ -9,6 +8,7 @@ import { answerIn } from '../../wire/answer-body.ts'
 import { freshInput, readUsage } from '../../wire/gemini/read-usage.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize, shape, type Size } from '../../wire/image-sizes.ts'
+import { invalid } from '../../wire/issues.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { bytesOf, measure, imageBytesMax, imageFromBase64, imageStep, type ImagesOutcome } from '../images.ts'
 import type { Adapter, CallContext, VendorResponse, Step } from '../vendor.ts'
@@ -54,7 +54,7 @@ function readReference(response: VendorResponse, at = ''): Bytes {
   const head = readImageHead(response.body)
   const why = head === undefined || head === 'broken' ? 'it is not a PNG, JPEG or WebP file' : whyNotGiven(head)
   if (why === undefined) return bytesOf(response)
-  throw badRequest(`Invalid '${at}': the content of the URL cannot be used: ${why}.`, at, 'invalid_image')
+  throw invalid(at, `the content of the URL cannot be used: ${why}`, 'invalid_image')
 }
 
 const imagenRatios = ['1:1', '3:4', '4:3', '9:16', '16:9']

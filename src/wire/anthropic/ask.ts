@@ -4,6 +4,7 @@ import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
+import { notSupported } from '../issues.ts'
 import { plainTiers, withDoubles } from '../openai/chat-ask.ts'
 import { requireModel } from '../require-model.ts'
 import { inputTokensMax, withBetaLimits, searchesMax } from './bounds.ts'
@@ -106,9 +107,7 @@ function checkPricedFields(body: JsonObject): void {
     const supported = plain.map((name) => `'${name}'`).join(', ')
     throw badRequest(`Unsupported value: '${field}' may only be ${supported} here.`, field, 'unsupported_value')
   }
-  if (isGiven(body['fallbacks'])) {
-    throw badRequest("'fallbacks' is not supported: another model has another price.", 'fallbacks', 'unsupported_value')
-  }
+  if (isGiven(body['fallbacks'])) throw notSupported('fallbacks', 'another model has another price.')
   for (const { tool, at } of toolsIn(body)) {
     const type = typeOf(tool)
     if (kindOf(type) === 'unpriced') throw unpriced(type, at)

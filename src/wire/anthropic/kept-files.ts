@@ -1,5 +1,5 @@
-import { badRequest } from '../../base/errors.ts'
 import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
+import { notSupported } from '../issues.ts'
 import { objectIn, placedObjectsIn } from '../loose.ts'
 
 /**
@@ -26,6 +26,5 @@ function refuseIn(content: Json | undefined, at: string): void {
 }
 
 function refusal(param: string) {
-  const message = `'${param}' is not supported: files and containers are not kept here. Send the bytes or a URL.`
-  return badRequest(message, param, 'unsupported_value')
+  return notSupported(param, 'files and containers are not kept here. Send the bytes or a URL.')
 }

@@ -1,5 +1,6 @@
-import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
+import { excerpt, type GatewayError } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
+import { explainValues, invalid } from '../issues.ts'
 import { objectIn, placedObjectsIn, textIn } from '../loose.ts'
 
 type Place = 'user' | 'assistant' | 'system' | 'result' | 'document' | 'search'
@@ -55,7 +56,6 @@ function isKnown(place: Place, type: string): boolean {
 }
 
 function unknown(place: Place, type: string, at: string): GatewayError {
-  const types = understood[place].map((known) => `'${known}'`)
-  const expected = types.length === 1 ? types[0] : `one of ${types.slice(0, -1).join(', ')} or ${types.at(-1)}`
-  return badRequest(`Invalid '${at}': expected ${expected}, received '${excerpt(type)}'.`, at)
+  const expected = explainValues(understood[place].map((known) => `'${known}'`))
+  return invalid(at, `${expected}, received '${excerpt(type)}'`)
 }

@@ -12,6 +12,7 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { invalid, notSupported } from '../issues.ts'
 import { itemsIn, objectIn, placedObjectsIn, textIn } from '../loose.ts'
 import { numberField } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
@@ -55,13 +56,12 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
 function refuseOwnServers(body: JsonObject): void {
   const servers = body['mcp_servers'] ?? []
   if (Array.isArray(servers) && servers.length === 0) return
-  throw badRequest("'mcp_servers' is not supported: this model's vendor has none.", 'mcp_servers', 'unsupported_value')
+  throw notSupported('mcp_servers', "this model's vendor has none.")
 }
 
 /** Asked for a summary, another vendor's model would continue the conversation instead. */
 function refuseSummary({ compaction }: JsonObject): void {
-  if (!isGiven(compaction)) return
-  throw badRequest("'compaction' is not supported: this model's vendor has none.", 'compaction', 'unsupported_value')
+  if (isGiven(compaction)) throw notSupported('compaction', "this model's vendor has none.")
 }
 
 /** The first line of the instructions, in which the vendor's command-line tool tells the vendor about itself. */
@@ -79,7 +79,7 @@ function readMessages(body: JsonObject): Pick<Conversation, 'system' | 'turns'> 
     if (turn.role === 'system' && said.length === 0) system.push(...turn.blocks)
     else if (turn.blocks.length > 0) said.push(turn)
   }
-  if (said.length === 0) throw badRequest("Invalid 'messages': nothing is said in them.", 'messages')
+  if (said.length === 0) throw invalid('messages', 'nothing is said in them')
   markLast(said, body)
   return { system, turns: arrangeTurns(said) }
 }
@@ -143,5 +143,5 @@ function readEffort(body: JsonObject): Effort | undefined {
 /** An unknown value would have no effect, and the client would not notice. */
 function notOneOf(at: string, received: Json | undefined, values: readonly string[]): GatewayError {
   const expected = values.map((value) => `'${value}'`).join(', ')
-  return badRequest(`Invalid '${at}': expected ${expected}, received '${excerpt(textIn(received))}'.`, at)
+  return invalid(at, `expected ${expected}, received '${excerpt(textIn(received))}'`)
 }

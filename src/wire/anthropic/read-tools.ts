@@ -1,6 +1,7 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import { invalid } from '../issues.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { shortName } from '../short-name.ts'
 import { cacheOf } from './read-blocks.ts'
@@ -75,7 +76,7 @@ const namePattern = /^[a-zA-Z0-9_-]{1,128}$/
 
 function checkName({ name }: JsonObject, at: string): void {
   if (typeof name !== 'string' || namePattern.test(name)) return
-  throw badRequest(`Invalid '${at}.name': must be 1 to 128 of A-Z, a-z, 0-9, _ and -.`, `${at}.name`)
+  throw invalid(`${at}.name`, 'must be 1 to 128 of A-Z, a-z, 0-9, _ and -')
 }
 
 /**
@@ -141,7 +142,7 @@ function choiceOf({ type, name }: JsonObject, body: JsonObject): ToolChoice | un
 
 function anyOf({ tools, hostedTools }: Tools): ToolChoice {
   if (tools.length + hostedTools.length > 0) return 'required'
-  throw badRequest("Invalid 'tool_choice': there is no tool that could be called.", 'tool_choice')
+  throw invalid('tool_choice', 'there is no tool that could be called')
 }
 
 /** A hosted tool is offered to other vendors, which cannot be forced to use it. */
@@ -149,6 +150,5 @@ function forced(name: string, body: JsonObject): ToolChoice | undefined {
   const neutral = shortName(name)
   if (readTools(body).tools.some((tool) => tool.name === neutral)) return { name: neutral }
   if (toolsIn(body).some(({ tool }) => tool['name'] === name)) return undefined
-  const message = `Invalid 'tool_choice.name': none of 'tools' is called '${excerpt(name)}'.`
-  throw badRequest(message, 'tool_choice.name')
+  throw invalid('tool_choice.name', `none of 'tools' is called '${excerpt(name)}'`)
 }

@@ -1,7 +1,7 @@
-import { badRequest } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { Conversation, TextBlock, Tool, Turn } from '../../capabilities/conversation.ts'
 import { formatInstruction } from '../format-instruction.ts'
+import { invalid } from '../issues.ts'
 import { canBeHeld, fitsStrictLimits, hasFreeNames } from './strict-limits.ts'
 import { writeToolSchema } from './tool-schema.ts'
 import { writeText } from './write-blocks.ts'
@@ -64,7 +64,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
 function writeStop(sequences: readonly string[]): readonly string[] {
   const given = sequences.filter((sequence) => sequence !== '')
   if (given.every((sequence) => sequence.trim() !== '')) return given
-  throw badRequest("Invalid 'stop': this model takes no stop sequence that is only whitespace.", 'stop')
+  throw invalid('stop', 'this model takes no stop sequence that is only whitespace')
 }
 
 /** Instructions before the first message belong to the system prompt. */

@@ -9,6 +9,7 @@ import {
   type ToolChoice,
 } from '../../capabilities/conversation.ts'
 import { formatInstruction } from '../format-instruction.ts'
+import { invalid } from '../issues.ts'
 import { type Family, familyOf } from './family.ts'
 import { writeName } from './function-name.ts'
 import { writeContents, writeSystem } from './write-contents.ts'
@@ -110,5 +111,5 @@ function writeStop(sequences: readonly string[], protocol: Protocol): string[] {
   const given = sequences.filter((sequence) => sequence !== '')
   if (given.length <= stopSequencesMax) return given
   const field = protocol === 'anthropic' ? 'stop_sequences' : 'stop'
-  throw badRequest(`Invalid '${field}': this model takes at most ${stopSequencesMax} stop sequences.`, field)
+  throw invalid(field, `this model takes at most ${stopSequencesMax} stop sequences`)
 }

@@ -1,4 +1,3 @@
-import { badRequest } from '../../base/errors.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
@@ -7,6 +6,7 @@ import type { ModelTraits } from '../../capabilities/limits.ts'
 import { parseBy } from '../check.ts'
 import { checkReferences, imageLimitsOf, imageFacts, readQuality } from '../image-facts.ts'
 import { nearestSize, readSize } from '../image-sizes.ts'
+import { invalid } from '../issues.ts'
 import { isPublicLink } from '../public-link.ts'
 import { requireModel } from '../require-model.ts'
 import { nativeImagesRequest, type NativeImagesRequest } from './schema.ts'
@@ -66,18 +66,18 @@ function readBlocks(
   for (const [index, { text, image }] of (messages[0]?.content ?? []).entries()) {
     const path = `${contentPath}[${index}]`
     if ((text === undefined) === (image === undefined)) {
-      throw badRequest(`Invalid '${path}': a block has either 'text' or 'image'.`, path)
+      throw invalid(path, "a block has either 'text' or 'image'")
     }
     if (text !== undefined) texts.push(text)
     if (image !== undefined) images.push(checkLink(image, `${path}.image`, isOwn))
   }
-  if (texts.length === 0) throw badRequest(`Invalid '${contentPath}': at least one text block is needed.`, contentPath)
+  if (texts.length === 0) throw invalid(contentPath, 'at least one text block is needed')
   return { texts, images }
 }
 
 function checkLink(link: string, path: string, isOwn: IsOwnLink): GivenImage {
   if (isPublicLink(link, 'https') || isOwn(link)) return { media: { kind: 'url', url: link }, at: path }
-  throw badRequest(`Invalid '${path}': an image is a publicly reachable https URL.`, path, 'invalid_url')
+  throw invalid(path, 'an image is a publicly reachable https URL', 'invalid_url')
 }
 
 export function writeAnswer(answer: ImagesAnswer, requestId: string): JsonObject {

@@ -2,7 +2,7 @@ import { badRequest, type GatewayError } from '../../base/errors.ts'
 import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
-import { missing } from '../issues.ts'
+import { invalid, missing } from '../issues.ts'
 import { isPublicLink } from '../public-link.ts'
 
 /** A value, and where the client wrote it: a field, or a flag inside a field (`input.prompt --fps`). */
@@ -105,5 +105,5 @@ export function readUrl(
     : isPublicLink(value, 'https-and-http') || isOwn(value)
   if (isTaken) return value
   const choices = inline.map((kind) => `, or data:${kind}/… in base64`).join('')
-  throw badRequest(`Invalid '${at}': expected a public http or https URL${choices}.`, at)
+  throw invalid(at, `expected a public http or https URL${choices}`)
 }

@@ -6,7 +6,7 @@ import type { ModelTraits, VideoLimits } from '../../capabilities/limits.ts'
 import type { VideoRequest } from '../../capabilities/video.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
 import { parseBy } from '../check.ts'
-import { missing } from '../issues.ts'
+import { invalid, missing } from '../issues.ts'
 import { objectIn } from '../loose.ts'
 import { requireModel } from '../require-model.ts'
 import { seedanceTokensMax } from './seedance-sizes.ts'
@@ -185,7 +185,7 @@ function readDeliveryOptions(
 function readWait(text: string): boolean {
   if (text === 'false') return false
   if (text === 'true' || text === '') return true
-  throw badRequest("Invalid 'wait': expected true or false.", 'wait')
+  throw invalid('wait', 'expected true or false')
 }
 
 function readTimeout(given: unknown): number {
@@ -193,7 +193,7 @@ function readTimeout(given: unknown): number {
   if (typeof seconds === 'number' && Number.isSafeInteger(seconds) && seconds >= 1 && seconds <= timeoutSecondsMax) {
     return seconds
   }
-  throw badRequest(`Invalid 'timeout': expected 1 to ${timeoutSecondsMax} seconds.`, 'timeout')
+  throw invalid('timeout', `expected 1 to ${timeoutSecondsMax} seconds`)
 }
 
 function checkWebhook(url: string, policy: GuardPolicy): string {

@@ -5,6 +5,7 @@ import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.
 import { efforts } from '../../capabilities/conversation.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
+import { invalid, notSupported, unsupportedValue } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { chatRequest, type ChatRequest } from './schema.ts'
 import { withToolObject } from './tool-choice.ts'
@@ -109,11 +110,11 @@ export function effortsOf(traits: ChatTraits): readonly string[] {
 
 function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
   if ((request.n ?? 1) > traits.choicesMax) {
-    throw badRequest(`Invalid 'n': this model gives at most ${traits.choicesMax} choices.`, 'n')
+    throw invalid('n', `this model gives at most ${traits.choicesMax} choices`)
   }
   const { temperature, reasoning_effort: effort } = request
   if (traits.reasoning && isGiven(temperature) && temperature !== 1) {
-    throw unsupported('temperature', String(temperature), 'Only the default (1) value is supported.')
+    throw unsupportedValue('temperature', temperature, 'Only the default (1) value is supported.')
   }
   if (isGiven(effort) && traits.refusesEffort === true) {
     const message = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
@@ -121,7 +122,8 @@ function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
   }
   const supported = effortsOf(traits)
   if (isGiven(effort) && !supported.includes(effort)) {
-    throw unsupported('reasoning_effort', `'${excerpt(effort)}'`, `Supported values are: ${listValues(supported)}.`)
+    const list = `Supported values are: ${listValues(supported)}.`
+    throw unsupportedValue('reasoning_effort', `'${excerpt(effort)}'`, list)
   }
 }
 
@@ -176,38 +178,25 @@ export const plainTiers: readonly string[] = ['auto', 'default', 'standard_only'
 
 /** Refuses a field that changes the vendor's price and has no price of ours; it is never sold at the plain price. */
 function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatTraits): void {
-  if (isGiven(request.service_tier) && !plainTiers.includes(request.service_tier)) {
-    throw unsupported(
-      'service_tier',
-      `'${excerpt(request.service_tier)}'`,
-      `Supported values are: ${listValues(plainTiers)}.`,
-    )
+  const { service_tier: tier } = request
+  if (isGiven(tier) && !plainTiers.includes(tier)) {
+    throw unsupportedValue('service_tier', `'${excerpt(tier)}'`, `Supported values are: ${listValues(plainTiers)}.`)
   }
   if (request.modalities?.includes('audio') && !traits.sells('audioOutput')) {
-    throw unsupported('modalities', "'audio'", 'This model has no price for audio output.')
+    throw unsupportedValue('modalities', "'audio'", 'This model has no price for audio output.')
   }
   for (const field of reroutingFields) {
-    if (!isGiven(body[field])) continue
-    throw badRequest(`'${field}' is not supported: another model has another price.`, field, 'unsupported_value')
+    if (isGiven(body[field])) throw notSupported(field, 'another model has another price.')
   }
   for (const [field, why] of unsold) {
-    if (isAsked(body[field])) throw badRequest(`'${field}' is not supported: ${why}.`, field, 'unsupported_value')
+    if (isAsked(body[field])) throw notSupported(field, `${why}.`)
   }
   for (const field of searchFields) {
     const value = body[field]
     if (isGiven(value) && value !== false && !traits.sells('webSearch')) {
-      throw badRequest(
-        `'${field}' is not supported: hosted search has no price on this model.`,
-        field,
-        'unsupported_value',
-      )
+      throw notSupported(field, 'hosted search has no price on this model.')
     }
   }
-}
-
-function unsupported(param: string, value: string, supported: string) {
-  const message = `Unsupported value: '${param}' does not support ${value} with this model. ${supported}`
-  return badRequest(message, param, 'unsupported_value')
 }
 
 /** `'low', 'medium', and 'high'`: the vendor's own punctuation, which tools match. */

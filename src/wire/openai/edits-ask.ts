@@ -4,6 +4,7 @@ import type { EditsAsk } from '../../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
 import { parseBy } from '../check.ts'
 import { imageLimitsOf, imageFacts, readQuality, unsupported } from '../image-facts.ts'
+import { invalid } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { readEditFiles } from './edits-files.ts'
 import { checkTransparent } from './images-ask.ts'
@@ -13,7 +14,7 @@ import { editsFields, type EditsFields } from './images-schema.ts'
 export function readAsk({ body, files }: ReceivedRequest, lookUp: (model: string) => ModelTraits): EditsAsk {
   const traits = lookUp(requireModel(body))
   for (const field of ['image', 'image[]', 'mask']) {
-    if (body[field] !== undefined) throw badRequest(`Invalid '${field}': expected a file.`, field, 'invalid_type')
+    if (body[field] !== undefined) throw invalid(field, 'expected a file', 'invalid_type')
   }
   const fields = parseBy(editsFields, body)
   const limits = imageLimitsOf(traits)
@@ -21,7 +22,7 @@ export function readAsk({ body, files }: ReceivedRequest, lookUp: (model: string
   const { images, mask } = readEditFiles(files, limits.edits)
   checkLooks(fields, limits)
   const count = fields.n ?? 1
-  if (count > limits.countMax) throw badRequest(`Invalid 'n': this model makes at most ${limits.countMax}.`, 'n')
+  if (count > limits.countMax) throw invalid('n', `this model makes at most ${limits.countMax}`)
   const size = readEditSize(fields.size, limits)
   const quality = readQuality(fields.quality, limits)
   const stream = fields.stream ?? false

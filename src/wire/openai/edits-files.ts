@@ -1,10 +1,10 @@
 import { badRequest, type GatewayError } from '../../base/errors.ts'
 import { isWhole, pngHasAlpha, readImageHead, type ImageHead } from '../../base/image-head.ts'
 import type { AskedFile } from '../../capabilities/ask.ts'
-import { whyNotGiven } from '../../capabilities/given-image.ts'
 import type { ImageFile } from '../../capabilities/images.ts'
 import type { ImageLimits } from '../../capabilities/limits.ts'
-import { missing } from '../issues.ts'
+import { checkImageHead } from '../image-facts.ts'
+import { invalid, missing } from '../issues.ts'
 
 export type EditFiles = { readonly images: readonly ImageFile[]; readonly mask?: ImageFile }
 
@@ -24,23 +24,16 @@ export function readEditFiles(files: readonly AskedFile[], limits: EditLimits): 
   const [first] = images
   if (first === undefined) throw missing('image')
   if (images.length > limits.references.max) {
-    const message = `Invalid 'image': this model takes at most ${limits.references.max}, but ${images.length} were given.`
-    throw badRequest(message, 'image')
+    throw invalid('image', `this model takes at most ${limits.references.max}, but ${images.length} were given`)
   }
   const [mask, second] = files.filter(({ field }) => field === 'mask')
-  if (second !== undefined) throw badRequest("Invalid 'mask': it was given twice.", 'mask')
+  if (second !== undefined) throw invalid('mask', 'it was given twice')
   return { images, ...(mask !== undefined && { mask: readMask(mask, first, limits) }) }
 }
 
 function readImage(file: AskedFile, index: number): ImageFile {
-  const head = readImageHead(file.bytes)
-  if (head === undefined) {
-    throw badRequest(`Invalid 'image': an image is a PNG, JPEG or WebP file.`, 'image', 'invalid_image_format')
-  }
-  if (head === 'broken') throw badImage('the file is damaged')
-  const why = whyNotGiven(head)
-  if (why !== undefined) throw badImage(why)
-  if (!isWhole(file.bytes, head)) throw badImage(notWhole)
+  const head = checkImageHead(readImageHead(file.bytes), 'image')
+  if (!isWhole(file.bytes, head)) throw invalid('image', notWhole, 'invalid_image')
   return imageFile(file, head, `image-${index + 1}`)
 }
 
@@ -58,12 +51,8 @@ function readMask(file: AskedFile, image: ImageFile, { mask: isTaken }: EditLimi
   return imageFile(file, head, 'mask')
 }
 
-function badImage(why: string): GatewayError {
-  return badRequest(`Invalid 'image': ${why}.`, 'image', 'invalid_image')
-}
-
 function badMask(why: string): GatewayError {
-  return badRequest(`Invalid 'mask': ${why}.`, 'mask', 'invalid_mask')
+  return invalid('mask', why, 'invalid_mask')
 }
 
 function imageFile({ bytes }: AskedFile, { mediaType, width, height }: ImageHead, stem: string): ImageFile {

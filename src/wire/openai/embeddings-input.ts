@@ -1,7 +1,7 @@
-import { badRequest, type GatewayError } from '../../base/errors.ts'
+import type { GatewayError } from '../../base/errors.ts'
 import { asDouble, isGiven, type Json } from '../../base/json.ts'
 import type { EmbeddingInput } from '../../capabilities/embeddings.ts'
-import { missing } from '../issues.ts'
+import { invalid, missing } from '../issues.ts'
 
 /** The limit of the common protocol's own vendor. */
 export const inputsMax = 2_048
@@ -15,10 +15,10 @@ const tokensMax = 1_000_000
 export function readInputs(input: Json | undefined, inputTokensMax: number): EmbeddingInput[] {
   if (!isGiven(input)) throw missing('input')
   if (typeof input === 'string') return [readText(input, 'input')]
-  if (!Array.isArray(input)) throw wrong('input', 'expected a text, or a list of texts or tokens', 'invalid_type')
+  if (!Array.isArray(input)) throw invalid('input', 'expected a text, or a list of texts or tokens', 'invalid_type')
   const items: readonly Json[] = input
   const [first] = items
-  if (first === undefined) throw wrong('input', 'there is nothing to embed')
+  if (first === undefined) throw invalid('input', 'there is nothing to embed')
   const isOne = typeof asDouble(first) === 'number'
   if (isOne) return [readTokens(items, 'input', inputTokensMax)]
   if (items.length > inputsMax) throw tooLong(inputsMax, items.length)
@@ -29,25 +29,25 @@ export function readInputs(input: Json | undefined, inputTokensMax: number): Emb
     const param = `input[${index}]`
     if (!isTokens && typeof item === 'string') return readText(item, param)
     if (isTokens && Array.isArray(item)) return readTokens(item, param, inputTokensMax)
-    throw wrong(param, isTokens ? 'expected a list of tokens' : 'expected a text', 'invalid_type')
+    throw invalid(param, isTokens ? 'expected a list of tokens' : 'expected a text', 'invalid_type')
   })
 }
 
 /** Half of a surrogate pair is no character: what is sent, and paid for, is the replacement a vendor would read. */
 function readText(text: string, param: string): string {
-  if (text === '') throw wrong(param, 'it is empty')
+  if (text === '') throw invalid(param, 'it is empty')
   return text.toWellFormed()
 }
 
 /** The number of tokens is known, so an input beyond the model's limit is refused here, at no cost. */
 function readTokens(items: readonly Json[], param: string, inputTokensMax: number): readonly number[] {
   if (items.length > tokensMax) throw tooLong(tokensMax, items.length)
-  if (items.length === 0) throw wrong(param, 'it is empty')
+  if (items.length === 0) throw invalid(param, 'it is empty')
   for (let at = 0; at < items.length; at++) {
     if (!isToken(items[at])) throw notToken(items[at], `${param}[${at}]`)
   }
   if (items.length > inputTokensMax) {
-    throw wrong(param, `maximum input length is ${inputTokensMax} tokens, but got ${items.length}`)
+    throw invalid(param, `maximum input length is ${inputTokensMax} tokens, but got ${items.length}`)
   }
   return items as readonly number[]
 }
@@ -59,17 +59,12 @@ function isToken(item: Json | undefined): boolean {
 function notToken(item: Json | undefined, param: string): GatewayError {
   // A number that a double cannot hold comes as its own text.
   const value = asDouble(item)
-  if (typeof value !== 'number') return wrong(param, 'expected a token, which is a whole number', 'invalid_type')
-  if (value > Number.MAX_SAFE_INTEGER) return wrong(param, `a token is at most ${Number.MAX_SAFE_INTEGER}`)
-  if (value < 0) return wrong(param, 'a token is at least 0')
-  return wrong(param, 'expected a whole number', 'invalid_type')
-}
-
-function wrong(param: string, why: string, code = 'invalid_value'): GatewayError {
-  return badRequest(`Invalid '${param}': ${why}.`, param, code)
+  if (typeof value !== 'number') return invalid(param, 'expected a token, which is a whole number', 'invalid_type')
+  if (value > Number.MAX_SAFE_INTEGER) return invalid(param, `a token is at most ${Number.MAX_SAFE_INTEGER}`)
+  if (value < 0) return invalid(param, 'a token is at least 0')
+  return invalid(param, 'expected a whole number', 'invalid_type')
 }
 
 function tooLong(most: number, length: number): GatewayError {
-  const message = `Invalid 'input': array too long. Expected at most ${most} items, but got ${length}.`
-  return badRequest(message, 'input', 'array_above_max_length')
+  return invalid('input', `array too long. Expected at most ${most} items, but got ${length}`, 'array_above_max_length')
 }

@@ -1,4 +1,4 @@
-import { badRequest, GatewayError } from '../../base/errors.ts'
+import { GatewayError } from '../../base/errors.ts'
 import { asDouble, isGiven, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { batchesOf, tokensMaxOf, type EmbeddingInput, type EmbeddingsAsk } from '../../capabilities/embeddings.ts'
@@ -6,6 +6,7 @@ import type { EmbeddingLimits, ModelTraits } from '../../capabilities/limits.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
 import { parseBy } from '../check.ts'
 import { countText } from '../estimate.ts'
+import { invalid, unsupportedValue } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { writeAnswer } from './embeddings-answer.ts'
 import { readInputs } from './embeddings-input.ts'
@@ -60,8 +61,8 @@ function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTrai
 function checkNumbers(inputs: number, dimensions: number): void {
   if (inputs * dimensions <= numbersMax) return
   const most = Math.max(1, Math.floor(numbersMax / dimensions))
-  const message = `Invalid 'input': array too long. At ${dimensions} dimensions at most ${most} inputs can be embedded at once, but got ${inputs}.`
-  throw badRequest(message, 'input', 'array_above_max_length')
+  const why = `array too long. At ${dimensions} dimensions at most ${most} inputs can be embedded at once, but got ${inputs}`
+  throw invalid('input', why, 'array_above_max_length')
 }
 
 function checkDimensions(asked: number, limits: EmbeddingLimits): void {
@@ -70,8 +71,7 @@ function checkDimensions(asked: number, limits: EmbeddingLimits): void {
   if (offered.includes(asked) || (span !== undefined && asked >= span.min && asked <= span.max)) return
   const list = offered.toSorted((a, b) => a - b).join(', ')
   const between = span === undefined ? '' : `, and any number from ${span.min} to ${span.max}`
-  const message = `Unsupported value: 'dimensions' does not support ${asked} with this model. Supported values are: ${list}${between}.`
-  throw badRequest(message, 'dimensions', 'unsupported_value')
+  throw unsupportedValue('dimensions', asked, `Supported values are: ${list}${between}.`)
 }
 
 /** Tokens of inputs, for when the vendor counted none. Never 0, because something was read. */

@@ -1,15 +1,14 @@
-import { badRequest } from '../../base/errors.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import { readBase64Head } from '../../base/image-head.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
-import { whyNotGiven } from '../../capabilities/given-image.ts'
 import type { Reference } from '../../capabilities/image-tokens.ts'
 import type { GivenImage, ImagesAsk } from '../../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
 import { parseBy } from '../check.ts'
-import { checkReferences, imageLimitsOf, imageFacts, readQuality, unsupported } from '../image-facts.ts'
+import { checkImageHead, checkReferences, imageLimitsOf, imageFacts, readQuality, unsupported } from '../image-facts.ts'
 import { nearestSize, readSize, rulesOf, takesSize, whyNotFree, writeSize } from '../image-sizes.ts'
+import { invalid } from '../issues.ts'
 import { nativeSizes } from '../native/schema.ts'
 import { isPublicLink } from '../public-link.ts'
 import { requireModel } from '../require-model.ts'
@@ -29,7 +28,7 @@ export function readAsk(
   const limits = imageLimitsOf(traits)
   const count = request.n ?? 1
   if (count > limits.countMax) {
-    throw badRequest(`Invalid 'n': this model makes at most ${limits.countMax} at once.`, 'n', 'unsupported_value')
+    throw invalid('n', `this model makes at most ${limits.countMax} at once`, 'unsupported_value')
   }
   checkLooks(request, limits)
   const references = readReferences(request.image, isOwn)
@@ -86,7 +85,7 @@ function checkLooks({ background, output_format: format }: ImagesRequest, { alwa
 
 export function checkTransparent(background: string | undefined, format: string | undefined): void {
   if (background !== 'transparent' || format !== 'jpeg') return
-  throw badRequest("Invalid 'background': 'transparent' needs an 'output_format' of png or webp.", 'background')
+  throw invalid('background', "'transparent' needs an 'output_format' of png or webp")
 }
 
 /** The sizes that every client of the common protocol may ask for, including those of the specification. */
@@ -123,11 +122,11 @@ function readWishedSize(text: string | undefined, limits: ImageLimits): string |
 }
 
 function refusedSize(text: string, { sizes, free }: ImageLimits, why?: string) {
-  if (why !== undefined) return badRequest(`Invalid 'size': '${text}' is not possible: ${why}.`, 'size')
+  if (why !== undefined) return invalid('size', `'${text}' is not possible: ${why}`)
   if (sizes.length > 0 && free === undefined) return unsupported('size', text, sizes)
   const words = sizes.includes('auto') ? "WIDTHxHEIGHT or 'auto'" : 'WIDTHxHEIGHT'
   const rules = free === undefined ? '' : rulesOf(free)
-  return badRequest(`Invalid 'size': '${text}' is not ${words}${rules === '' ? '' : `: ${rules}`}.`, 'size')
+  return invalid('size', `'${text}' is not ${words}${rules === '' ? '' : `: ${rules}`}`)
 }
 
 const dataUrl = /^data:image\/[\w.+-]+;base64,([A-Za-z0-9+/]+={0,2})$/
@@ -142,19 +141,12 @@ function readReferences(image: ImagesRequest['image'], isOwn: IsOwnLink): Given[
     if (base64 !== undefined) return readInline(base64, param)
     const isTaken = isPublicLink(source, 'https-and-http') || isOwn(source)
     if (isTaken) return { media: { kind: 'url', url: source }, at: param, size: undefined }
-    const message = `Invalid '${param}': expected a publicly reachable URL, or a data URL of an image.`
-    throw badRequest(message, param, 'invalid_url')
+    throw invalid(param, 'expected a publicly reachable URL, or a data URL of an image', 'invalid_url')
   })
 }
 
 /** The header tells the type, whatever the client calls it; the rules are those for a file. */
 function readInline(base64: string, param: string): Given {
-  const head = readBase64Head(base64)
-  if (head === undefined) {
-    const message = `Invalid '${param}': an image is a PNG, JPEG or WebP file.`
-    throw badRequest(message, param, 'invalid_image_format')
-  }
-  const why = head === 'broken' ? 'the file is damaged' : whyNotGiven(head)
-  if (head === 'broken' || why !== undefined) throw badRequest(`Invalid '${param}': ${why}.`, param, 'invalid_image')
+  const head = checkImageHead(readBase64Head(base64), param)
   return { media: { kind: 'bytes', mediaType: head.mediaType, base64 }, at: param, size: head }
 }

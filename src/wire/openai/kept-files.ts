@@ -1,5 +1,5 @@
-import { badRequest } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
+import { notSupported } from '../issues.ts'
 import { itemsIn, objectIn, placedObjectsIn, textIn } from '../loose.ts'
 
 /** The types of part that link to media, each in a field of its own name. */
@@ -15,7 +15,8 @@ export function refuseKeptFiles(body: JsonObject): void {
     if (!Array.isArray(content)) continue // the content of most messages is one text
     for (const [index, part] of placedObjectsIn(content)) {
       const field = fieldOfKept(part)
-      if (field !== undefined) throw refusal(`messages[${turn}].content[${index}].${field}`)
+      if (field === undefined) continue
+      throw notSupported(`messages[${turn}].content[${index}].${field}`, 'files are not kept here. Send the bytes.')
     }
   }
 }
@@ -28,8 +29,3 @@ function fieldOfKept(part: JsonObject): string | undefined {
 }
 
 const vendorsScheme = /^(?!https?:)[a-z][a-z\d+.-]*:\/\//i
-
-function refusal(param: string) {
-  const message = `'${param}' is not supported: files are not kept here. Send the bytes.`
-  return badRequest(message, param, 'unsupported_value')
-}

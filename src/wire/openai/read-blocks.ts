@@ -10,6 +10,7 @@ import type {
   ToolResultBlock,
   UserBlock,
 } from '../../capabilities/conversation.ts'
+import { invalid } from '../issues.ts'
 import { argumentsIn, parseLoosely } from '../loose.ts'
 import { readSignature } from './read-answer.ts'
 import type { ChatRequest } from './schema.ts'
@@ -87,7 +88,7 @@ function documentOf(part: Extract<ResultPart, { type: 'file' }>, at: string): Do
 export function imageMediaOf(url: string, param: string): Media {
   const media = mediaOf(url, param)
   if (media.kind === 'bytes' && !media.mediaType.startsWith('image/')) {
-    throw badRequest(`Invalid '${param}': not an image.`, param)
+    throw invalid(param, 'not an image')
   }
   return media
 }
@@ -101,7 +102,7 @@ export function mediaOf(url: string, param: string): Media {
   const end = url.indexOf(',')
   const head = url.slice(scheme.length, Math.max(0, end))
   if (head.slice(-mark.length).toLowerCase() !== mark) {
-    throw badRequest(`Invalid '${param}': not a base64 data: URL.`, param)
+    throw invalid(param, 'not a base64 data: URL')
   }
   return { kind: 'bytes', mediaType: head.slice(0, head.indexOf(';')).toLowerCase(), base64: url.slice(end + 1) }
 }

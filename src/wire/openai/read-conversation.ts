@@ -11,6 +11,7 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { invalid } from '../issues.ts'
 import { objectIn, textIn } from '../loose.ts'
 import { numberField } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
@@ -139,7 +140,7 @@ function allowedNames({ tools, tool_choice: choice }: ChatRequest): Set<string> 
   if (typeof choice !== 'object' || choice?.type !== 'allowed_tools') return undefined
   const { mode, tools: allowed } = choice.allowed_tools
   const at = 'tool_choice.allowed_tools.tools'
-  if (mode === 'required' && allowed.length === 0) throw badRequest(`Invalid '${at}': it names no tool.`, at)
+  if (mode === 'required' && allowed.length === 0) throw invalid(at, 'it names no tool')
   const offered = new Set((tools ?? []).map((tool) => (tool.type === 'function' ? tool.function.name : '')))
   const names = new Set<string>()
   for (const [index, tool] of allowed.entries()) {
@@ -157,7 +158,7 @@ function checkForced(choice: ToolChoice | undefined, tools: readonly Tool[], at:
 }
 
 function notOffered(name: string, at: string): GatewayError {
-  return badRequest(`Invalid '${at}': no tool is called '${excerpt(name)}'.`, at)
+  return invalid(at, `no tool is called '${excerpt(name)}'`)
 }
 
 function readToolChoice({ tool_choice: choice }: ChatRequest): ToolChoice | undefined {

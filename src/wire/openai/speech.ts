@@ -8,6 +8,7 @@ import type { Usage } from '../../capabilities/usage.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
 import { parseBy } from '../check.ts'
 import { countText } from '../estimate.ts'
+import { invalid, unsupportedValue } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { writeStreamError } from './errors.ts'
 import { speechRequest } from './speech-schema.ts'
@@ -84,22 +85,19 @@ function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTrai
 }
 
 function checkInput(text: string): void {
-  if (text.trim() === '') throw badRequest("Invalid 'input': there is nothing to say.", 'input', 'empty_string')
+  if (text.trim() === '') throw invalid('input', 'there is nothing to say', 'empty_string')
   const characters = charactersOf(text)
   if (characters <= inputCharactersMax) return
-  const message = `Invalid 'input': string too long. Expected at most ${inputCharactersMax} characters, but got ${characters}.`
-  throw badRequest(message, 'input', 'string_above_max_length')
+  const why = `string too long. Expected at most ${inputCharactersMax} characters, but got ${characters}`
+  throw invalid('input', why, 'string_above_max_length')
 }
 
 /** The formats of the vendor, and those that we make from its samples: mp3 and wav, which every model has. */
 function readFormat(asked: string, { formats, onlyFormat }: SpeechLimits): string {
   if (onlyFormat !== undefined) return onlyFormat
   const offered = [...new Set(['mp3', 'wav', ...formats])]
-  if (!offered.includes(asked)) {
-    const message = `Unsupported value: 'response_format' does not support '${asked}' with this model. Supported values are: ${offered.join(', ')}.`
-    throw badRequest(message, 'response_format', 'unsupported_value')
-  }
-  return asked
+  if (offered.includes(asked)) return asked
+  throw unsupportedValue('response_format', `'${asked}'`, `Supported values are: ${offered.join(', ')}.`)
 }
 
 function readVoice(asked: string | null | undefined, { voices, voiceDefault }: SpeechLimits): string | undefined {
@@ -110,9 +108,7 @@ function readVoice(asked: string | null | undefined, { voices, voiceDefault }: S
   if (hasOwn && commonVoices.has(asked)) return voiceDefault
   // Where the model's voices are unknown, the vendor judges.
   if (voices.length === 0) return asked
-  const shown = asked.slice(0, 100)
-  const message = `Unsupported value: 'voice' does not support '${shown}' with this model. Supported values are: ${voices.join(', ')}.`
-  throw badRequest(message, 'voice', 'unsupported_value')
+  throw unsupportedValue('voice', `'${asked.slice(0, 100)}'`, `Supported values are: ${voices.join(', ')}.`)
 }
 
 /** Frames of mp3 and aac can be concatenated, and whole opus files too; a second header inside a flac file is noise. */

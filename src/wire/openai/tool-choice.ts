@@ -1,5 +1,6 @@
-import { badRequest, excerpt } from '../../base/errors.ts'
+import { excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
+import { invalid } from '../issues.ts'
 import type { ChatRequest } from './schema.ts'
 
 const words = ['none', 'auto', 'required'] as const
@@ -19,5 +20,5 @@ export function withToolObject(native: JsonObject, { tool_choice: choice, tools 
     if (name === choice) return { ...native, tool_choice: { type: tool.type, [tool.type]: { name } } }
   }
   const taken = `${words.map((word) => `'${word}'`).join(', ')} or the name of one of 'tools'`
-  throw badRequest(`Invalid 'tool_choice': expected ${taken}, received '${excerpt(choice)}'.`, 'tool_choice')
+  throw invalid('tool_choice', `expected ${taken}, received '${excerpt(choice)}'`)
 }

@@ -1,4 +1,3 @@
-import { badRequest } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
@@ -9,6 +8,7 @@ import {
   type ToolChoice,
 } from '../../capabilities/conversation.ts'
 import { formatInstruction } from '../format-instruction.ts'
+import { invalid } from '../issues.ts'
 import { resolveReference } from '../schema-reference.ts'
 import type { ChatTarget } from './pass-ask.ts'
 import { canBeStrict, strictFor } from './strict-schema.ts'
@@ -116,8 +116,7 @@ function writeSampling(
 /** Too many are refused, because an answer would silently not stop at one that is left out. */
 function writeStop(sequences: readonly string[]): readonly string[] {
   if (sequences.length <= stopsMax) return sequences
-  const field = 'stop_sequences'
-  throw badRequest(`Invalid '${field}': this model takes at most ${stopsMax} stop sequences.`, field)
+  throw invalid('stop_sequences', `this model takes at most ${stopsMax} stop sequences`)
 }
 
 function writeTool(ask: ChatAsk, tool: Tool): JsonObject {

@@ -4,6 +4,7 @@ import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
+import { notSupported } from '../issues.ts'
 import { effortsOf, listValues, plainTiers, searchesMax, withDoubles } from '../openai/chat-ask.ts'
 import { requireModel } from '../require-model.ts'
 import { inputTokensMax } from './bounds.ts'
@@ -98,13 +99,7 @@ function checkPrices(request: ResponsesRequest, traits: ChatTraits): void {
       throw badRequest(message, `${at}.type`, 'unsupported_value')
     }
     for (const field of ['filters', 'user_location'] as const) {
-      if (!isGiven(tool[field])) continue
-      const param = `${at}.${field}`
-      throw badRequest(
-        `'${param}' is not supported: web searches cannot be restricted here.`,
-        param,
-        'unsupported_value',
-      )
+      if (isGiven(tool[field])) throw notSupported(`${at}.${field}`, 'web searches cannot be restricted here.')
     }
   }
 }

@@ -1,4 +1,3 @@
-import { badRequest } from '../../base/errors.ts'
 import { isGiven, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
@@ -9,6 +8,7 @@ import {
   type Thinking,
   type Turn,
 } from '../../capabilities/conversation.ts'
+import { invalid } from '../issues.ts'
 import { numberField } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
 import { carriedSignature, readItem } from './read-items.ts'
@@ -65,7 +65,7 @@ function readInput({ instructions, input }: ResponsesRequest): Pick<Conversation
     if (turn.role !== 'system' || said.length > 0) said.push(turn)
     else for (const block of turn.blocks) system.push(block)
   }
-  if (said.length === 0 && system.length === 0) throw badRequest("Invalid 'input': nothing is said in it.", 'input')
+  if (said.length === 0 && system.length === 0) throw invalid('input', 'nothing is said in it')
   return { system, turns: arrangeTurns(said) }
 }
 

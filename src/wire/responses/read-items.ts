@@ -1,4 +1,3 @@
-import { badRequest } from '../../base/errors.ts'
 import { isGiven } from '../../base/json.ts'
 import {
   markOpenai,
@@ -11,7 +10,7 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
-import { missing } from '../issues.ts'
+import { invalid, missing } from '../issues.ts'
 import { readSignature } from '../openai/read-answer.ts'
 import { argumentsOf, mediaOf, imageMediaOf } from '../openai/read-blocks.ts'
 import type { Item } from './schema.ts'
@@ -152,7 +151,7 @@ function readInstruction(part: Part, at: string): TextBlock[] {
 }
 
 function misplaced(type: string, role: string, at: string) {
-  return badRequest(`Invalid '${at}.type': '${type}' has no place in a message of role '${role}'.`, `${at}.type`)
+  return invalid(`${at}.type`, `'${type}' has no place in a message of role '${role}'`)
 }
 
 type Shown = Extract<Part, { type: 'input_text' | 'input_image' | 'input_file' }>

@@ -1,5 +1,6 @@
-import { badRequest, type GatewayError } from '../../base/errors.ts'
+import { badRequest } from '../../base/errors.ts'
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { notSupported } from '../issues.ts'
 import { itemsIn, objectIn } from '../loose.ts'
 
 const nothingKept = 'nothing is kept here. Send the whole conversation in `input`.'
@@ -63,7 +64,7 @@ export function refuseFields(body: JsonObject): void {
 function refuseAmong(fields: typeof refused, body: JsonObject, at: string): void {
   for (const [field, { why, plain = [] }] of Object.entries(fields)) {
     const value = body[field]
-    if (isGiven(value) && !plain.includes(value)) throw refusal(`${at}${field}`, why)
+    if (isGiven(value) && !plain.includes(value)) throw notSupported(`${at}${field}`, why)
   }
 }
 
@@ -73,22 +74,18 @@ const lists = ['content', 'output'] as const
 /** There may be a hundred thousand items, so the path of one is built only for an error. */
 function refuseItem(item: JsonObject, at: number): void {
   const { type, role, id } = item
-  if (type === 'item_reference') throw refusal(`input[${at}].type`, nothingReferred)
+  if (type === 'item_reference') throw notSupported(`input[${at}].type`, nothingReferred)
   // A reference may leave out its `type`.
-  if (!isGiven(type) && !isGiven(role) && isGiven(id)) throw refusal(`input[${at}].id`, nothingReferred)
+  if (!isGiven(type) && !isGiven(role) && isGiven(id)) throw notSupported(`input[${at}].id`, nothingReferred)
   for (const list of lists) {
     const parts = item[list]
     if (!Array.isArray(parts)) continue
     const index = parts.findIndex(namesFile)
     if (index === -1) continue
-    throw refusal(`input[${at}].${list}[${index}].file_id`, 'files are not kept here. Send the bytes or a URL.')
+    throw notSupported(`input[${at}].${list}[${index}].file_id`, 'files are not kept here. Send the bytes or a URL.')
   }
 }
 
 function namesFile(part: Json): boolean {
   return isObject(part) && typeof part['file_id'] === 'string'
-}
-
-function refusal(field: string, why: string): GatewayError {
-  return badRequest(`'${field}' is not supported: ${why}`, field, 'unsupported_value')
 }

@@ -1,6 +1,7 @@
-import { badRequest, excerpt } from '../../base/errors.ts'
+import { excerpt } from '../../base/errors.ts'
 import { isGiven, type JsonObject } from '../../base/json.ts'
 import type { HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import { invalid } from '../issues.ts'
 import { listValues } from '../openai/chat-ask.ts'
 import { shortName } from '../short-name.ts'
 import type { ResponsesRequest, WrittenTool } from './schema.ts'
@@ -81,7 +82,7 @@ export function offeredTools(request: ResponsesRequest): ReadonlyMap<string, Off
     for (const { own, namespace, param } of ownTools(tool, at)) {
       const name = neutralName({ name: own.name, namespace })
       // Tool search may find the same tool again.
-      if (offered.has(name) && !isLater) throw badRequest(`Invalid '${param}': there are two tools '${name}'.`, param)
+      if (offered.has(name) && !isLater) throw invalid(param, `there are two tools '${name}'`)
       const called = { kind: own.type, name: own.name, ...(namespace !== undefined && { namespace }) }
       offered.set(name, { tool: readTool(own, name), called })
     }
@@ -108,16 +109,14 @@ function allowed(
 ): ReadonlyMap<string, OfferedTool> {
   const few = allowedTools(request)
   if (few === undefined) return offered
-  if (few.length === 0) throw badRequest("Invalid 'tool_choice.tools': it names no tool.", 'tool_choice.tools')
+  if (few.length === 0) throw invalid('tool_choice.tools', 'it names no tool')
   const find = finderIn(offered)
   const hasSearch = placedTools(request).some(({ tool }) => isWebSearch(tool))
   const names = new Set<string>()
   for (const [index, named] of few.entries()) {
     const at = `tool_choice.tools[${index}]`
     if (!isSearchType(named.type)) names.add(find(named, at).tool.name)
-    else if (!hasSearch) {
-      throw badRequest(`Invalid '${at}.type': '${excerpt(named.type)}' is not among the tools.`, `${at}.type`)
-    }
+    else if (!hasSearch) throw invalid(`${at}.type`, `'${excerpt(named.type)}' is not among the tools`)
   }
   return new Map([...offered].filter(([name]) => names.has(name)))
 }
@@ -150,17 +149,11 @@ function finderIn(offered: ReadonlyMap<string, OfferedTool>): (named: Named, at:
     const param = `${at}.name`
     if (only === undefined) {
       const where = isBare ? '' : ` in the namespace '${excerpt(namespace)}'`
-      throw badRequest(
-        `Invalid '${param}': '${excerpt(name)}' is not among the tools of type '${excerpt(type)}'${where}.`,
-        param,
-      )
+      throw invalid(param, `'${excerpt(name)}' is not among the tools of type '${excerpt(type)}'${where}`)
     }
     if (others.length === 0) return only
     const spaces = listValues([only, ...others].flatMap(({ called }) => called.namespace ?? []))
-    throw badRequest(
-      `Invalid '${param}': '${excerpt(name)}' is in the namespaces ${spaces}. Send its 'namespace' too.`,
-      param,
-    )
+    throw invalid(param, `'${excerpt(name)}' is in the namespaces ${spaces}. Send its 'namespace' too`)
   }
 }
 
