@@ -3,7 +3,6 @@ import { passAsk } from '../../wire/openai/pass-ask.ts'
 import { readAnswer } from '../../wire/openai/read-answer.ts'
 import { openReader } from '../../wire/openai/reply-reader.ts'
 import { writeAsk, type TranslationTarget } from '../../wire/openai/write-ask.ts'
-import type { ThinkingSwitch } from '../../wire/openai/write-thinking.ts'
 import { bearer, jsonCallAt } from '../json-call.ts'
 import type { Call, CallContext, Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
@@ -12,8 +11,27 @@ import { editsAt, imagesAt } from './images.ts'
 import { responsesAt } from './responses.ts'
 import { speechAt } from './speech.ts'
 
-/** A vendor that speaks the common protocol is only data: its address, and where it differs from the protocol. */
-export type Dialect = {
+/** How a vendor speaks the common protocol, whichever of its models is asked. */
+type Manner = Omit<TranslationTarget, 'upstreamModel' | 'reasoning' | 'efforts' | 'outputTokensMax' | 'namespaced'>
+
+const usualManner: Manner = {
+  outputCap: 'max_tokens',
+  usageInStream: 'asked',
+  storesByDefault: false,
+  metadata: 'any',
+  thinkingSwitch: 'effort',
+  pastReasoning: 'ignored',
+  takesDeveloper: false,
+  takesUser: true,
+  takesHints: false,
+  takesSchema: true,
+  callIds: 'any',
+  instructions: 'anywhere',
+  afterToolResults: 'anybody',
+}
+
+/** A vendor that speaks the common protocol is only data: its address, and where it differs from the usual manner. */
+export type Dialect = Partial<Manner> & {
   readonly id: string
   readonly baseUrl: string
   readonly environment?: readonly string[]
@@ -22,31 +40,8 @@ export type Dialect = {
   readonly callRoots?: Vendor['callRoots']
   /** The header that holds the bare key, for a vendor that takes no bearer token. */
   readonly keyHeader?: string
-  readonly outputCap?: 'max_tokens' | 'max_completion_tokens' | 'either'
-  readonly usageInStream?: 'asked' | 'always'
-  readonly storesByDefault?: boolean
-  /** `stored`: the vendor refuses `metadata` for an answer that it does not store. */
-  readonly metadata?: 'any' | 'stored'
-  /** `wanted`: without the reasoning of a running tool loop the model refuses to go on. `refused`: with any it does. */
-  readonly pastReasoning?: 'wanted' | 'ignored' | 'refused'
-  /** Whether it knows the role `developer`. */
-  readonly takesDeveloper?: true
-  /** Whether it knows `user`; a vendor that does not refuses a request with it. */
-  readonly takesUser?: boolean
-  /** `nine`: the vendor refuses tool call ids that are not nine letters and digits. */
-  readonly callIds?: 'any' | 'nine'
-  /** `first`: the vendor, or the chat templates of its models, refuse instructions in the middle of a conversation. */
-  readonly instructions?: 'anywhere' | 'first'
-  /** `model`: a user message right after tool results is refused. */
-  readonly afterToolResults?: 'anybody' | 'model'
-  /** Whether it knows `verbosity` and `prompt_cache_key`. */
-  readonly takesHints?: boolean
-  /** Whether it takes a `response_format` of `json_schema`, and not only `json_object`. */
-  readonly takesSchema?: boolean
   /** The most choices that one call gives; absent: as many as the client asks for. */
   readonly choicesMax?: number
-  /** How thinking is switched on and off, where not by an effort. */
-  readonly thinkingSwitch?: ThinkingSwitch
   /** Serves OpenAI's newer protocol, `/responses`, too. */
   readonly responses?: true
   /** Serves embeddings in the common protocol, with the parts of it that the vendor takes. */
@@ -61,39 +56,13 @@ export type Dialect = {
   readonly video?: Vendor['video']
   /** For a vendor whose refusals the common protocol's reader would misjudge. */
   readonly explain?: Vendor['explain']
-  readonly hangup?: 'stop' | 'drain'
+  readonly hangup?: Vendor['hangup']
   readonly local?: boolean
 }
 
 export function compatible(dialect: Dialect): Vendor {
-  const { root = '', outputCap = 'max_tokens', usageInStream = 'asked', storesByDefault = false } = dialect
-  const {
-    metadata = 'any',
-    pastReasoning = 'ignored',
-    takesDeveloper = false,
-    takesUser = true,
-    takesHints = false,
-    takesSchema = true,
-    callIds = 'any',
-    instructions = 'anywhere',
-    afterToolResults = 'anybody',
-  } = dialect
-  const { choicesMax = Number.POSITIVE_INFINITY, thinkingSwitch = 'effort' } = dialect
-  const manner = {
-    outputCap,
-    usageInStream,
-    storesByDefault,
-    metadata,
-    thinkingSwitch,
-    pastReasoning,
-    takesDeveloper,
-    takesUser,
-    takesHints,
-    takesSchema,
-    callIds,
-    instructions,
-    afterToolResults,
-  }
+  const { root = '', keyHeader } = dialect
+  const manner: Manner = { ...usualManner, ...dialect }
 
   function targetOf(context: CallContext): TranslationTarget {
     const { upstreamModel, reasoning, efforts, outputTokensMax, namespaced } = context
@@ -101,7 +70,6 @@ export function compatible(dialect: Dialect): Vendor {
   }
 
   function reach(path: string, context: CallContext) {
-    const { keyHeader } = dialect
     const key = keyHeader === undefined ? bearer(context) : { [keyHeader]: context.credential }
     return { url: `${context.baseUrl}${root}${path}`, headers: { ...key, 'x-client-request-id': context.ref } }
   }
@@ -129,7 +97,7 @@ export function compatible(dialect: Dialect): Vendor {
     ...(dialect.video !== undefined && { video: dialect.video }),
     chat: {
       protocol: 'openai',
-      choicesMax,
+      choicesMax: dialect.choicesMax ?? Number.POSITIVE_INFINITY,
       pass(ask, context) {
         refuseKeptFiles(ask.native)
         return callWith(passAsk(ask, targetOf(context)), context)

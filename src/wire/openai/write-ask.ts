@@ -17,11 +17,11 @@ import { writeParameters } from './write-parameters.ts'
 import { restsBesideTools, writeThinking } from './write-thinking.ts'
 
 export type TranslationTarget = ChatTarget & {
-  /** Whether the vendor takes `user`. */
+  /** Whether the vendor takes `user`; one that does not refuses a request with it. */
   readonly takesUser: boolean
   /** Which call ids the vendor takes: any up to a length, or exactly nine letters and digits. */
   readonly callIds: 'any' | 'nine'
-  /** Where the vendor takes instructions. */
+  /** `first`: the vendor, or the chat templates of its models, refuse instructions in the middle of a conversation. */
   readonly instructions: 'anywhere' | 'first'
   /** Whether any message may follow the results of calls, or only the model's. */
   readonly afterToolResults: 'anybody' | 'model'

@@ -18,16 +18,12 @@ import {
 } from '../../capabilities/conversation.ts'
 import { unsupportedBlock } from '../unsupported-block.ts'
 import { withInstructionsAsText } from '../turns.ts'
+import type { TranslationTarget } from './write-ask.ts'
 
-type Speaker = {
-  readonly upstreamModel: string
-  readonly reasoning: boolean
-  readonly takesDeveloper: boolean
-  readonly pastReasoning: 'wanted' | 'ignored' | 'refused'
-  readonly callIds: 'any' | 'nine'
-  readonly instructions: 'anywhere' | 'first'
-  readonly afterToolResults: 'anybody' | 'model'
-}
+type Speaker = Pick<
+  TranslationTarget,
+  'upstreamModel' | 'reasoning' | 'takesDeveloper' | 'pastReasoning' | 'callIds' | 'instructions' | 'afterToolResults'
+>
 
 /** Google's models want the signatures of their calls back at every vendor; other models do not know the field. */
 export function takesGoogleSignatures(upstreamModel: string): boolean {
