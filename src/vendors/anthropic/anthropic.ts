@@ -1,5 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import { isObject } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { versionUsual } from '../../wire/anthropic/ask.ts'
@@ -8,7 +8,8 @@ import { passAsk } from '../../wire/anthropic/pass-ask.ts'
 import { readAnswer } from '../../wire/anthropic/read-answer.ts'
 import { openReader } from '../../wire/anthropic/reply-reader.ts'
 import { writeAsk } from '../../wire/anthropic/write-ask.ts'
-import { parseLoosely } from '../../wire/loose.ts'
+import { objectIn, parseLoosely } from '../../wire/loose.ts'
+import { jsonCall } from '../json-call.ts'
 import type { Call, CallContext, ChatAdapter, Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
 
@@ -17,25 +18,16 @@ const chat: ChatAdapter = {
   choicesMax: 1,
   pass: (ask, context) => passTo('/v1/messages', ask, context),
   translate(ask, conversation, context) {
-    const target = {
-      upstreamModel: context.upstreamModel,
-      stream: ask.stream,
-      efforts: context.efforts,
-      outputTokensMax: context.outputTokensMax,
-      searchesMax: ask.searchesMax,
-      namespaced: context.namespaced,
-    }
+    const body = writeAsk(conversation, { ...context, stream: ask.stream, searchesMax: ask.searchesMax })
     // The newer API version refuses sampling fields, which clients of other protocols send.
-    const headers = { 'anthropic-version': versionUsual }
-    return callTo('/v1/messages', context, headers, JSON.stringify(writeAsk(conversation, target)))
+    return callTo('/v1/messages', body, context, { 'anthropic-version': versionUsual })
   },
   readAnswer,
   openReader,
   count: {
     call: (ask, context) => passTo('/v1/messages/count_tokens', ask, context),
     read(body) {
-      const counted = parseLoosely(decodeUtf8(body))
-      const tokens = isObject(counted) ? counted['input_tokens'] : undefined
+      const tokens = objectIn(parseLoosely(decodeUtf8(body)))['input_tokens']
       if (typeof tokens === 'number') return tokens
       throw new GatewayError('upstream-failed', "The model's vendor gave no count.")
     },
@@ -54,18 +46,9 @@ export const anthropic: Vendor = {
 
 function passTo(path: string, ask: ChatAsk, context: CallContext): Call {
   refuseKeptFiles(ask.native)
-  return callTo(path, context, ask.headers, passAsk(ask, context))
+  return callTo(path, passAsk(ask, context), context, ask.headers)
 }
 
-function callTo(path: string, context: CallContext, headers: Readonly<Record<string, string>>, body: string): Call {
-  return {
-    url: `${context.baseUrl}${path}`,
-    headers: {
-      ...headers,
-      'x-api-key': context.credential,
-      'content-type': 'application/json',
-      'x-client-request-id': context.ref,
-    },
-    body,
-  }
+function callTo(path: string, body: string | JsonObject, context: CallContext, headers: Call['headers']): Call {
+  return jsonCall(`${context.baseUrl}${path}`, body, context, { ...headers, 'x-api-key': context.credential })
 }

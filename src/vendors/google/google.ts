@@ -27,9 +27,7 @@ export const google: Vendor = {
     // Some models take more, but never in a stream.
     choicesMax: 1,
     translate(ask, conversation, context) {
-      const { upstreamModel, efforts, outputTokensMax } = context
-      const target = { upstreamModel, efforts, outputTokensMax, protocol: ask.protocol }
-      return callTo(methodOf(ask), writeAsk(conversation, target), context)
+      return callTo(methodOf(ask), writeAsk(conversation, { ...context, protocol: ask.protocol }), context)
     },
     readsLink: isReadByVendor,
     readAnswer,
