@@ -1,13 +1,18 @@
 import { GatewayError } from '../base/errors.ts'
 import { isObject, type JsonObject } from '../base/json.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
-import { parseLoosely } from './loose.ts'
+import { objectIn, parseLoosely } from './loose.ts'
 
 /** The JSON object in a vendor's answer. An HTML page or an empty body is a failure, whatever the status said. */
 export function answerIn(body: Uint8Array, parse: typeof parseLoosely = parseLoosely): JsonObject {
   const json = parse(decodeUtf8(body))
   if (isObject(json)) return json
   throw noAnswer()
+}
+
+/** The fields of a vendor's answer; none where it holds no JSON object. */
+export function fieldsIn(body: Uint8Array): JsonObject {
+  return objectIn(parseLoosely(decodeUtf8(body)))
 }
 
 export function noAnswer(): GatewayError {

@@ -1,14 +1,13 @@
 import { GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { decodeUtf8 } from '../../base/utf8.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
+import { fieldsIn } from '../../wire/answer-body.ts'
 import { versionUsual } from '../../wire/anthropic/ask.ts'
 import { refuseKeptFiles } from '../../wire/anthropic/kept-files.ts'
 import { passAsk } from '../../wire/anthropic/pass-ask.ts'
 import { readAnswer } from '../../wire/anthropic/read-answer.ts'
 import { openReader } from '../../wire/anthropic/reply-reader.ts'
 import { writeAsk } from '../../wire/anthropic/write-ask.ts'
-import { objectIn, parseLoosely } from '../../wire/loose.ts'
 import { jsonCall } from '../json-call.ts'
 import type { Call, CallContext, ChatAdapter, Vendor } from '../vendor.ts'
 import { explain } from './explain.ts'
@@ -27,7 +26,7 @@ const chat: ChatAdapter = {
   count: {
     call: (ask, context) => passTo('/v1/messages/count_tokens', ask, context),
     read(body) {
-      const tokens = objectIn(parseLoosely(decodeUtf8(body)))['input_tokens']
+      const tokens = fieldsIn(body)['input_tokens']
       if (typeof tokens === 'number') return tokens
       throw new GatewayError('upstream-failed', "The model's vendor gave no count.")
     },

@@ -1,9 +1,8 @@
 import { isObject, type JsonObject } from '../../base/json.ts'
-import { decodeUtf8 } from '../../base/utf8.ts'
 import { countImages } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk, MadeImage } from '../../capabilities/images.ts'
-import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { answerIn } from '../../wire/answer-body.ts'
+import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
+import { answerIn, fieldsIn } from '../../wire/answer-body.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { bearer, jsonCall } from '../json-call.ts'
@@ -40,7 +39,7 @@ function writeAsk(ask: ImagesAsk, model: string): JsonObject {
 
 /** Ark may refuse with a 2xx status, either the whole request or each member of `data`, of which there is one. */
 function statusIn(body: Uint8Array): number {
-  const { error, data } = objectIn(parseLoosely(decodeUtf8(body)))
+  const { error, data } = fieldsIn(body)
   if (isObject(error)) return statusOf(error)
   const members = objectsIn(data)
   return members.length > 0 && members.every(isBroken) ? 500 : 200

@@ -1,10 +1,9 @@
 import type { JsonObject } from '../../base/json.ts'
-import { decodeUtf8 } from '../../base/utf8.ts'
 import { countImages } from '../../capabilities/image-tokens.ts'
 import type { ImagesAnswer, ImagesAsk } from '../../capabilities/images.ts'
-import { answerIn } from '../../wire/answer-body.ts'
+import { answerIn, fieldsIn } from '../../wire/answer-body.ts'
 import { readSize, takesSize, writeSize } from '../../wire/image-sizes.ts'
-import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import { linkOrData, imageStep, type ImagesOutcome } from '../images.ts'
 import type { Adapter } from '../vendor.ts'
@@ -44,7 +43,7 @@ function writeAsk(ask: ImagesAsk, model: string): JsonObject {
 
 /** Some services of DashScope refuse with a 2xx status. */
 function statusIn(body: Uint8Array): number {
-  const code = textIn(objectIn(parseLoosely(decodeUtf8(body)))['code'])
+  const code = textIn(fieldsIn(body)['code'])
   return code === '' ? 200 : statusOf(code)
 }
 
