@@ -1,6 +1,6 @@
 import { badRequest } from '../base/errors.ts'
 import { readImageHead } from '../base/image-head.ts'
-import type { VideoMedia, VideoRole } from '../capabilities/video.ts'
+import type { VideoAsk, VideoMedia, VideoRole } from '../capabilities/video.ts'
 import type { VendorResponse } from './vendor.ts'
 
 /** An image as bytes, from its `data:` URL or as it was fetched. Its type is taken from its own header. */
@@ -16,4 +16,13 @@ export function frameIn(url: string, fetched?: ReadonlyMap<string, VendorRespons
 
 export function urlOf(media: readonly VideoMedia[], role: VideoRole): string | undefined {
   return media.find((one) => one.role === role)?.url
+}
+
+export function urlsOf(media: readonly VideoMedia[], role: VideoRole): string[] {
+  return media.flatMap((one) => (one.role === role ? [one.url] : []))
+}
+
+/** The first frame, and the last one where there is one. */
+export function framesOf({ media }: VideoAsk): string[] {
+  return [...urlsOf(media, 'first-frame'), ...urlsOf(media, 'last-frame')]
 }

@@ -1,32 +1,31 @@
 import { withoutNull, type JsonObject } from '../../base/json.ts'
-import type { VideoForm } from '../../capabilities/limits.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
 import { parameterAt, unsupported } from '../../wire/native/video-fields.ts'
 import { writesSize } from '../../wire/native/video-sizing.ts'
+import { isWanVersion } from '../../wire/native/video-wan.ts'
 import { wanSize } from '../../wire/native/wan-sizes.ts'
-import { refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
-
-/** Versions whose `input` the client writes in the vendor's own form. */
-const nativeForms: ReadonlySet<VideoForm> = new Set(['wan2.5', 'wan2.6', 'wan2.7'])
+import { gatewayParameters, refuseUnknown, seedanceOnly } from '../video-foreign.ts'
 
 /** The client's input passes on as written; for models after 2.7 it is written from what the gateway read out of it. */
 export function writeInput({ input, parameters, prompt, media, limits }: VideoAsk): JsonObject {
   const negative = input['negative_prompt'] ?? parameters['negative_prompt'] ?? undefined
   const said = { ...(prompt !== '' && { prompt }), ...(negative !== undefined && { negative_prompt: negative }) }
-  if (nativeForms.has(limits.form)) return { ...withoutNull(input), ...said }
+  if (isWanVersion(limits.form)) return { ...withoutNull(input), ...said }
   const items = media.map(({ role, url }) => ({ type: role.replace('-', '_'), url }))
   return { ...said, ...(items.length > 0 && { media: items }) }
 }
 
+const unknown = [...seedanceOnly, 'mode']
+
 /** Not passed on as given: parameters of other families, our own, and those that belong into `input` here. */
-const foreign: ReadonlySet<string> = new Set([...rarelySupported, 'sound', 'mode', 'negative_prompt'])
+const foreign: ReadonlySet<string> = new Set([...unknown, ...gatewayParameters, 'sound', 'negative_prompt'])
 
 export function refuseUnsupported(ask: VideoAsk): void {
   const { parameters, limits, kind } = ask
   const isMulti = parameters['shot_type'] === 'multi'
   // Wan 2.5 always makes one shot, and Wan 2.7 chooses its shots itself.
   const isShotless = limits.form === 'wan2.7' || (limits.form === 'wan2.5' && isMulti)
-  refuseUnknown(ask, [...seedanceOnly, 'mode', ...(isShotless ? ['shot_type'] : [])])
+  refuseUnknown(ask, [...unknown, ...(isShotless ? ['shot_type'] : [])])
   // Wan 2.6 divides a prompt into shots while it extends it. Its r2v has shots without `prompt_extend`.
   if (isMulti && limits.form === 'wan2.6' && kind !== 'r2v' && parameters['prompt_extend'] === false) {
     throw unsupported(parameterAt(ask, 'shot_type'), "has no effect without 'prompt_extend'.")

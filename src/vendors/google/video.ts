@@ -1,7 +1,7 @@
 import { isGiven, isObject, type JsonObject } from '../../base/json.ts'
 import type { VideoAsk, VideoRole } from '../../capabilities/video.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
-import { frameIn } from '../video-frames.ts'
+import { frameIn, urlOf } from '../video-frames.ts'
 import type { CreateContext, VideoAdapter } from '../vendor.ts'
 import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, type StateWords } from '../video-news.ts'
 import { negativePromptOf, gatewayParameters, refuseAllBut } from '../video-foreign.ts'
@@ -109,8 +109,8 @@ function writeInstance(ask: VideoAsk, context: CreateContext): JsonObject {
 }
 
 function imageOf({ media }: VideoAsk, role: VideoRole, context: CreateContext): JsonObject | undefined {
-  const found = media.find((one) => one.role === role)
-  return found === undefined ? undefined : writeImage(found.url, context)
+  const url = urlOf(media, role)
+  return url === undefined ? undefined : writeImage(url, context)
 }
 
 /** An image as bytes, because the vendor follows no links. */

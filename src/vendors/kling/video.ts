@@ -8,7 +8,7 @@ import type { ResponseWithStatus, Call, CallContext, CreateContext, VideoAdapter
 import { urlOf } from '../video-frames.ts'
 import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, unexpected, type StateWords } from '../video-news.ts'
 import { authorizationFor } from './token.ts'
-import { negativePromptOf, refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
+import { gatewayParameters, negativePromptOf, refuseUnknown, seedanceOnly } from '../video-foreign.ts'
 
 const words: StateWords = {
   submitted: 'submitted',
@@ -22,7 +22,7 @@ const notFound = 1203
 /** Kling. A task carries our reference as its external id, by which it can be found again; it cannot be stopped. */
 export const video: VideoAdapter = {
   create(ask, context) {
-    refuseUnknown(ask, [...seedanceOnly, 'prompt_extend', 'shot_type', 'watermark'])
+    refuseUnknown(ask, unknown)
     return jsonCall(`${context.baseUrl}${pathOf(ask.kind)}`, writeBody(ask, context), context, authHeaders(context))
   },
 
@@ -85,15 +85,10 @@ function isUnknown(response: ResponseWithStatus): boolean {
   return response.status === 200 && parseBodyObject(response)['code'] === notFound
 }
 
+const unknown = [...seedanceOnly, 'prompt_extend', 'shot_type', 'watermark']
+
 /** Not passed on as given: parameters of other families, our own, and those that are written below. */
-const foreign: ReadonlySet<string> = new Set([
-  ...rarelySupported,
-  'prompt_extend',
-  'shot_type',
-  'watermark',
-  'audio',
-  'seed',
-])
+const foreign: ReadonlySet<string> = new Set([...unknown, ...gatewayParameters, 'audio', 'seed'])
 
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
   const { parameters, prompt, media, kind, seconds, ratio, resolution, sound, limits } = ask

@@ -1,14 +1,14 @@
 import { isGiven, without, type Json, type JsonObject } from '../../base/json.ts'
-import { decodeUtf8 } from '../../base/utf8.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
-import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { agreed, parameterAt, unsupported } from '../../wire/native/video-fields.ts'
+import { fieldsIn } from '../../wire/answer-body.ts'
+import { objectIn, textIn } from '../../wire/loose.ts'
+import { agreed, parameterAt } from '../../wire/native/video-fields.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import type { ResponseWithStatus, Call, CallContext, VendorResponse, VideoAdapter } from '../vendor.ts'
-import { urlOf } from '../video-frames.ts'
+import type { ResponseWithStatus, Call, CallContext, VideoAdapter } from '../vendor.ts'
+import { urlOf, urlsOf } from '../video-frames.ts'
 import { parseSuccessBody, idIn, newsOf, parseBodyObject, type StateWords, unexpected } from '../video-news.ts'
 import { baseIn, numbers, statusOf } from './explain.ts'
-import { refuseNegativePrompt, refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
+import { gatewayParameters, refuseNegativePrompt, refuseSeed, refuseUnknown, seedanceOnly } from '../video-foreign.ts'
 
 const words: StateWords = {
   Preparing: 'submitted',
@@ -37,7 +37,7 @@ export const video: VideoAdapter = {
   },
 
   statusOf(response) {
-    const json = jsonIn(response)
+    const json = fieldsIn(response.body)
     // A failed task has its reason where a refused poll has its error, but also has a word for its state.
     const isRefused = response.status === 200 && textIn(json['status']) === ''
     return (isRefused ? statusOf(json) : undefined) ?? response.status
@@ -85,30 +85,26 @@ function read(path: string, name: string, id: string, context: CallContext): Cal
   return { method: 'GET', url, headers: bearer(context) }
 }
 
-function jsonIn({ body }: VendorResponse): JsonObject {
-  return objectIn(parseLoosely(decodeUtf8(body)))
-}
-
 /** A poll has one parameter, the task's id: where the vendor calls a parameter wrong, there is no such task. */
 function isUnknown(response: ResponseWithStatus): boolean {
   if (response.status === 404) return true
-  const json = jsonIn(response)
+  const json = fieldsIn(response.body)
   return response.status <= 400 && textIn(json['status']) === '' && baseIn(json).code === numbers.parameter
 }
 
+const unknown = [...seedanceOnly, 'mode', 'shot_type', 'watermark']
+
 /** Not passed on as given: parameters of other families, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
-  ...rarelySupported,
-  'sound',
-  'mode',
+  ...unknown,
+  ...gatewayParameters,
   'model',
   'negative_prompt',
-  'seed',
   'prompt_extend',
   'prompt_optimizer',
-  'shot_type',
-  'watermark',
+  'sound',
   'audio',
+  'seed',
 ])
 
 function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
@@ -116,7 +112,7 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
   refuseMissing(ask)
   const [first, last] = [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')]
   const optimizer = optimizerOf(ask)
-  const subjects = media.filter(({ role }) => role === 'reference-image').map(({ url }) => url)
+  const subjects = urlsOf(media, 'reference-image')
   return {
     ...without(parameters, foreign),
     model: context.upstreamModel,
@@ -133,9 +129,8 @@ function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
 /** Hailuo has no field for these. If they were dropped silently, they would be paid for and have no effect. */
 function refuseMissing(ask: VideoAsk): void {
   refuseNegativePrompt(ask)
-  refuseUnknown(ask, [...seedanceOnly, 'mode', 'shot_type', 'watermark'])
-  if (ask.seed !== undefined)
-    throw unsupported(parameterAt(ask, 'seed'), 'is not supported by this model: it would have no effect.')
+  refuseUnknown(ask, unknown)
+  refuseSeed(ask)
 }
 
 /** Whether the vendor may rewrite the prompt, under its own name for that or the specification's. */

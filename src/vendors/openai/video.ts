@@ -3,7 +3,7 @@ import type { Usage } from '../../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { soraFrame, soraSize } from '../../wire/native/sora-sizes.ts'
-import { parameterAt, unsupported } from '../../wire/native/video-fields.ts'
+import { unsupported } from '../../wire/native/video-fields.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { CallContext, VideoAdapter } from '../vendor.ts'
 import { urlOf } from '../video-frames.ts'
@@ -20,7 +20,7 @@ import {
   unexpected,
   type StateWords,
 } from '../video-news.ts'
-import { gatewayParameters, refuseAllBut, refuseNegativePrompt } from '../video-foreign.ts'
+import { gatewayParameters, refuseAllBut, refuseNegativePrompt, refuseSeed } from '../video-foreign.ts'
 
 const words: StateWords = {
   queued: 'submitted',
@@ -34,8 +34,7 @@ export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegativePrompt(ask)
     refuseAllBut(ask, taken)
-    if (ask.seed !== undefined)
-      throw unsupported(parameterAt(ask, 'seed'), 'is not supported by this model: it would have no effect.')
+    refuseSeed(ask)
     return jsonCall(`${context.baseUrl}/videos`, writeBody(ask, context), context, bearer(context))
   },
 

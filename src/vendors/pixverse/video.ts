@@ -1,19 +1,19 @@
 import { isGiven, without, type Json, type JsonObject } from '../../base/json.ts'
-import { decodeUtf8 } from '../../base/utf8.ts'
 import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video.ts'
+import { fieldsIn } from '../../wire/answer-body.ts'
 import { missing } from '../../wire/issues.ts'
-import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { objectIn, textIn } from '../../wire/loose.ts'
 import { parameterAt, unsupported } from '../../wire/native/video-fields.ts'
 import { jsonCall } from '../json-call.ts'
 import type { ResponseWithStatus, CallContext, CreateContext, VendorResponse, VideoAdapter } from '../vendor.ts'
 import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, unexpected, type StateWords } from '../video-news.ts'
-import { frameIn, urlOf } from '../video-frames.ts'
+import { frameIn, framesOf, urlOf } from '../video-frames.ts'
 import {
+  gatewayParameters,
   negativePromptOf,
+  rarelyKnown,
   refuseNegativePrompt,
   refuseUnknown,
-  seedanceOnly,
-  rarelySupported,
 } from '../video-foreign.ts'
 import { statusOf } from './explain.ts'
 
@@ -56,7 +56,7 @@ export const video: VideoAdapter = {
   readCreated: (response) => readId(response, 'video_id'),
 
   statusOf(response) {
-    return (response.status === 200 ? statusOf(jsonIn(response)) : undefined) ?? response.status
+    return (response.status === 200 ? statusOf(fieldsIn(response.body)) : undefined) ?? response.status
   },
 
   poll(id, context) {
@@ -92,11 +92,6 @@ function root({ baseUrl }: CallContext): string {
 /** Each kind is ordered at a path of its own; all tasks are polled at one. */
 function pathOf(ask: VideoAsk): string {
   return (['text', 'img', 'transition'] as const)[framesOf(ask).length] ?? 'transition'
-}
-
-/** The first frame, and the last one where there is one. */
-function framesOf({ media }: VideoAsk): string[] {
-  return [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')].filter((url) => url !== undefined)
 }
 
 /** A link is sent as it is, because the vendor follows links itself. */
@@ -143,26 +138,19 @@ function asNumber(id: string): number | string {
   return Number.isSafeInteger(Number(id)) ? Number(id) : id
 }
 
-function jsonIn({ body }: VendorResponse): Json | undefined {
-  return parseLoosely(decodeUtf8(body))
-}
-
 function isUnknown(response: ResponseWithStatus): boolean {
-  return response.status === 404 || (response.status === 200 && statusOf(jsonIn(response)) === 404)
+  return response.status === 404 || (response.status === 200 && statusOf(fieldsIn(response.body)) === 404)
 }
 
 /** Parameters of version 5 and earlier, which later versions do not have. */
 const former = ['motion_mode', 'camera_movement', 'sound_effect_switch', 'lip_sync_switch', 'lip_sync_tts_switch']
-
-/** Parameters of other families. */
-const ofOthers = ['mode', 'prompt_extend', 'prompt_optimizer', 'shot_type']
 
 /** Ids of images in the operator's own account at PixVerse. */
 const ofAccount = ['img_id', 'img_ids', 'first_frame_img', 'last_frame_img']
 
 function refuseMissing(ask: VideoAsk): void {
   const { parameters, media, prompt, resolution, sound } = ask
-  refuseUnknown(ask, [...seedanceOnly, ...ofOthers, ...former])
+  refuseUnknown(ask, [...rarelyKnown, ...former])
   if (prompt.trim() === '') throw missing('input.prompt')
   if (urlOf(media, 'last-frame') !== undefined) refuseNegativePrompt(ask)
   for (const name of ofAccount) {
@@ -185,9 +173,9 @@ function refuseMissing(ask: VideoAsk): void {
 
 /** Not passed on as given: parameters that PixVerse does not know, our own, and those that are written below. */
 const foreign: ReadonlySet<string> = new Set([
-  ...rarelySupported,
-  ...ofOthers,
+  ...rarelyKnown,
   ...former,
+  ...gatewayParameters,
   'audio',
   'sound',
   'watermark',

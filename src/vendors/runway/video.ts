@@ -5,9 +5,9 @@ import { itemsIn, textIn } from '../../wire/loose.ts'
 import { runwaySize } from '../../wire/native/runway-sizes.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { Call, CallContext, VideoAdapter } from '../vendor.ts'
-import { urlOf } from '../video-frames.ts'
+import { urlOf, urlsOf } from '../video-frames.ts'
 import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, unexpected, type StateWords } from '../video-news.ts'
-import { refuseNegativePrompt, refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
+import { gatewayParameters, rarelyKnown, refuseNegativePrompt, refuseUnknown } from '../video-foreign.ts'
 
 const words: StateWords = {
   PENDING: 'submitted',
@@ -31,7 +31,7 @@ const version = '2024-11-06'
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegativePrompt(ask)
-    refuseUnknown(ask, [...seedanceOnly, 'mode', 'prompt_extend', 'prompt_optimizer', 'shot_type', 'watermark'])
+    refuseUnknown(ask, unknown)
     return jsonCall(`${context.baseUrl}${paths[ask.kind]}`, writeBody(ask, context), context, authHeaders(context))
   },
 
@@ -77,18 +77,10 @@ function taskCall(method: 'GET' | 'DELETE', id: string, context: CallContext): C
   return { method, url: `${context.baseUrl}/v1/tasks/${encodeURIComponent(id)}`, headers: authHeaders(context) }
 }
 
+const unknown = [...rarelyKnown, 'watermark']
+
 /** Not passed on as given: parameters of other families, our own, and those that are written below. */
-const foreign: ReadonlySet<string> = new Set([
-  ...rarelySupported,
-  'sound',
-  'mode',
-  'prompt_extend',
-  'prompt_optimizer',
-  'shot_type',
-  'watermark',
-  'audio',
-  'seed',
-])
+const foreign: ReadonlySet<string> = new Set([...unknown, ...gatewayParameters, 'sound', 'audio', 'seed'])
 
 function writeBody(ask: VideoAsk, context: CallContext): JsonObject {
   const { parameters, prompt, kind, seed } = ask
@@ -108,7 +100,7 @@ function writeFrame({ media, ratio, seconds }: VideoAsk): JsonObject {
 
 /** A video that is made from another has the length and size of that one, so neither is sent. */
 function writeVideoEdit({ media }: VideoAsk): JsonObject {
-  const references = media.flatMap(({ role, url }) => (role === 'reference-image' ? [{ type: 'image', uri: url }] : []))
+  const references = urlsOf(media, 'reference-image').map((uri) => ({ type: 'image', uri }))
   return {
     videoUri: urlOf(media, 'reference-video') ?? '',
     ...(references.length > 0 && { references }),

@@ -4,10 +4,10 @@ import type { VideoAsk, VideoFacts, VideoResult } from '../../capabilities/video
 import { countIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { jsonCall } from '../json-call.ts'
 import type { Call, CallContext, CreateContext, VideoAdapter } from '../vendor.ts'
-import { urlOf } from '../video-frames.ts'
+import { framesOf, urlOf, urlsOf } from '../video-frames.ts'
 import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, unexpected, type StateWords } from '../video-news.ts'
 import { reasonIn, statusOf } from './explain.ts'
-import { refuseNegativePrompt, refuseUnknown, seedanceOnly, rarelySupported } from '../video-foreign.ts'
+import { gatewayParameters, rarelyKnown, refuseNegativePrompt, refuseUnknown } from '../video-foreign.ts'
 
 const words: StateWords = {
   created: 'submitted',
@@ -21,7 +21,7 @@ const words: StateWords = {
 export const video: VideoAdapter = {
   create(ask, context) {
     refuseNegativePrompt(ask)
-    refuseUnknown(ask, [...seedanceOnly, 'mode', 'prompt_extend', 'prompt_optimizer', 'shot_type'])
+    refuseUnknown(ask, rarelyKnown)
     return jsonCall(`${context.baseUrl}/ent/v2/${pathOf(ask)}`, writeBody(ask, context), context, authHeaders(context))
   },
 
@@ -65,19 +65,12 @@ function authHeaders({ credential }: CallContext): { authorization: string } {
 }
 
 /** Not passed on as given: parameters of other families, our own, and those that are written below. */
-const foreign: ReadonlySet<string> = new Set([
-  ...rarelySupported,
-  'sound',
-  'mode',
-  'prompt_extend',
-  'prompt_optimizer',
-  'shot_type',
-  'seed',
-])
+const foreign: ReadonlySet<string> = new Set([...rarelyKnown, ...gatewayParameters, 'sound', 'seed'])
 
 function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
   const { parameters, prompt, kind, seconds, resolution, ratio, sound, seed, limits } = ask
-  const images = imagesOf(ask)
+  // All images go in one list.
+  const images = kind === 'r2v' ? urlsOf(ask.media, 'reference-image') : framesOf(ask)
   return {
     ...without(parameters, foreign),
     model: context.upstreamModel,
@@ -92,12 +85,6 @@ function writeBody(ask: VideoAsk, context: CreateContext): JsonObject {
     payload: context.ref,
     ...(context.callbackUrl !== undefined && { callback_url: context.callbackUrl }),
   }
-}
-
-/** All images go in one list: the first frame and perhaps the last one, or the references. */
-function imagesOf({ kind, media }: VideoAsk): string[] {
-  if (kind === 'r2v') return media.flatMap(({ role, url }) => (role === 'reference-image' ? [url] : []))
-  return [urlOf(media, 'first-frame'), urlOf(media, 'last-frame')].filter((url) => url !== undefined)
 }
 
 /** Credits as the vendor counts them; its record says nothing about the video itself. */

@@ -12,6 +12,7 @@ import {
   wrongType,
 } from './video-fields.ts'
 import { sizingFields } from './video-sizing.ts'
+import { isWanVersion } from './video-wan.ts'
 
 /** A rule on one field of `parameters`; it throws, or lets the value pass. */
 type Rule = (value: Exclude<Json, null>, at: string, limits: VideoLimits) => void
@@ -83,7 +84,7 @@ const rules: Readonly<Record<string, Rule>> = {
   shot_type: oneOf('single', 'multi'),
   sound: oneOf('on', 'off'),
   priority: integer(0, 9),
-  seed: (value, at, limits) => integer(isOlderWan(limits.form) ? 0 : -1, seedMax)(value, at, limits),
+  seed: (value, at, limits) => integer(isWanVersion(limits.form) ? 0 : -1, seedMax)(value, at, limits),
   // A video finished after the task's own deadline would never be collected.
   execution_expires_after: (value, at, limits) =>
     integer(expirySecondsMin, Math.max(expirySecondsMin, limits.deadlineSeconds))(value, at, limits),
@@ -102,10 +103,6 @@ const rules: Readonly<Record<string, Rule>> = {
 }
 
 export const parameterNames: readonly string[] = Object.keys(rules)
-
-function isOlderWan(form: VideoForm): boolean {
-  return form === 'wan2.5' || form === 'wan2.6' || form === 'wan2.7'
-}
 
 /** `parameters` and the same fields from other places, checked. Sizes and lengths are left out: adapters write them. */
 export function readParameters(parameters: JsonObject, placesOf: Places, limits: VideoLimits): JsonObject {

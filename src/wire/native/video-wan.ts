@@ -16,6 +16,7 @@ const taken = {
   'wan2.7': { t2v: ['audio_url'], i2v: ['media'], r2v: ['media'] },
 } as const satisfies Record<Version, Record<VideoKind, readonly string[]>>
 
+/** Whether the client writes `input` in the vendor's own form. */
 export function isWanVersion(form: VideoForm): form is Version {
   return form in taken
 }
