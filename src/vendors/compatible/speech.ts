@@ -50,7 +50,13 @@ export function audioBodyReader(form: AudioForm): AudioReader {
 }
 
 // A second of raw samples is 64 KiB in base64; a vendor that does not split its audio sends minutes at once.
-export const audioEventBytesMax = 64 * 1024 * 1024
+const audioEventBytesMax = 64 * 1024 * 1024
+
+/** Reads audio that comes in events: `take` gives the audio in each of them. */
+export function audioInEvents(take: (event: Uint8Array) => Uint8Array): AudioReader['read'] {
+  const splitter = new EventSplitter(audioEventBytesMax)
+  return (bytes) => Buffer.concat(splitter.push(bytes).map((event) => take(event)))
+}
 
 /** Reads `speech.audio.delta` events, each with a piece of audio, and `speech.audio.done` with the usage. */
 class EventReader implements AudioReader {
@@ -58,14 +64,10 @@ class EventReader implements AudioReader {
   readonly refusal = undefined
   usage: Usage | undefined
   ended = false
-  readonly #splitter = new EventSplitter(audioEventBytesMax)
+  readonly read = audioInEvents((event) => this.#take(event))
 
   constructor(form: AudioForm) {
     this.form = form
-  }
-
-  read(bytes: Uint8Array): Uint8Array {
-    return Buffer.concat(this.#splitter.push(bytes).map((event) => this.#take(event)))
   }
 
   #take(event: Uint8Array): Uint8Array {

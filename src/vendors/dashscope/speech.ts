@@ -1,10 +1,10 @@
-import { dataOf, EventSplitter } from '../../base/sse.ts'
+import { dataOf } from '../../base/sse.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import type { AudioForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { commonRate, audioEventBytesMax } from '../compatible/speech.ts'
+import { commonRate, audioInEvents } from '../compatible/speech.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 
@@ -35,15 +35,11 @@ class EventReader implements AudioReader {
   usage: Usage | undefined
   ended = false
   refusal: AudioReader['refusal']
-  readonly #splitter = new EventSplitter(audioEventBytesMax)
+  readonly read = audioInEvents((event) => this.#take(event))
   readonly #soldBy: SpeechAsk['soldBy']
 
   constructor(soldBy: SpeechAsk['soldBy']) {
     this.#soldBy = soldBy
-  }
-
-  read(bytes: Uint8Array): Uint8Array {
-    return Buffer.concat(this.#splitter.push(bytes).map((event) => this.#take(event)))
   }
 
   #take(event: Uint8Array): Uint8Array {

@@ -1,12 +1,12 @@
 import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
-import { dataOf, EventSplitter } from '../../base/sse.ts'
+import { dataOf } from '../../base/sse.ts'
 import type { AudioForm } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { isRate } from '../../media/wav.ts'
 import { readUsage } from '../../wire/gemini/read-usage.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { audioEventBytesMax } from '../compatible/speech.ts'
+import { audioInEvents } from '../compatible/speech.ts'
 import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 import { contentRefused } from '../verdicts.ts'
 import { callTo } from './call.ts'
@@ -36,12 +36,8 @@ class EventReader implements AudioReader {
   usage: Usage | undefined
   ended = false
   refusal: AudioReader['refusal']
-  readonly #splitter = new EventSplitter(audioEventBytesMax)
+  readonly read = audioInEvents((event) => this.#take(event))
   #hasAudio = false
-
-  read(bytes: Uint8Array): Uint8Array {
-    return Buffer.concat(this.#splitter.push(bytes).map((event) => this.#take(event)))
-  }
 
   #take(event: Uint8Array): Uint8Array {
     const data = dataOf(event)

@@ -1,8 +1,8 @@
-import { dataOf, EventSplitter } from '../../base/sse.ts'
+import { dataOf } from '../../base/sse.ts'
 import type { AudioForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { commonRate, audioEventBytesMax } from '../compatible/speech.ts'
+import { commonRate, audioInEvents } from '../compatible/speech.ts'
 import { bearer, jsonCall } from '../json-call.ts'
 import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 import { statusOf } from './explain.ts'
@@ -42,15 +42,11 @@ class EventReader implements AudioReader {
   usage: Usage | undefined
   ended = false
   refusal: AudioReader['refusal']
-  readonly #splitter = new EventSplitter(audioEventBytesMax)
+  readonly read = audioInEvents((event) => this.#take(event))
   #hasAudio = false
 
   constructor(form: AudioForm) {
     this.form = form
-  }
-
-  read(bytes: Uint8Array): Uint8Array {
-    return Buffer.concat(this.#splitter.push(bytes).map((event) => this.#take(event)))
   }
 
   /** A refusal before the stream begins is no event, but one JSON object. */
