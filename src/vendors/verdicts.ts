@@ -1,4 +1,4 @@
-import { GatewayError } from '../base/errors.ts'
+import { GatewayError, type Refusal } from '../base/errors.ts'
 import type { BadResponse, Verdict } from './vendor.ts'
 
 // A refused credential stays refused until an operator acts; a minute keeps the log readable and recovery quick.
@@ -21,6 +21,11 @@ export function vendorFailed(): Verdict {
 /** The operator's credential or account is at fault, which no client is told. */
 export function credentialRefused(): Verdict {
   return { ...vendorFailed(), restCredentialSeconds: refusedKeySeconds }
+}
+
+/** The request is at fault: the vendor's status and message pass on, and its body to clients of its protocol. */
+export function rejected(message: string, refusal: Refusal): Verdict {
+  return { error: new GatewayError('upstream-rejected', message, { refusal }), retryable: false }
 }
 
 export function overRate({

@@ -2,7 +2,15 @@ import { GatewayError } from '../../base/errors.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { credentialRefused, overRate, retryAfterSecondsUsual, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
+import {
+  credentialRefused,
+  overRate,
+  rejected,
+  retryAfterSecondsUsual,
+  timedOut,
+  tooLarge,
+  vendorFailed,
+} from '../verdicts.ts'
 
 /**
  * An empty account, or a limit that its owner has set, is reported as the request's fault; only the message tells. It
@@ -31,11 +39,9 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   if (status === 413 && said === '') return tooLarge()
   // A 404 is always about the model, and which models there are is for our catalogue to say, not for the request.
   if (status === 404 || status >= 500 || said === '') return vendorFailed()
-  const message = withoutSecrets(said, secrets)
   // A proxy in front of the vendor may speak another protocol: then only the message passes on, and not the body.
   const protocol = json['type'] === 'error' ? 'anthropic' : 'none'
-  const refusal = { protocol, status, body: withoutSecrets(response.body, secrets) }
-  return { error: new GatewayError('upstream-rejected', message, { refusal }), retryable: false }
+  return rejected(withoutSecrets(said, secrets), { protocol, status, body: withoutSecrets(response.body, secrets) })
 }
 
 /** The whole vendor is overloaded and not only this credential, which need not rest. */

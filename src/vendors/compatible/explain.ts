@@ -1,4 +1,3 @@
-import { GatewayError } from '../../base/errors.ts'
 import { writeFieldPath } from '../../base/field-path.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
@@ -7,7 +6,7 @@ import { indexOfBytes } from '../../wire/json-bytes.ts'
 import { itemsIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { failureIn } from '../../wire/openai/chat-answer.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { credentialRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
+import { credentialRefused, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /** Codes of vendors for an operator's account that is out of credit; they come with several statuses. */
 const outOfCredit =
@@ -50,10 +49,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
     const message = withoutSecrets(said || 'The request was refused.', secrets)
     // A body in the vendor's own shape is rewritten in the common protocol's; its status and message stay.
     const protocol = textIn(error?.['message']) === '' ? 'none' : 'openai'
-    return {
-      error: new GatewayError('upstream-rejected', message, { refusal: { protocol, status, body } }),
-      retryable: foreignReasoning.test(code),
-    }
+    return { ...rejected(message, { protocol, status, body }), retryable: foreignReasoning.test(code) }
   }
   return status === 413 ? tooLarge() : vendorFailed()
 }

@@ -1,10 +1,9 @@
-import { GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { responsesIn } from '../../wire/gemini/read-response.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { credentialRefused, overRate, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
+import { credentialRefused, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /** Reasons and messages of a 400 for which the operator's key or account is at fault, and not the request. */
 const refusedReason = /API_KEY_(?:INVALID|EXPIRED|SERVICE_BLOCKED)/
@@ -39,11 +38,8 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const isRejection =
     status >= 400 && status < 500 && ![404, 409, 499].includes(status) && message !== '' && !billedOnly.test(message)
   if (!isRejection) return vendorFailed()
-  const refusal = { protocol: 'gemini', status, body: withoutSecrets(response.body, secrets) }
-  return {
-    error: new GatewayError('upstream-rejected', withoutSecrets(message.trim(), secrets), { refusal }),
-    retryable: false,
-  }
+  const body = withoutSecrets(response.body, secrets)
+  return rejected(withoutSecrets(message.trim(), secrets), { protocol: 'gemini', status, body })
 }
 
 function isOperators({ status, message, details }: JsonObject): boolean {

@@ -1,8 +1,7 @@
-import { GatewayError } from '../../base/errors.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { credentialRefused, overRate, timedOut, vendorFailed } from '../verdicts.ts'
+import { credentialRefused, overRate, rejected, timedOut, vendorFailed } from '../verdicts.ts'
 
 type Fault = 'operator' | 'request' | 'rate' | 'vendor' | 'timeout'
 
@@ -41,9 +40,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
       return overRate(response)
     case 'request': {
       const status = response.status >= 400 && response.status < 500 ? response.status : 400
-      const refusal = { protocol: 'none', status, body: '' }
-      const error = new GatewayError('upstream-rejected', said || 'The request was refused.', { refusal })
-      return { error, retryable: false }
+      return rejected(said || 'The request was refused.', { protocol: 'none', status, body: '' })
     }
     case 'timeout':
       return timedOut()

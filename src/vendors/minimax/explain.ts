@@ -1,8 +1,8 @@
-import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
+import { rejected } from '../verdicts.ts'
 
 /** The known error numbers of MiniMax. */
 export const numbers = {
@@ -63,6 +63,5 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const status = statuses[code] ?? (response.status >= 400 ? response.status : 500)
   const verdict = explainCommon({ ...response, status, body: JSON.stringify({ error: { message } }) }, secrets)
   if (verdict.error.kind !== 'upstream-rejected') return verdict
-  const details = { refusal: { protocol: 'none', status, body: '' } }
-  return { ...verdict, error: new GatewayError('upstream-rejected', verdict.error.message, details) }
+  return rejected(verdict.error.message, { protocol: 'none', status, body: '' })
 }
