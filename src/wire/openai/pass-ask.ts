@@ -75,15 +75,19 @@ function withoutEmptyCalls(written: Json): Json {
 }
 
 /** One limit, under the name that the vendor reads; where it reads either and both were given, the older name. */
-function spellCap(body: Record<string, Json | undefined>, { reasoning, outputCap }: ChatTarget): void {
+function spellCap(body: Record<string, Json | undefined>, target: ChatTarget): void {
   const both = isGiven(body['max_tokens']) && isGiven(body['max_completion_tokens'])
-  if (outputCap === 'either' && !reasoning && !both) return
+  if (target.outputCap === 'either' && !target.reasoning && !both) return
   const cap = outputCapOf(body)
   delete body['max_tokens']
   delete body['max_completion_tokens']
-  if (cap === undefined) return
-  if (outputCap !== 'either') body[outputCap] = cap
-  else body[reasoning ? 'max_completion_tokens' : 'max_tokens'] = cap
+  if (cap !== undefined) body[capField(target)] = cap
+}
+
+/** Where the vendor reads either name, its models of the reasoning class take only the newer one. */
+export function capField({ reasoning, outputCap }: ChatTarget): 'max_tokens' | 'max_completion_tokens' {
+  if (outputCap !== 'either') return outputCap
+  return reasoning ? 'max_completion_tokens' : 'max_tokens'
 }
 
 /** Rewrites an effort for a vendor with thinking fields of its own; where the client wrote those, they stay. */

@@ -10,7 +10,7 @@ import {
 import { formatInstruction } from '../format-instruction.ts'
 import { invalid } from '../issues.ts'
 import { resolveReference } from '../schema-reference.ts'
-import type { ChatTarget } from './pass-ask.ts'
+import { capField, type ChatTarget } from './pass-ask.ts'
 import { canBeStrict, strictFor } from './strict-schema.ts'
 import { writeMessages } from './write-messages.ts'
 import { writeParameters } from './write-parameters.ts'
@@ -85,9 +85,7 @@ function writeHints({ verbosity, cacheKey }: Conversation, target: TranslationTa
 /** Clients of the messages protocol ask for the most that any model makes; vendors refuse more than their model can. */
 function writeCap({ outputTokensMax }: Conversation, target: TranslationTarget): JsonObject {
   if (outputTokensMax === undefined) return {}
-  const { reasoning, outputCap } = target
-  const field = outputCap === 'either' ? (reasoning ? 'max_completion_tokens' : 'max_tokens') : outputCap
-  return { [field]: Math.min(outputTokensMax, target.outputTokensMax) }
+  return { [capField(target)]: Math.min(outputTokensMax, target.outputTokensMax) }
 }
 
 // Moonshot's models have one temperature with thinking and another without, and refuse any other value; the same holds
