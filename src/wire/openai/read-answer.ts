@@ -138,11 +138,12 @@ export function readSignature(call: object): string | undefined {
 }
 
 export function readCitations(annotations: Json | undefined): Citation[] {
-  return objectsIn(annotations).flatMap(({ url_citation: cited }) => {
-    if (!isObject(cited)) return []
-    const { url, title } = cited
-    return [{ ...(typeof url === 'string' && { url }), ...(typeof title === 'string' && { title }) }]
-  })
+  return objectsIn(annotations).flatMap(({ url_citation: cited }) => (isObject(cited) ? [pageOf(cited)] : []))
+}
+
+/** A cited web page. */
+export function pageOf({ url, title }: JsonObject): Citation {
+  return { ...(typeof url === 'string' && { url }), ...(typeof title === 'string' && { title }) }
 }
 
 /**
@@ -151,8 +152,5 @@ export function readCitations(annotations: Json | undefined): Citation[] {
  */
 export function sourcesIn({ search_results: found, citations }: JsonObject): Citation[] {
   const pages = objectsIn(found).length > 0 ? objectsIn(found) : itemsIn(citations).map((url): JsonObject => ({ url }))
-  return pages.flatMap(({ url, title }) => {
-    if (typeof url !== 'string' || url === '') return []
-    return [{ url, ...(typeof title === 'string' && { title }) }]
-  })
+  return pages.filter(({ url }) => textIn(url) !== '').map(pageOf)
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
 import {
   gap,
   isCutOff,
@@ -11,6 +11,7 @@ import {
 } from '../../capabilities/conversation.ts'
 import { answerIn } from '../answer-body.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
+import { pageOf } from '../openai/read-answer.ts'
 import { readFailure } from './errors.ts'
 import { readUsage } from './usage.ts'
 
@@ -100,11 +101,6 @@ function readPart(part: JsonObject): AssistantBlock[] {
   return [{ kind: 'text', text: textIn(text), ...(citations.length > 0 && { citations }) }]
 }
 
-export function readCitation({ type, url, title }: JsonObject): Citation[] {
-  if (type !== 'url_citation') return []
-  return [{ ...told('url', url), ...told('title', title) }]
-}
-
-function told(field: 'url' | 'title', value: Json | undefined): Citation {
-  return typeof value === 'string' ? { [field]: value } : {}
+export function readCitation(annotation: JsonObject): Citation[] {
+  return annotation['type'] === 'url_citation' ? [pageOf(annotation)] : []
 }
