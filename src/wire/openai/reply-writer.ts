@@ -1,10 +1,11 @@
 import { unreachable } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
-import { gap, googleSignature, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { gap, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { HeldLists } from './held-lists.ts'
 import { isLegacy } from './legacy-functions.ts'
 import { writeFinish, writeHead, writeImage, writeUsage } from './write-answer.ts'
+import { writeCall } from './write-messages.ts'
 
 const encoder = new TextEncoder()
 const heartbeat = ': waiting\n\n'
@@ -87,7 +88,7 @@ function writeEvent(event: ReplyEvent, lists: HeldLists, chunk: WriteChunk, lega
     case 'tool-call-start':
       if (legacy)
         return event.call > 0 ? '' : chunk(event.choice, { function_call: { name: event.name, arguments: '' } })
-      return chunk(event.choice, { tool_calls: [writeStart(event)] })
+      return chunk(event.choice, { tool_calls: [{ index: event.call, ...writeCall({ ...event, argumentsText: '' }) }] })
     case 'tool-call-delta':
       if (legacy) return event.call > 0 ? '' : chunk(event.choice, { function_call: { arguments: event.text } })
       return chunk(event.choice, { tool_calls: [{ index: event.call, function: { arguments: event.text } }] })
@@ -107,16 +108,5 @@ function writeEvent(event: ReplyEvent, lists: HeldLists, chunk: WriteChunk, lega
       return ''
     default:
       return unreachable(event)
-  }
-}
-
-function writeStart(event: Extract<ReplyEvent, { kind: 'tool-call-start' }>): JsonObject {
-  const google = googleSignature(event.signature)
-  return {
-    index: event.call,
-    id: event.id,
-    type: 'function',
-    function: { name: event.name, arguments: '' },
-    ...(google !== undefined && { extra_content: { google: { thought_signature: google } } }),
   }
 }

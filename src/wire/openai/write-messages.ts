@@ -159,7 +159,9 @@ function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): Js
   for (const block of blocks) {
     if (block.kind === 'thinking') thoughts.push(block.text)
     else if (block.kind === 'refusal') refusals.push(block.text)
-    else if (block.kind === 'tool-call') calls.push(writeCall(withId(block, speaker), isSigned))
+    else if (block.kind === 'tool-call') {
+      calls.push(writeCall({ ...block, id: writeCallId(block.id, speaker.callIds) }, isSigned))
+    }
   }
   return {
     role: 'assistant',
@@ -198,16 +200,15 @@ export function writeCallId(id: string, callIds: Speaker['callIds']): string {
   return callIds === 'nine' ? digits.slice(0, 9) : `call_${digits.slice(0, 32)}`
 }
 
-function withId(call: ToolCallBlock, { callIds }: Speaker): ToolCallBlock {
-  return { ...call, id: writeCallId(call.id, callIds) }
+type Called = Pick<ToolCallBlock, 'id' | 'name' | 'argumentsText' | 'signature'>
+
+export function writeCall({ id, name, argumentsText, signature }: Called, isSigned = true): JsonObject {
+  const called = { name, arguments: argumentsText }
+  return { id, type: 'function', function: called, ...(isSigned && writeSignature(signature)) }
 }
 
-export function writeCall({ id, name, argumentsText, signature }: ToolCallBlock, isSigned = true): JsonObject {
-  const google = isSigned ? googleSignature(signature) : undefined
-  return {
-    id,
-    type: 'function',
-    function: { name, arguments: argumentsText },
-    ...(google !== undefined && { extra_content: { google: { thought_signature: google } } }),
-  }
+/** A call's signature where Google's own common-protocol endpoint has it; `readSignature` reads it back. */
+export function writeSignature(signature: string | undefined): JsonObject {
+  const google = googleSignature(signature)
+  return google === undefined ? {} : { extra_content: { google: { thought_signature: google } } }
 }

@@ -1,7 +1,8 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { googleSignature, type Citation, type Media, type ReplyEvent } from '../../capabilities/conversation.ts'
+import type { Citation, Media, ReplyEvent } from '../../capabilities/conversation.ts'
 import { CitedText } from '../cited-text.ts'
 import { isWholeObject, itemsIn, objectIn, parseLoosely } from '../loose.ts'
+import { writeSignature } from '../openai/write-messages.ts'
 import { seal, type Sealed } from './sealed.ts'
 import type { Shown } from './shown.ts'
 import type { ClientTool } from './tools.ts'
@@ -248,13 +249,11 @@ export class Output {
     return [...this.#closePart(message), this.#done(message.at, writeMessage(message, status))]
   }
 
-  #closeReasoning(
-    { id, at, text, isSummed }: ReasoningItem,
-    sealed: Sealed = { kind: 'thought', text },
-  ): OutputEvent[] {
+  #closeReasoning(thought: ReasoningItem, sealed: Sealed = { kind: 'thought', text: thought.text }): OutputEvent[] {
     this.#open = undefined
+    const { id, at, text, isSummed } = thought
     const part = { type: 'summary_text', text }
-    const place = { item_id: id, output_index: at, summary_index: 0 }
+    const place = { ...placeOf(thought), summary_index: 0 }
     const item = {
       type: 'reasoning',
       id,
@@ -339,14 +338,8 @@ function writeCall({ id, head, called, text }: Call, status: ItemStatus | undefi
   if (kind === 'tool-search') {
     return { type: 'tool_search_call', ...own, execution: 'client', arguments: objectIn(parseLoosely(text)) }
   }
-  const google = googleSignature(head.signature)
-  return {
-    type: 'function_call',
-    ...own,
-    ...named,
-    arguments: isOver ? text : '',
-    ...(google !== undefined && { extra_content: { google: { thought_signature: google } } }),
-  }
+  const written = { type: 'function_call', ...own, ...named, arguments: isOver ? text : '' }
+  return { ...written, ...writeSignature(head.signature) }
 }
 
 /** The plain text of a call, as far as it came. Arguments of any other form are kept as they are. */

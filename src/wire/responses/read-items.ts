@@ -26,36 +26,14 @@ type Output = Extract<Item, { output: unknown }>['output']
 export function readItem(item: Item, at: string, signature: string | undefined): Turn | undefined {
   switch (item.type) {
     case 'function_call':
-      return assistant({
-        kind: 'tool-call',
-        id: item.call_id,
-        name: neutralName(item),
-        argumentsText: argumentsOf(item.arguments),
-        ...signed(readSignature(item) ?? signature),
-      })
-    case 'custom_tool_call': {
-      const argumentsText = writePlainInput(item.input)
-      return assistant({
-        kind: 'tool-call',
-        id: item.call_id,
-        name: neutralName(item),
-        argumentsText,
-        ...signed(signature),
-      })
-    }
+      return called(item.call_id, neutralName(item), argumentsOf(item.arguments), readSignature(item) ?? signature)
+    case 'custom_tool_call':
+      return called(item.call_id, neutralName(item), writePlainInput(item.input), signature)
     case 'function_call_output':
     case 'custom_tool_call_output':
       return { role: 'user', blocks: [resultOf(item.call_id, item.output, at)] }
-    case 'tool_search_call': {
-      const argumentsText = JSON.stringify(item.arguments)
-      return assistant({
-        kind: 'tool-call',
-        id: item.call_id,
-        name: toolSearchName,
-        argumentsText,
-        ...signed(signature),
-      })
-    }
+    case 'tool_search_call':
+      return called(item.call_id, toolSearchName, JSON.stringify(item.arguments), signature)
     case 'tool_search_output': {
       const names = namesOf(item.tools)
       const found = names.length === 0 ? 'None was found.' : `These tools can be called now: ${names.join(', ')}.`
@@ -87,8 +65,8 @@ function assistant(block: AssistantBlock): Turn {
   return { role: 'assistant', blocks: [block] }
 }
 
-function signed(signature: string | undefined): { readonly signature?: string } {
-  return signature === undefined ? {} : { signature }
+function called(id: string, name: string, argumentsText: string, signature: string | undefined): Turn {
+  return assistant({ kind: 'tool-call', id, name, argumentsText, ...(signature !== undefined && { signature }) })
 }
 
 /** The signature of the following call, where the item only carries one. */
