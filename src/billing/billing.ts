@@ -60,8 +60,6 @@ export type Sale = Ending & {
  * releasing it changes nothing, so that cleaning up after a failure need not know how far the request had come.
  */
 export type Hold = {
-  readonly kind: 'hold'
-  readonly amount: Nano
   /** Call it before an attempt leaves: from here on the vendor may charge. Throws if the attempt cannot be recorded. */
   sending(attempt: SentAttempt): void
   /** Records what would be charged if the answer ended now, in case this process dies before its end. */

@@ -76,12 +76,10 @@ test('a hold that is open at midnight counts for the new day until it ends, and 
 
 test('a hold whose settlement fails counts against the cap until its release, even a failed one', async () => {
   const broken = {
-    take: (asked: Order) =>
+    take: () =>
       Promise.resolve({
         kind: 'hold' as const,
         hold: {
-          kind: 'hold' as const,
-          amount: asked.amount,
           sending() {},
           mark() {},
           settle: () => Promise.reject(new Error('away')),
@@ -136,12 +134,10 @@ function slowToTell() {
   const told = Promise.withResolvers<void>()
   const books = { spent: 0n }
   const billing: Billing = {
-    take: (asked) =>
+    take: () =>
       Promise.resolve({
         kind: 'hold',
         hold: {
-          kind: 'hold',
-          amount: asked.amount,
           sending() {},
           mark() {},
           async settle({ price }) {

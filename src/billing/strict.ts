@@ -57,8 +57,6 @@ export function makeStrictBilling(parts: {
     atWork.set(id, clock.monotonic() + order.deadline - order.startedAt)
 
     return {
-      kind: 'hold',
-      amount: order.amount,
       // Strict mode records nothing but the hold's row: calls that a crash interrupts are found by reconciling.
       sending() {},
       mark() {},

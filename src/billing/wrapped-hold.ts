@@ -3,12 +3,9 @@ import type { Ending, Hold, Progress, Sale, SentAttempt } from './billing.ts'
 
 /** A hold that passes every call on to another one, so that a subclass overrides only what differs. */
 export class WrappedHold implements Hold {
-  readonly kind = 'hold'
-  readonly amount: Nano
   readonly #inner: Hold
 
   constructor(inner: Hold) {
-    this.amount = inner.amount
     this.#inner = inner
   }
 

@@ -113,8 +113,6 @@ async function walk(
   let placesLeft = 0
   const client = new AbortController()
   const hold: Hold = {
-    kind: 'hold',
-    amount: nano(1_000_000n),
     sending() {
       if (options.sendingFails?.(++announced)) throw new GatewayError('overloaded', 'the disk is full')
     },

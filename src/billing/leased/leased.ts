@@ -152,8 +152,6 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     }
 
     return {
-      kind: 'hold',
-      amount: order.amount,
       sending(attempt: SentAttempt) {
         if (isFull) throw diskFull()
         // Written after the end of its hold, the record would look to a replay like another hold.
