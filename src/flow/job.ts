@@ -1,7 +1,7 @@
 import type { GatewayError } from '../base/errors.ts'
 import type { ReceivedRequest, AskFacts } from '../capabilities/ask.ts'
 import type { Capability } from '../capabilities/capability.ts'
-import type { Model } from '../catalogue/model.ts'
+import type { ModelTraits } from '../capabilities/limits.ts'
 import type { Vendor } from '../vendors/vendor.ts'
 import type { CallParts } from './attempt.ts'
 import type { Outcome, Routed } from './stages.ts'
@@ -10,7 +10,7 @@ import type { Outcome, Routed } from './stages.ts'
 export type Job = {
   readonly capability: Capability
   /** Throws bad-request with the field at fault. `lookUp` throws for a model that is forbidden or cannot do this. */
-  read(asked: ReceivedRequest, lookUp: (id: string) => Model): Errand
+  read(asked: ReceivedRequest, lookUp: (id: string) => ModelTraits): Errand
 }
 
 /** One request of a job, once read: its facts, and how it is carried out. */

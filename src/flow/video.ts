@@ -20,7 +20,6 @@ import { json } from './content-types.ts'
 import type { Ordered } from './order.ts'
 import { readAsked } from './read-asked.ts'
 import type { Answer } from './stages.ts'
-import { traitsOf } from './traits.ts'
 
 export type VideoParts = {
   readonly tasks: Tasks
@@ -43,7 +42,7 @@ export async function placeVideo(
   const { principal, requestId, receivedAt, signal } = ordered
   const among = { models: parts.models, capability: 'video' } as const
   const { read: request, model } = await readAsked(ordered, among, (asked, lookUp) => {
-    return parts.readAsk({ ...asked, query }, (id) => traitsOf(lookUp(id), id))
+    return parts.readAsk({ ...asked, query }, lookUp)
   })
   const { webhookUrl, wait, timeoutSeconds, ...ask } = request
   if (webhookUrl !== undefined) await parts.checkWebhook(webhookUrl, signal)

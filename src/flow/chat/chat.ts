@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../base/errors.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import type { ChatAsk, ChatCodec, ReplyWriter } from '../../capabilities/chat.ts'
-import type { Model } from '../../catalogue/model.ts'
+import type { ModelTraits } from '../../capabilities/limits.ts'
 import { isInside } from '../../upstream/links.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { ChatAdapter, Vendor } from '../../vendors/vendor.ts'
@@ -9,7 +9,6 @@ import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts 
 import { eventStream, json } from '../content-types.ts'
 import type { Errand, Job } from '../job.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
-import { traitsOf } from '../traits.ts'
 import { callSideBySide } from './fan-out.ts'
 import { inlineLinks, linksInAsk } from './inline-media.ts'
 import { chatOf, contextFor, passingLane, translatingLane, type Lane } from './lane.ts'
@@ -45,9 +44,9 @@ class ChatErrand implements Errand {
   /** The stream of the last attempt, which is the one that the client reads. */
   #stream: Failing | undefined
 
-  constructor(codec: ChatCodec, asked: ReceivedRequest, lookUp: (id: string) => Model) {
+  constructor(codec: ChatCodec, asked: ReceivedRequest, lookUp: (id: string) => ModelTraits) {
     this.#codec = codec
-    this.ask = codec.readAsk(asked, (id) => traitsOf(lookUp(id), id))
+    this.ask = codec.readAsk(asked, lookUp)
   }
 
   estimateInput(): number {

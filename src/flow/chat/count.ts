@@ -11,7 +11,6 @@ import { contextOf, judge, logFailure, readRefusal, type CallParts } from '../at
 import type { ChatAsk, CountCodec } from '../../capabilities/chat.ts'
 import { json } from '../content-types.ts'
 import { readAsked } from '../read-asked.ts'
-import { traitsOf } from '../traits.ts'
 import type { Stages } from '../run.ts'
 import type { Answer, Authenticated, Received } from '../stages.ts'
 
@@ -55,9 +54,7 @@ function answerOf(tokens: number): Answer {
 async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'principal'>): Promise<number> {
   const { codec } = asking
   const among = { models: parts.models, capability: 'chat' } as const
-  const { read: ask, model } = await readAsked(asking, among, (asked, lookUp) => {
-    return codec.readAsk(asked, (id) => traitsOf(lookUp(id), id))
-  })
+  const { read: ask, model } = await readAsked(asking, among, (asked, lookUp) => codec.readAsk(asked, lookUp))
   const speaks: boolean[] = []
   for (const route of parts.channels().routes(model.offers)) {
     const { chat } = route.channel.vendor

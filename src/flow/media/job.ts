@@ -6,7 +6,6 @@ import type { Adapter, Vendor } from '../../vendors/vendor.ts'
 import { contextOf, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Outcome, Routed } from '../stages.ts'
-import { traitsOf } from '../traits.ts'
 import { relayEvents, relayWhole, type Streaming } from './stream.ts'
 import { walkSteps } from './steps.ts'
 
@@ -75,7 +74,7 @@ export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answ
   return {
     capability,
     read(asked, lookUp) {
-      const ask = codec.readAsk(asked, (id) => traitsOf(lookUp(id), id))
+      const ask = codec.readAsk(asked, lookUp)
       return {
         ask,
         estimateInput: () => codec.estimateInput(ask),

@@ -5,7 +5,6 @@ import { wavHead, wavHeadBytes } from '../../media/wav.ts'
 import { withSecretsScrubbed, logFailure, type CallParts, type Failed } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Outcome, Routed } from '../stages.ts'
-import { traitsOf } from '../traits.ts'
 import { wastedAttempts } from '../wasted.ts'
 import { SpeechRelay } from './relay.ts'
 import { AudioConverter } from './audio-converter.ts'
@@ -15,7 +14,7 @@ export function speechJob(codec: SpeechCodec, encoders: Mp3Encoders): Job {
   return {
     capability: 'speech',
     read(asked, lookUp) {
-      const ask = codec.readAsk(asked, (id) => traitsOf(lookUp(id), id))
+      const ask = codec.readAsk(asked, lookUp)
       return {
         ask,
         estimateInput: () => codec.estimateTokens(ask.pieces.join('')),
