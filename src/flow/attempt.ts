@@ -67,7 +67,7 @@ export async function attempt<T>(
   const { exchange } = sent
   crashPoint('after-send')
   try {
-    if (exchange.status !== 200) return await refused(parts, routed, exchange)
+    if (exchange.status !== 200) return explained(parts, routed, await readRefusal(exchange, routed))
     checkEncoding(exchange)
     const accepted = await accept(exchange)
     // A stream has only begun: its relay reports the channel as answering once it has come to its end.
@@ -137,11 +137,6 @@ export function withSecretsScrubbed(error: GatewayError, { route }: Routed): Gat
   return message === error.message ? error : new GatewayError(error.kind, message, error.details)
 }
 
-/** The vendor refused the call. Its words decide whose fault that is, and whether the credential should rest. */
-async function refused(parts: CallParts, routed: Routed, exchange: Exchange): Promise<Failed> {
-  return explained(parts, routed, await readRefusal(exchange, routed))
-}
-
 type Timed = Pick<Routed, 'receivedAt' | 'elapsedMs'>
 
 export async function readRefusal(exchange: Exchange, { receivedAt, elapsedMs }: Timed): Promise<BadResponse> {
@@ -150,6 +145,7 @@ export async function readRefusal(exchange: Exchange, { receivedAt, elapsedMs }:
   return { status: exchange.status, retryAfterSeconds, body: decodeUtf8(body) }
 }
 
+/** The vendor refused the call. Its words decide whose fault that is, and whether the credential should rest. */
 function explained(parts: CallParts, routed: Routed, refusal: BadResponse): Failed {
   const verdict = verdictOn(parts, routed, refusal)
   const retry = verdict.retryable ? 'elsewhere' : 'no'

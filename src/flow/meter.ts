@@ -47,9 +47,9 @@ async function meterWhole(
   { body, contentType, legs, failed: triedAgain = [] }: Extract<Delivered, { kind: 'answered' }>,
 ): Promise<Answer> {
   try {
-    const cost = await charge(routed, legs, [...failed, ...triedAgain], 200)
-    if (cost === undefined) throw new GatewayError('bug', 'a whole answer counted nothing')
-    return { kind: 'whole', body, contentType, cost }
+    const sale = saleOf(routed, legs, [...failed, ...triedAgain], 200)
+    if (sale === undefined) throw new GatewayError('bug', 'a whole answer counted nothing')
+    return { kind: 'whole', body, contentType, cost: await settle(routed, sale) }
   } catch (thrown) {
     failed.push(...triedAgain, ...wastedAttempts(routed, legs)) // recorded as our loss when `run` releases the hold
     // The vendor has answered and will charge: a client that tried again would make us pay for a second answer.
@@ -199,7 +199,11 @@ async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Pro
   const { legs } = relay
   const failed = [...metered.failed, ...(relay.failed ?? [])]
   try {
-    if ((await charge(routed, legs, failed, endStatus[end])) !== undefined) return
+    const sale = saleOf(routed, legs, failed, endStatus[end])
+    if (sale !== undefined) {
+      await settle(routed, sale)
+      return
+    }
   } catch (thrown) {
     // What the calls cost is our loss. If the settlement was recorded after all, this release changes nothing.
     await releaseOrLog(log, routed, [...failed, ...wastedAttempts(routed, legs)], thrown)
@@ -208,17 +212,6 @@ async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Pro
   // Nothing reached the client, so nothing is owed; the attempts are recorded, to be compared with the vendor's bill.
   const error = new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end)
   await release(routed, [...failed, ...wastedAttempts(routed, legs)], error)
-}
-
-/** Charges the customer for what was delivered; undefined if that was nothing, and then the hold is still open. */
-async function charge(
-  routed: Routed,
-  legs: readonly Leg[],
-  failed: readonly AttemptRecord[],
-  status: number,
-): Promise<Nano | undefined> {
-  const sale = saleOf(routed, legs, failed, status)
-  return sale === undefined ? undefined : settle(routed, sale)
 }
 
 /** What was delivered, with its price; undefined if nothing was. */

@@ -39,7 +39,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
     return { ...routed, ask, signal, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
   })
   const { call, readers } = await planCalls(parts, routed, ask)
-  const writer = writerFor(routed, routed.ask)
+  const writer = writerFor(routed)
   let failure: Failed | undefined
 
   const tries = legs.map(async (leg, index): Promise<Tried> => {

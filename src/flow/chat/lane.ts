@@ -62,7 +62,7 @@ export async function translatingLane(routed: ChatRouted, context: CallContext, 
     call: chat.translate(ask, conversation, context),
     readAnswer: (body) => answerOf(routed, readers.readAnswer(body)),
     openStream() {
-      return translateStream(readers.openReader(), writerFor(routed, ask), (facts) => {
+      return translateStream(readers.openReader(), writerFor(routed), (facts) => {
         return legOfStream(routed, facts).count()?.usage
       })
     },
@@ -85,8 +85,8 @@ export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {
   return { ...counted, body: routed.codec.writeAnswer(routed.ask, { ...reply, usage }, nameOf(routed)) }
 }
 
-export function writerFor(routed: ChatRouted, ask: ChatAsk): ReplyWriter {
-  const writer = routed.codec.openWriter(ask, nameOf(routed))
+export function writerFor(routed: ChatRouted): ReplyWriter {
+  const writer = routed.codec.openWriter(routed.ask, nameOf(routed))
   routed.onStream?.(writer)
   return writer
 }

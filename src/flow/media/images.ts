@@ -42,12 +42,12 @@ function shared<Ask extends ImageAskBase>(
   parts: ImageParts,
   codec: ImageCodec<Ask>,
   referencesOf: (ask: Ask) => number,
-): Pick<MediaJob<Ask, ImagesAnswer>, 'codec' | 'finish' | 'answerBytesMax' | 'streaming'> {
+): Pick<MediaJob<Ask, ImagesAnswer>, 'codec' | 'finish' | 'answerBytesMax' | 'follow'> {
   return {
     codec,
     answerBytesMax: ({ count }) => Math.max(answerBytesMax, Math.min(count * imageBytesMax, imagesBytesMax)),
     finish: (ask, answer, way) => deliver(parts, ask, answer, way),
-    streaming: { open: (ask) => follow(ask, codec.stream.pass(ask), referencesOf(ask)) },
+    follow: (ask) => follow(ask, codec.stream.pass(ask), referencesOf(ask)),
   }
 }
 

@@ -6,7 +6,7 @@ import type { Adapter, Vendor } from '../../vendors/vendor.ts'
 import { contextOf, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Outcome, Routed } from '../stages.ts'
-import { relayEvents, relayWhole, type Streaming } from './stream.ts'
+import { relayEvents, relayWhole, type Following } from './stream.ts'
 import { walkSteps } from './steps.ts'
 
 /** How one protocol asks for something that vendors answer as a whole, and how the answer is written. */
@@ -36,19 +36,19 @@ export type MediaJob<Ask extends AskFacts, Answer> = {
   /** The limit for the answer to one call, where it may be larger than that of other answers. */
   answerBytesMax?(ask: Ask): number
   /** Follows the events of a vendor that streams in the client's protocol. */
-  readonly streaming?: Streaming<Ask>
+  follow?(ask: Ask): Following
 }
 
 /** Embeddings, images and edits: the vendor is asked step by step, and each answer is whole. */
 export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answer>): Job {
-  const { capability, codec, streaming } = media
+  const { capability, codec } = media
 
   async function call(parts: CallParts, routed: Routed, ask: Ask): Promise<Outcome> {
     const adapter = media.adapterOf(routed.route.channel.vendor)
     if (adapter === undefined) throw new Error(`${routed.route.channel.vendor.id} does no ${capability}`)
-    if (ask.stream && streaming !== undefined) {
+    if (ask.stream && media.follow !== undefined) {
       const events = adapter.stream?.(ask, contextOf(routed, parts.tenantLabel))
-      if (events !== undefined) return relayEvents(parts, routed, events, streaming.open(ask))
+      if (events !== undefined) return relayEvents(parts, routed, events, media.follow(ask))
     }
     // The vendor answers in one piece here, also where the client wants a stream.
     const whole = { ...routed, ask: { ...routed.ask, stream: false } }

@@ -175,13 +175,10 @@ class Walk {
       // route.
       if (outcome.retry === 'no' || tries === triesMax || stop.aborted || this.#hasFailed()) return outcome
       this.#noteFailed(outcome)
+      const until = [this.#routed.signal, this.#parts.stopping, stop]
       if (outcome.retry === 'anew') connection = 'new'
-      else if (!(await this.#pauseBefore(tries, outcome.error, stop))) return { ...outcome, attempts: [] }
+      else if (!(await pauseBefore(tries, outcome.error, until))) return { ...outcome, attempts: [] }
     }
-  }
-
-  #pauseBefore(tries: number, error: GatewayError, stop: AbortSignal): Promise<boolean> {
-    return pauseBefore(tries, error, [this.#routed.signal, this.#parts.stopping, stop])
   }
 
   #noteFailed({ attempts, mayBeCharged = false }: Failed): void {

@@ -7,8 +7,6 @@ import { eventStream } from '../content-types.ts'
 import { StreamRelay, type Relay } from '../relay.ts'
 import type { Outcome, Routed } from '../stages.ts'
 
-export type Streaming<Ask> = { open(ask: Ask): Following }
-
 /** One stream on its way: its events, what they have used, and how large they may be. */
 export type Following = {
   readonly events: ChatStream
@@ -37,10 +35,10 @@ export async function relayEvents(parts: CallParts, routed: Routed, call: Call, 
 }
 
 /** A whole answer for a client that wants a stream: all of it is held back as the stream's end, until it is settled. */
-export function relayWhole(events: Uint8Array, { legs, failed }: Pick<Relay, 'legs' | 'failed'>): Outcome {
+export function relayWhole(events: Uint8Array, { legs, failed }: Required<Pick<Relay, 'legs' | 'failed'>>): Outcome {
   const relay: Relay = {
     legs,
-    ...(failed !== undefined && { failed }),
+    failed,
     pour: (outlet) => outlet.end(),
     pause() {},
     closing: () => events,
