@@ -52,7 +52,7 @@ export function accountCalls({ store, mode, bringUpToDate }: AdminParts) {
     list: async ({ visit }: Call) => {
       const { limit, after, mode: of = mode } = readQuery(visit.request, listed)
       await checkPlace('accounts', store.db, after)
-      const page = { limit: limit + 1, mode: of, ...(after !== undefined && { after }) }
+      const page = { limit: limit + 1, mode: of, after }
       await bringUpToDate((await listAccounts(store.db, page)).map(({ id }) => id))
       // Read again, because by now recent charges are posted and idle leases are given back.
       return pageOf(await listAccounts(store.db, page), limit, showAccount, ({ id }) => id)

@@ -12,7 +12,7 @@ import type { AdminParts } from './routes.ts'
 export async function scopeOf({ store, mode }: Pick<AdminParts, 'store' | 'mode'>, account?: string): Promise<Scope> {
   if (account === undefined) return 'every-account'
   const found = await findAccount(store.db, { mode, nameOrId: account })
-  if (found === undefined) throw noSuchAccount('account')
+  if (found === undefined) throw noSuchAccount()
   return { accountId: found.id }
 }
 
@@ -30,6 +30,6 @@ export async function checkPlace(of: 'accounts' | 'keys', db: Queries, after: st
   if (found === undefined) throw badRequest(`'after' must be the 'next' of the previous page.`, 'after')
 }
 
-export function noSuchAccount(param: string) {
-  return badRequest('There is no such account. Give its id or its name.', param, 'account_not_found')
+export function noSuchAccount() {
+  return badRequest('There is no such account. Give its id or its name.', 'account', 'account_not_found')
 }

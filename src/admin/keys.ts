@@ -41,7 +41,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
       const { body } = await readCall(call, newKey)
       const { account: nameOrId, expires_at: expiresAt, ...rest } = body
       const account = await findAccount(store.db, { mode, nameOrId })
-      if (account === undefined) throw noSuchAccount('account')
+      if (account === undefined) throw noSuchAccount()
       const key = secretKeys.make('sk')
       const made = await insertKey(store, {
         ...rest,
@@ -50,7 +50,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
         digest: secretKeys.digest(account.mode, key),
         hint: hintOf(key),
         actor: call.actor,
-        ...(expiresAt !== undefined && { expiresAt }),
+        expiresAt,
       })
       const { id, ...shown } = await showOne(made)
       return { id, key, ...shown }
@@ -63,9 +63,9 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
       await checkPlace('keys', store.db, after)
       const keys = await listKeys(store.db, {
         scope,
-        ...(scope === 'every-account' && { mode }),
+        mode: scope === 'every-account' ? mode : undefined,
         limit: limit + 1,
-        ...(after !== undefined && { after }),
+        after,
       })
       return pageOf(keys, limit, await show(keys), ({ id }) => id)
     },
@@ -74,12 +74,7 @@ export function keyCalls({ store, mode, secretKeys, clock }: AdminParts) {
     change: async (call: Call) => {
       const { body } = await readCall(call, changed)
       const { expires_at: expiresAt, ...rest } = body
-      const key = await changeKey(store, {
-        ...rest,
-        id: call.id,
-        actor: call.actor,
-        ...(expiresAt !== undefined && { expiresAt }),
-      })
+      const key = await changeKey(store, { ...rest, id: call.id, actor: call.actor, expiresAt })
       if (key === undefined) throw absent('key')
       return showOne(key)
     },

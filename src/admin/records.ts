@@ -29,14 +29,7 @@ export function recordCalls({ store, mode, bringUpToDate }: AdminParts) {
   async function filterOf({ account, key, model, from, to }: Filtered): Promise<UsageFilter> {
     const scope = await scopeOf({ store, mode }, account)
     await checkKey(store.db, key)
-    return {
-      scope,
-      mode,
-      ...(key !== undefined && { keyId: key }),
-      ...(model !== undefined && { model }),
-      ...(from !== undefined && { from }),
-      ...(to !== undefined && { to }),
-    }
+    return { scope, mode, keyId: key, model, from, to }
   }
 
   return {

@@ -26,10 +26,10 @@ export function taskCalls({ store, mode }: Pick<AdminParts, 'store' | 'mode'>) {
         ...rest,
         mode,
         scope: await scopeOf({ store, mode }, account),
-        ...(state !== undefined && { states: [state] }),
-        ...(doubt !== undefined && { inDoubt: doubt === 'true' }),
+        states: state && [state],
+        inDoubt: doubt && doubt === 'true',
       }
-      return reportTasks(store.db, filter, { limit, ...(after !== undefined && { after }) })
+      return reportTasks(store.db, filter, { limit, after })
     },
 
     /** `GET /admin/tasks/{id}` */

@@ -29,10 +29,10 @@ export function webhookCalls({ store, mode, webhooks }: AdminParts) {
       const filter = {
         scope: await scopeOf({ store, mode }, account),
         mode,
-        ...(task !== undefined && { taskId: task }),
-        ...(state !== undefined && { state: storedState(state) }),
-        ...(from !== undefined && { from }),
-        ...(to !== undefined && { to }),
+        taskId: task,
+        state: state && storedState(state),
+        from,
+        to,
       }
       return reportWebhooks(store.db, filter, page)
     },

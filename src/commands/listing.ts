@@ -1,4 +1,4 @@
-import { momentRule, readMoment } from '../reports/query.ts'
+import { momentRule, readMoment, type PageAsked } from '../reports/query.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { accountNamed } from './accounts.ts'
@@ -12,23 +12,19 @@ export type FilterOptions = { readonly account?: string; readonly from?: string;
 
 const pageSizeMax = 100
 
-export function readPage({ limit, after }: PageOptions): { limit: number; after?: string } {
+export function readPage({ limit, after }: PageOptions): PageAsked {
   const size = Number(limit)
   if (!/^\d{1,3}$/.test(limit) || size < 1 || size > pageSizeMax) {
     throw new Error(`--limit takes a number from 1 to ${pageSizeMax}`)
   }
-  return { limit: size, ...(after !== undefined && { after }) }
+  return { limit: size, after }
 }
 
 export async function readFilter(store: Store, mode: Mode, { account, ...options }: FilterOptions) {
   const [from, to] = [momentOf(options.from), momentOf(options.to)]
   const everyone = 'every-account' as const
-  return {
-    scope: account === undefined ? everyone : { accountId: (await accountNamed(store, mode, account)).id },
-    mode,
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
-  }
+  const scope = account === undefined ? everyone : { accountId: (await accountNamed(store, mode, account)).id }
+  return { scope, mode, from, to }
 }
 
 function momentOf(text: string | undefined): number | undefined {

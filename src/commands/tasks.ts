@@ -24,9 +24,9 @@ export async function list(options: Options & Listed): Promise<void> {
   await withInstallation(options, async ({ store, mode }) => {
     const filter = {
       ...(await readFilter(store, mode, options)),
-      ...(model !== undefined && { model }),
-      ...(state !== undefined && { states: [state] }),
-      ...(inDoubt && { inDoubt }),
+      model,
+      states: state && [state],
+      inDoubt,
     }
     const page = await reportTasks(store.db, filter, asked)
     sayPage(page, { json, columns, nothing: `No tasks were found in ${mode} mode.` })

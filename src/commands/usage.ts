@@ -46,12 +46,7 @@ export async function wholeReport(store: Store, filter: UsageFilter, by: GroupBy
   const found: UsageReport['data'] = []
   let after: string | undefined
   for (;;) {
-    const query = {
-      limit: sumsAtOnce,
-      ...(by !== undefined && { group_by: by }),
-      ...(after !== undefined && { after }),
-    }
-    const page = await reportUsage(store, filter, query, 'operator')
+    const page = await reportUsage(store, filter, { limit: sumsAtOnce, group_by: by, after }, 'operator')
     found.push(...page.data)
     if (page.next === null) return { ...page, data: found }
     after = page.next
@@ -89,11 +84,7 @@ async function filterOf(store: Store, mode: Mode, options: Filtered): Promise<Us
   if (key !== undefined && (await keyById(store.db, key)) === undefined) {
     throw new Error(`there is no key "${key}"; turnpike keys list shows their ids`)
   }
-  return {
-    ...(await readFilter(store, mode, options)),
-    ...(key !== undefined && { keyId: key }),
-    ...(model !== undefined && { model }),
-  }
+  return { ...(await readFilter(store, mode, options)), keyId: key, model }
 }
 
 function texts(facts: Readonly<Record<string, string | number | boolean>>): Record<string, string> {

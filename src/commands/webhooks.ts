@@ -26,8 +26,8 @@ export async function list(options: Options & Listed): Promise<void> {
   await withInstallation(options, async ({ store, mode }) => {
     const filter = {
       ...(await readFilter(store, mode, options)),
-      ...(task !== undefined && { taskId: task }),
-      ...(state !== undefined && { state: storedState(state) }),
+      taskId: task,
+      state: state && storedState(state),
     }
     const page = await reportWebhooks(store.db, filter, asked)
     sayPage(page, { json, columns, nothing: `No webhooks were found in ${mode} mode.` })

@@ -77,13 +77,7 @@ type Asked = { key?: 'self'; model?: string; from?: number; to?: number }
 
 /** The account is the caller's, whatever the query says. */
 function filterOf({ accountId, keyId }: Principal, { key, model, from, to }: Asked): UsageFilter {
-  return {
-    scope: { accountId },
-    ...(key === 'self' && { keyId }),
-    ...(model !== undefined && { model }),
-    ...(from !== undefined && { from }),
-    ...(to !== undefined && { to }),
-  }
+  return { scope: { accountId }, keyId: key === 'self' ? keyId : undefined, model, from, to }
 }
 
 /** `GET /v1/balance`: what the account has, and what its caps and those of the calling key leave of it. */

@@ -82,8 +82,7 @@ export function serveVideoList(parts: VideoRouteParts) {
   return serveKeyed(parts.line, bearerOf, async ({ request }, { accountId }) => {
     const { limit, after, status, ...filter } = readQuery(request, listQuery)
     checkPeriod(filter)
-    const page = { limit, ...(after !== undefined && { after }) }
-    const asked = await rowsFor(page, 'video task', (id) => findTask(store.db, { accountId, id }))
+    const asked = await rowsFor({ limit, after }, 'video task', (id) => findTask(store.db, { accountId, id }))
     const states = status === undefined ? listedStates : statesShownAs(status)
     const rows = await listTasks(store.db, { scope: { accountId }, states, ...filter }, asked)
     return {

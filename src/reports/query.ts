@@ -55,13 +55,13 @@ const moment = z.string().transform((text, context) => {
 /** `from` is inside the period, `to` is not. Unix milliseconds, once read. */
 export const periodFields = { from: moment.exactOptional(), to: moment.exactOptional() }
 
-export type Period = { readonly from?: number; readonly to?: number }
+export type Period = { readonly from?: number | undefined; readonly to?: number | undefined }
 
 export function checkPeriod({ from, to }: Period): void {
   if (from !== undefined && to !== undefined && to <= from) throw badRequest(`'to' must be after 'from'.`, 'to')
 }
 
-export type PageAsked = { readonly limit: number; readonly after?: string }
+export type PageAsked = { readonly limit: number; readonly after?: string | undefined }
 
 /** Which rows to ask the store for: one more than are shown, all older than the last one of the previous page. */
 export async function rowsFor<P>(

@@ -27,9 +27,9 @@ const shownAs = {
 } as const satisfies Record<SummedColumn, string>
 
 export type UsageQuery = {
-  readonly group_by?: GroupBy
+  readonly group_by?: GroupBy | undefined
   readonly limit: number
-  readonly after?: string
+  readonly after?: string | undefined
 }
 
 /** `from` and `to` are the bounds of the sums, widened to whole hours; null where a bound was not given. */
@@ -54,8 +54,8 @@ export async function reportUsage(
   const after = query.after === undefined ? undefined : readCursor(query.after, by)
   const rows = await sumUsage(store, filter, by ?? 'nothing', {
     limit: limit + 1,
-    ...(after !== undefined && { after }),
-    ...(reader === 'customer' && { statementMsMax: customerStatementMs }),
+    after,
+    statementMsMax: reader === 'customer' ? customerStatementMs : undefined,
   })
   const page = pageOf(
     rows,
@@ -91,11 +91,7 @@ function readCursor(after: string, by: GroupBy | undefined): string | number {
 /** Sums are stored by the hour, so a period that begins or ends within an hour is widened to include it. */
 function wholeHours(filter: UsageFilter): UsageFilter {
   const { from, to } = filter
-  return {
-    ...filter,
-    ...(from !== undefined && { from: Math.floor(from / hourMs) * hourMs }),
-    ...(to !== undefined && { to: Math.ceil(to / hourMs) * hourMs }),
-  }
+  return { ...filter, from: from && Math.floor(from / hourMs) * hourMs, to: to && Math.ceil(to / hourMs) * hourMs }
 }
 
 function secondsOf(unixMs: number | undefined): number | null {

@@ -38,7 +38,6 @@ export type NewAccount = {
   readonly mode: Mode
   readonly actor: Actor
   readonly unlimited?: boolean
-  readonly cap?: Cap | null
   /** Posted in the transaction that creates the account. */
   readonly credit?: { readonly amount: Nano; readonly source: CreditSource }
 }
@@ -59,8 +58,8 @@ export async function createAccount(
         enabled: true,
         posted: zeroNano,
         held: zeroNano,
-        cap_amount: account.cap?.amount ?? null,
-        cap_period: account.cap?.period ?? null,
+        cap_amount: null,
+        cap_period: null,
         created_at: now,
       })
       .onConflict((conflict) => conflict.columns(['mode', 'name']).doNothing())
@@ -163,10 +162,10 @@ async function creditIn(tx: Tx, request: Credit & { readonly now: number }): Pro
 export type AccountChange = {
   readonly id: string
   readonly actor: Actor
-  readonly name?: string
-  readonly enabled?: boolean
-  readonly unlimited?: boolean
-  readonly cap?: Cap | null
+  readonly name?: string | undefined
+  readonly enabled?: boolean | undefined
+  readonly unlimited?: boolean | undefined
+  readonly cap?: Cap | null | undefined
 }
 
 /** `below-zero`: an unlimited account that is below zero cannot be made limited. */
@@ -273,7 +272,7 @@ export async function findAccount(
 /** By id, ascending; `after` is the last id of the page before. */
 export async function listAccounts(
   db: Queries,
-  page: { readonly limit: number; readonly after?: string; readonly mode?: Mode },
+  page: { readonly limit: number; readonly after?: string | undefined; readonly mode?: Mode },
 ): Promise<Account[]> {
   let query = db.selectFrom('account').selectAll().orderBy('id').limit(page.limit)
   if (page.after !== undefined) query = query.where('id', '>', page.after)

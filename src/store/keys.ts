@@ -35,19 +35,11 @@ export type KeyAccount = {
 /** How much an account, or one of its keys, may spend in a period. */
 export type SpendingCap = Cap & { readonly of: { readonly accountId: string; readonly keyId?: string } }
 
-export type NewKey = {
-  readonly id: string
+export type NewKey = Omit<KeyChange, 'enabled'> & {
   readonly accountId: string
   /** Hex of the keyed hash. The key itself never comes here. */
   readonly digest: string
   readonly hint: string
-  readonly actor: Actor
-  readonly name?: string
-  readonly models?: readonly string[] | null
-  readonly limits?: KeyLimits | null
-  readonly cap?: Cap | null
-  readonly expiresAt?: number | null
-  readonly metadata?: Metadata
 }
 
 /** Rejects where the account does not exist (by the foreign key) or the digest already does. */
@@ -120,7 +112,12 @@ export async function keyById(db: Queries, id: string): Promise<ApiKey | undefin
 /** By id, ascending; `after` is the last id of the page before. */
 export async function listKeys(
   db: Queries,
-  page: { readonly scope: Scope; readonly mode?: Mode; readonly limit: number; readonly after?: string },
+  page: {
+    readonly scope: Scope
+    readonly mode?: Mode | undefined
+    readonly limit: number
+    readonly after?: string | undefined
+  },
 ): Promise<ApiKey[]> {
   const { mode } = page
   let query = db.selectFrom('api_key').selectAll().orderBy('id').limit(page.limit)
@@ -135,13 +132,13 @@ export async function listKeys(
 export type KeyChange = {
   readonly id: string
   readonly actor: Actor
-  readonly name?: string
-  readonly models?: readonly string[] | null
-  readonly limits?: KeyLimits | null
-  readonly cap?: Cap | null
-  readonly expiresAt?: number | null
-  readonly enabled?: boolean
-  readonly metadata?: Metadata
+  readonly name?: string | undefined
+  readonly models?: readonly string[] | null | undefined
+  readonly limits?: KeyLimits | null | undefined
+  readonly cap?: Cap | null | undefined
+  readonly expiresAt?: number | null | undefined
+  readonly enabled?: boolean | undefined
+  readonly metadata?: Metadata | undefined
 }
 
 /** Changes only the given fields. Gives undefined for an unknown or a revoked key, which stays revoked. */

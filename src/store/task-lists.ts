@@ -6,12 +6,12 @@ import { type Task, toTask } from './tasks.ts'
 export type TaskFilter = {
   readonly scope: Scope
   /** Only tasks of accounts in this mode. */
-  readonly mode?: Mode
-  readonly states?: readonly StoredTaskState[]
-  readonly model?: string
-  readonly inDoubt?: boolean
-  readonly from?: number
-  readonly to?: number
+  readonly mode?: Mode | undefined
+  readonly states?: readonly StoredTaskState[] | undefined
+  readonly model?: string | undefined
+  readonly inDoubt?: boolean | undefined
+  readonly from?: number | undefined
+  readonly to?: number | undefined
 }
 
 type Place = { readonly createdAt: number; readonly id: string }

@@ -10,13 +10,13 @@ import { sum } from './sum.ts'
 export type UsageFilter = {
   readonly scope: Scope
   /** Only accounts in this mode: play money and real money do not add up. */
-  readonly mode?: Mode
-  readonly keyId?: string
-  readonly model?: string
+  readonly mode?: Mode | undefined
+  readonly keyId?: string | undefined
+  readonly model?: string | undefined
   /** Unix milliseconds, inclusive. */
-  readonly from?: number
+  readonly from?: number | undefined
   /** Exclusive. */
-  readonly to?: number
+  readonly to?: number | undefined
 }
 
 export type RequestRow = {
@@ -102,7 +102,7 @@ async function onUsedDays(db: Queries, filter: UsageFilter): Promise<UsageFilter
     .where('hold.kind', '=', 'task')
     .where('request.model', '=', filter.model)
     .executeTakeFirstOrThrow()
-  const summed = await sumsOf(db, 'usage_day', withoutTimes(filter))
+  const summed = await sumsOf(db, 'usage_day', { ...filter, from: undefined, to: undefined })
     .clearSelect()
     .select((eb) => [eb.fn.min('hour').as('hour'), eb.fn.max('hour').as('until')])
     .executeTakeFirstOrThrow()
@@ -115,10 +115,6 @@ async function onUsedDays(db: Queries, filter: UsageFilter): Promise<UsageFilter
     from: Math.max(Math.min(...found.map(({ first }) => first)), filter.from ?? 0),
     to: Math.min(Math.max(...found.map(({ until }) => until)) + dayMs, filter.to ?? Number.MAX_SAFE_INTEGER),
   }
-}
-
-function withoutTimes({ from: _from, to: _to, ...filter }: UsageFilter): UsageFilter {
-  return filter
 }
 
 export async function requestById(
@@ -151,8 +147,8 @@ export async function spentSince(
   db: Queries,
   by: { readonly accountId: string; readonly keyId?: string; readonly since: number },
 ): Promise<Nano> {
-  const { accountId, since: from, ...ofKey } = by
-  const used = sumsOf(db, 'usage_day', { scope: { accountId }, from, ...ofKey })
+  const { accountId, keyId, since: from } = by
+  const used = sumsOf(db, 'usage_day', { scope: { accountId }, keyId, from })
   const query = used.clearSelect().select((eb) => sum(eb.ref('cost')).as('total'))
   return (await query.executeTakeFirstOrThrow()).total
 }
@@ -187,9 +183,11 @@ export async function sumUsage(
   store: Store,
   filter: UsageFilter,
   by: GroupBy | 'nothing',
-  page: { readonly limit: number; readonly after?: string | number; readonly statementMsMax?: number } = {
-    limit: 1_000,
-  },
+  page: {
+    readonly limit: number
+    readonly after?: string | number | undefined
+    readonly statementMsMax?: number | undefined
+  } = { limit: 1_000 },
 ): Promise<UsageSum[]> {
   return store.snapshot(async (tx) => {
     const within = after(filter, by, page.after)
@@ -228,12 +226,7 @@ function daysAndHours(tx: Tx, filter: UsageFilter) {
   const firstDay = from === undefined ? undefined : Math.ceil(from / dayMs) * dayMs
   const lastDay = to === undefined ? undefined : Math.floor(to / dayMs) * dayMs
   if (firstDay !== undefined && lastDay !== undefined && firstDay >= lastDay) return sumsOf(tx, 'usage_hour', filter)
-  const whole = {
-    ...filter,
-    ...(firstDay !== undefined && { from: firstDay }),
-    ...(lastDay !== undefined && { to: lastDay }),
-  }
-  let used = sumsOf(tx, 'usage_day', whole)
+  let used = sumsOf(tx, 'usage_day', { ...filter, from: firstDay, to: lastDay })
   if (firstDay !== undefined && firstDay !== from) {
     used = used.unionAll(sumsOf(tx, 'usage_hour', { ...filter, to: firstDay }))
   }

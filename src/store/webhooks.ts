@@ -24,12 +24,12 @@ export type EventFilter = {
   readonly scope: Scope
   /** Only events of accounts in this mode. */
   readonly mode: Mode
-  readonly state?: WebhookEventState
-  readonly taskId?: string
+  readonly state?: WebhookEventState | undefined
+  readonly taskId?: string | undefined
   /** Unix milliseconds, inclusive. */
-  readonly from?: number
+  readonly from?: number | undefined
   /** Exclusive. */
-  readonly to?: number
+  readonly to?: number | undefined
 }
 
 /** Newest first; `before` is the last event of the page before. */
