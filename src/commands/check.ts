@@ -8,13 +8,12 @@ import {
 } from '../config/environment.ts'
 import { ConfigError, type ConfigFile } from '../config/file.ts'
 import { checkSecret } from '../config/installation-secret.ts'
-import { notServed, planMarket, servedModels, type Plan } from '../market.ts'
+import { planMarket, type Plan } from '../market.ts'
 import { assertSandboxAnswers, noSandboxMessage } from '../sandbox/remote-sandbox.ts'
-import { simulatedChannels } from '../simulated.ts'
 import type { Channel } from '../upstream/channels.ts'
 import { complaintsAbout } from './complaints.ts'
 import { hasRealAccount, isInstalled } from './installation.ts'
-import { unsoldColumns } from './models.ts'
+import { offerOf, unsoldColumns } from './models.ts'
 import { say, sayJson, sheet, table, withoutSecretsOf, type Column } from './output.ts'
 import { remarksOn } from './remarks.ts'
 import { checkRuntime } from './runtime.ts'
@@ -100,10 +99,9 @@ type Checked = {
 
 async function describe({ file, path, environment, plan }: Checked, json = false): Promise<void> {
   const { mode, configured } = plan
-  const channels = mode === 'sandbox' ? simulatedChannels(configured, () => '') : configured
-  const models = servedModels(plan.catalogue, channels)
+  const { models, others } = offerOf(plan)
   const own = new Set(file.settings.models.map((model) => (isObject(model) ? model['id'] : undefined)))
-  const idle = notServed(plan.catalogue, channels).filter(({ id }) => own.has(id))
+  const idle = others.filter(({ id }) => own.has(id))
   const remarks = remarksOn({ environment, file, variables: process.env, mode, models })
   const sandboxUrl = mode === 'sandbox' ? environment.sandboxUrl : undefined
   const isAnswered = sandboxUrl === undefined || (await answers(sandboxUrl))

@@ -10,7 +10,8 @@ import { counted, say, sayJson, table, type Column } from './output.ts'
 /** `turnpike models`: lists what a start would sell now and, with `--all`, what it would not, and why. */
 export async function models(options: { config?: string; json?: boolean; all?: boolean }): Promise<void> {
   const plan = await planStart(options.config)
-  const { served, others } = split(plan)
+  const { models: sold, others } = offerOf(plan)
+  const served = [...sold.values()]
   if (options.json) {
     sayJson({ data: [...served.map(showModel), ...(options.all ? others : [])] })
     return
@@ -29,10 +30,10 @@ export async function models(options: { config?: string; json?: boolean; all?: b
   } else if (others.length > 0) say(`${others.length} more are not served; --all says why.`)
 }
 
-function split(plan: Plan): { served: Model[]; others: readonly Unsold[] } {
-  const channels = plan.mode === 'sandbox' ? simulatedChannels(plan.configured, () => '') : plan.configured
-  const served = servedModels(plan.catalogue, channels)
-  return { served: [...served.values()], others: notServed(plan.catalogue, channels) }
+/** The models that a start would sell now, and those that it would not. */
+export function offerOf({ mode, configured, catalogue }: Plan) {
+  const channels = mode === 'sandbox' ? simulatedChannels(configured, () => '') : configured
+  return { models: servedModels(catalogue, channels), others: notServed(catalogue, channels) }
 }
 
 const columns: readonly Column<Model>[] = [
