@@ -16,16 +16,14 @@ import {
 } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
-import { mustChange, readCap, showCap } from './allowance.ts'
-import { actor, withInstallation, type InstallationOptions } from './installation.ts'
+import { ifGiven, isTrue, mustChange, readCap, showCap } from './allowance.ts'
+import { actor, withInstallation, type InstallationOptions as Options } from './installation.ts'
 import { quoted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
-
-type Options = InstallationOptions & { readonly json?: boolean }
 
 /** `turnpike accounts create` */
 export async function create(options: Options & { name: string; credit?: string; unlimited?: boolean }): Promise<void> {
   const name = nameFrom(options.name)
-  const amount = options.credit === undefined ? zeroNano : readAmount(options.credit)
+  const amount = ifGiven(options.credit, readAmount) ?? zeroNano
   if (amount < 0n) throw new Error('--credit of a new account must not be negative')
   await withInstallation(options, async ({ store, mode }) => {
     const made = await createAccount(store, {
@@ -56,10 +54,10 @@ export async function change(
     const changed = await changeAccount(store, {
       id: account.id,
       actor,
-      ...(options.name !== undefined && { name: nameFrom(options.name) }),
-      ...(options.cap !== undefined && { cap: readCap(options.cap) }),
-      ...(options.enabled !== undefined && { enabled: options.enabled === 'true' }),
-      ...(options.unlimited !== undefined && { unlimited: options.unlimited === 'true' }),
+      name: ifGiven(name, nameFrom),
+      cap: ifGiven(cap, readCap),
+      enabled: ifGiven(enabled, isTrue),
+      unlimited: ifGiven(unlimited, isTrue),
     })
     if (changed.outcome !== 'changed') throw new Error(whyUnchanged(changed, account))
     if (options.json) return sayJson(showAccount(changed.account))
@@ -184,7 +182,7 @@ function readAmount(text: string): Nano {
   return amount
 }
 
-function nameFrom(text: string): string {
+export function nameFrom(text: string): string {
   const name = readName(text)
   if (name === undefined) throw new Error(`a name must have ${nameRule}`)
   return name

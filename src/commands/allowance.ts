@@ -12,6 +12,16 @@ export type LimitOptions = {
 
 const periods: readonly CapPeriod[] = ['total', 'day', 'month']
 
+/** Reads an option if it was given. */
+export function ifGiven<T>(text: string | undefined, read: (text: string) => T): T | undefined {
+  return text === undefined ? undefined : read(text)
+}
+
+/** `--enabled true`. */
+export function isTrue(text: string): boolean {
+  return text === 'true'
+}
+
 /** Refuses a change without any field, which would otherwise be reported as made. */
 export function mustChange(given: Readonly<Record<string, string | undefined>>): void {
   if (Object.values(given).every((value) => value === undefined)) {

@@ -5,10 +5,8 @@ import { withInstallation, type InstallationOptions } from './installation.ts'
 import { readPage, sayPage, type PageOptions } from './listing.ts'
 import { showTime, type Column } from './output.ts'
 
-type Options = InstallationOptions & PageOptions & { readonly json?: boolean }
-
 /** `turnpike accounts credits`: what was paid in, newest first. */
-export async function listCredits(nameOrId: string, options: Options): Promise<void> {
+export async function listCredits(nameOrId: string, options: InstallationOptions & PageOptions): Promise<void> {
   const asked = readPage(options)
   await withInstallation(options, async ({ store, mode }) => {
     const account = await accountNamed(store, mode, nameOrId)

@@ -6,8 +6,9 @@ const yearsMax = 100
 
 const duration = /^(\d{1,6})([hdw])$/
 
-/** Reads `30d`, `12h` or `2w` from now, a date (its midnight in UTC), or a time with its zone. */
-export function readExpiry(text: string, now: number): number {
+/** Reads `30d`, `12h` or `2w` from now, a date (its midnight in UTC), a time with its zone, or `never`. */
+export function readExpiry(text: string, now = Date.now()): number | null {
+  if (text === 'never') return null
   const at = momentOf(text, now)
   if (at === undefined) {
     throw new Error(`"${text}" is not a time: write 12h, 30d, 8w, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z`)

@@ -13,8 +13,8 @@ import type { Mode, Queries, Schema } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
 import { loadSettings } from './settings.ts'
 
-/** The options of commands that work on the database: the file of settings, and the mode whose accounts are meant. */
-export type InstallationOptions = { readonly config?: string; readonly mode?: Mode }
+/** The options of commands that work on the database: the file of settings, whose accounts are meant, and the form. */
+export type InstallationOptions = { readonly config?: string; readonly mode?: Mode; readonly json?: boolean }
 
 /** The actor that the audit records for changes by a command. */
 export const actor = 'cli'

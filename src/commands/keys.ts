@@ -1,4 +1,4 @@
-import { keyName, modelPatterns, nameRule } from '../admin/fields.ts'
+import { modelPatterns } from '../admin/fields.ts'
 import { keyState, showKey } from '../admin/show.ts'
 import { newId } from '../base/ids.ts'
 import { hintOf } from '../keys/secret-keys.ts'
@@ -8,13 +8,21 @@ import { changeKey, insertKey, keyById, listKeys, revokeKey, type ApiKey } from 
 import { accountById, type Account } from '../store/accounts.ts'
 import { revokeAdminKeys } from '../store/admin-keys.ts'
 import type { Store } from '../store/open.ts'
-import { accountNamed, allAccounts, allPages } from './accounts.ts'
-import { mustChange, readCap, readLimits, readMetadata, showCap, showLimits, type LimitOptions } from './allowance.ts'
+import { accountNamed, allAccounts, allPages, nameFrom } from './accounts.ts'
+import {
+  ifGiven,
+  isTrue,
+  mustChange,
+  readCap,
+  readLimits,
+  readMetadata,
+  showCap,
+  showLimits,
+  type LimitOptions,
+} from './allowance.ts'
 import { readExpiry } from './expiry.ts'
-import { actor, secretKeysOf, withInstallation, type InstallationOptions } from './installation.ts'
+import { actor, secretKeysOf, withInstallation, type InstallationOptions as Options } from './installation.ts'
 import { say, sayJson, sheet, showTime, table, warn, type Column } from './output.ts'
-
-type Options = InstallationOptions & { readonly json?: boolean }
 
 /** The options that say what a key may do. */
 type Allowance = LimitOptions & {
@@ -27,11 +35,10 @@ type Allowance = LimitOptions & {
 
 /** `turnpike keys create` */
 export async function create(options: Options & Allowance & { account: string }): Promise<void> {
-  const models = options.models === undefined ? null : readPatterns(options.models)
-  const never = options.expires === undefined || options.expires === 'never'
-  const expiresAt = never ? null : readExpiry(options.expires, Date.now())
+  const models = ifGiven(options.models, readPatterns) ?? null
+  const expiresAt = ifGiven(options.expires, readExpiry) ?? null
   const limits = readLimits(options) ?? null
-  const cap = options.cap === undefined ? null : readCap(options.cap)
+  const cap = ifGiven(options.cap, readCap) ?? null
   const metadata = readMetadata(options.metadata ?? 'none')
   await withInstallation(options, async ({ environment, store, mode, plan }) => {
     const account = await accountNamed(store, mode, options.account)
@@ -49,7 +56,7 @@ export async function create(options: Options & Allowance & { account: string })
       limits,
       cap,
       metadata,
-      ...(options.name !== undefined && { name: nameFrom(options.name) }),
+      name: ifGiven(options.name, keyNameFrom),
     })
     const row = { key: made, account: account.name }
     if (options.json) return sayJson({ ...show(row), key })
@@ -76,8 +83,7 @@ export async function change(
 ): Promise<void> {
   const { json, config: _, ...given } = options
   mustChange(given)
-  const expires = options.expires === 'never' ? null : options.expires
-  const models = options.models === undefined ? undefined : readPatterns(options.models)
+  const models = ifGiven(options.models, readPatterns)
   await withInstallation({ ...options, mode: 'real' }, async ({ store, plan }) => {
     if (models) warnOfStrays(models, await plan())
     const before = await keyById(store.db, id)
@@ -85,13 +91,13 @@ export async function change(
     const changed = await changeKey(store, {
       id,
       actor,
-      ...(options.name !== undefined && { name: nameFrom(options.name) }),
-      ...(models !== undefined && { models }),
-      ...(expires !== undefined && { expiresAt: expires === null ? null : readExpiry(expires, Date.now()) }),
-      ...(options.cap !== undefined && { cap: readCap(options.cap) }),
-      ...(options.enabled !== undefined && { enabled: options.enabled === 'true' }),
-      ...(options.metadata !== undefined && { metadata: readMetadata(options.metadata) }),
-      ...(limits !== undefined && { limits }),
+      name: ifGiven(options.name, keyNameFrom),
+      models,
+      expiresAt: ifGiven(options.expires, readExpiry),
+      cap: ifGiven(options.cap, readCap),
+      enabled: ifGiven(options.enabled, isTrue),
+      metadata: ifGiven(options.metadata, readMetadata),
+      limits,
     })
     if (changed === undefined) throw new Error(`there is no active key "${id}"; turnpike keys list shows all keys`)
     const account = await accountById(store.db, changed.accountId)
@@ -179,10 +185,8 @@ function show({ key, account }: KeyRow) {
 }
 
 /** A key's name may be empty. */
-function nameFrom(text: string): string {
-  const { success, data: name } = keyName.safeParse(text)
-  if (!success) throw new Error(`a name must have ${nameRule}`)
-  return name
+function keyNameFrom(text: string): string {
+  return text === '' ? text : nameFrom(text)
 }
 
 /** The models that a key may use; null is every model. */

@@ -2,6 +2,7 @@ import { momentRule, readMoment, type PageAsked } from '../reports/query.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { accountNamed } from './accounts.ts'
+import { ifGiven } from './allowance.ts'
 import { say, sayJson, table, type Column } from './output.ts'
 
 /** The options that choose a page of a list. */
@@ -21,14 +22,13 @@ export function readPage({ limit, after }: PageOptions): PageAsked {
 }
 
 export async function readFilter(store: Store, mode: Mode, { account, ...options }: FilterOptions) {
-  const [from, to] = [momentOf(options.from), momentOf(options.to)]
+  const [from, to] = [ifGiven(options.from, momentOf), ifGiven(options.to, momentOf)]
   const everyone = 'every-account' as const
   const scope = account === undefined ? everyone : { accountId: (await accountNamed(store, mode, account)).id }
   return { scope, mode, from, to }
 }
 
-function momentOf(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined
+function momentOf(text: string): number {
   const at = readMoment(text)
   if (at === undefined) throw new Error(`"${text}" is not a time: write ${momentRule}`)
   return at

@@ -13,6 +13,7 @@ import {
 } from '../billing/reconcile/reconcile.ts'
 import { holdMarginMs } from '../flow/admit.ts'
 import { vendors } from '../vendors/index.ts'
+import { ifGiven } from './allowance.ts'
 import { withInstallation, type Installation } from './installation.ts'
 import { counted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 import { loadSettings } from './settings.ts'
@@ -29,7 +30,7 @@ type Options = {
 
 /** `turnpike reconcile`: checks the books against themselves and a vendor's bill. Works beside running gateways. */
 export async function reconcile(options: Options): Promise<void> {
-  const since = options.since === undefined ? undefined : readSince(options.since)
+  const since = ifGiven(options.since, readSince)
   // A misspelt vendor has no calls on record, and an empty bill would agree with that.
   if (options.vendor !== undefined && !vendors.has(options.vendor)) {
     throw new Error(`there is no vendor "${options.vendor}": --vendor takes one of ${[...vendors.keys()].join(', ')}`)

@@ -7,12 +7,10 @@ import type { StoredTaskState } from '../store/task-schema.ts'
 import { holdsOfTasks, typicalTaskMs } from '../store/task-lists.ts'
 import { type Task, taskById } from '../store/tasks.ts'
 import { isOver } from '../tasks/state.ts'
-import { withInstallation, type InstallationOptions } from './installation.ts'
+import { withInstallation, type InstallationOptions as Options } from './installation.ts'
 import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, sheet, showTime, type Column } from './output.ts'
 import { bar, type Progress } from './progress.ts'
-
-type Options = InstallationOptions & { readonly json?: boolean }
 
 type Listed = FilterOptions &
   PageOptions & { readonly model?: string; readonly state?: StoredTaskState; readonly inDoubt?: boolean }

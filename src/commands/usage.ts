@@ -7,12 +7,10 @@ import type { Mode } from '../store/schema.ts'
 import { hourMs } from '../store/rollups.ts'
 import { requestById, type UsageFilter, type GroupBy } from '../store/usage.ts'
 import { allAccounts } from './accounts.ts'
-import { withInstallation, type InstallationOptions } from './installation.ts'
+import { withInstallation, type InstallationOptions as Options } from './installation.ts'
 import { keysOf, whoseColumns } from './keys.ts'
 import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
-
-type Options = InstallationOptions & { readonly json?: boolean }
 
 type Filtered = FilterOptions & { readonly key?: string; readonly model?: string }
 

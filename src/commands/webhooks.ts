@@ -10,11 +10,9 @@ import {
 import { resendEvent } from '../store/webhooks.ts'
 import { makeWebhookSecrets } from '../tasks/webhooks/secrets.ts'
 import { accountNamed } from './accounts.ts'
-import { actor, secretOf, withInstallation, type InstallationOptions } from './installation.ts'
+import { actor, secretOf, withInstallation, type InstallationOptions as Options } from './installation.ts'
 import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, showTime, type Column } from './output.ts'
-
-type Options = InstallationOptions & { readonly json?: boolean }
 
 type Listed = FilterOptions & PageOptions & { readonly task?: string; readonly state?: string }
 
