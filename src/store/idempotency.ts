@@ -90,28 +90,21 @@ async function insertRunning(tx: Tx, id: AnswerId, begun: Beginning, now: number
   return inserted !== undefined
 }
 
-export async function keepAnswer(
-  db: Queries,
-  id: AnswerId,
-  answer: { readonly requestId: string; readonly status: number; readonly sealedBody: string | null },
-): Promise<void> {
-  await where(db.updateTable('idempotency'), id)
-    .set({ state: 'done', status: answer.status, sealed_body: answer.sealedBody })
-    .where('request_id', '=', answer.requestId)
-    .execute()
+type Outcome = Pick<KeptAnswer, 'requestId' | 'status' | 'sealedBody'>
+
+export async function keepAnswer(db: Queries, id: AnswerId, answer: Outcome): Promise<void> {
+  await done(db, id, answer).execute()
 }
 
 /** Keeps the fact that a request happened, or how it failed. An answer kept before is worth more, and stays. */
-export async function keepFact(
-  db: Queries,
-  id: AnswerId,
-  fact: Pick<KeptAnswer, 'requestId' | 'status' | 'sealedBody'>,
-): Promise<void> {
-  await where(db.updateTable('idempotency'), id)
-    .set({ state: 'done', status: fact.status, sealed_body: fact.sealedBody })
-    .where('request_id', '=', fact.requestId)
-    .where('state', '=', 'running')
-    .execute()
+export async function keepFact(db: Queries, id: AnswerId, fact: Outcome): Promise<void> {
+  await done(db, id, fact).where('state', '=', 'running').execute()
+}
+
+function done(db: Queries, id: AnswerId, { requestId, status, sealedBody }: Outcome) {
+  return where(db.updateTable('idempotency'), id)
+    .set({ state: 'done', status, sealed_body: sealedBody })
+    .where('request_id', '=', requestId)
 }
 
 /** Frees the key of a request that can be repeated without being paid twice: the next try runs. */

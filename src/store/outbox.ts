@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, type SqlBool, sql } from 'kysely'
 import { newOrderedId } from '../base/ids.ts'
+import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import type { Mode, Queries, Schema } from './schema.ts'
 
@@ -17,7 +18,10 @@ export type PassOver = {
   readonly proven: readonly Lane[]
 }
 
-/** Due events that no node has claimed, the longest due first. Reading them claims nothing; see `claimEvents`. */
+/**
+ * Due events that no node has claimed, the longest due first. Reading them claims nothing; see `claimEvents`. Events of
+ * the other mode are checked by other rules, and delivered when that mode runs again.
+ */
 export async function dueEvents(
   db: Queries,
   due: { readonly mode: Mode; readonly now: number; readonly limit: number; readonly except: PassOver },
@@ -27,7 +31,7 @@ export async function dueEvents(
     .selectFrom('webhook_event')
     .select(['id', 'account_id', 'host'])
     .where((eb) => isFree(eb, due.now))
-    .where(isOfMode(due.mode))
+    .where(isOfMode('webhook_event', due.mode))
     .orderBy('next_at')
     .limit(due.limit)
   if (hosts.length > 0) query = query.where('host', 'not in', hosts)
@@ -46,7 +50,11 @@ export async function dueEvents(
 
 /** Whether any event is still to be sent, now or later, by any node. */
 export async function hasWaitingEvents(db: Queries, mode: Mode): Promise<boolean> {
-  const waiting = db.selectFrom('webhook_event').select('id').where('next_at', 'is not', null).where(isOfMode(mode))
+  const waiting = db
+    .selectFrom('webhook_event')
+    .select('id')
+    .where('next_at', 'is not', null)
+    .where(isOfMode('webhook_event', mode))
   return (await waiting.limit(1).execute()).length > 0
 }
 
@@ -60,7 +68,7 @@ export async function countWaitingEvents(
     .select((eb) => eb.fn.countAll<number>().as('rows'))
     .select((eb) => sql<number | null>`min(case when ${isFree(eb, now)} then next_at end)`.as('next_at'))
     .where('next_at', 'is not', null)
-    .where(isOfMode(mode))
+    .where(isOfMode('webhook_event', mode))
     .executeTakeFirstOrThrow()
   return { count: rows, dueAt }
 }
@@ -69,12 +77,6 @@ type Builder = ExpressionBuilder<Schema, 'webhook_event'>
 
 function isFree(eb: Builder, now: number) {
   return eb.and([eb('next_at', '<=', now), eb.or([eb('claim_until', 'is', null), eb('claim_until', '<=', now)])])
-}
-
-/** Only events of this mode: those of the other are checked by other rules, and delivered when that mode runs again. */
-export function isOfMode(mode: Mode) {
-  return sql<SqlBool>`exists (select 1 from account
-    where account.id = webhook_event.account_id and account.mode = ${mode})`
 }
 
 /** Compares one text per lane, which both engines look up in a table; PostgreSQL would try pairs one after another. */
@@ -243,7 +245,7 @@ export async function giveUpOverdue(
     .updateTable('webhook_event')
     .set({ state: 'given-up', next_at: null, claim_owner: null, claim_until: null })
     .where((eb) => isFree(eb, overdue.now))
-    .where(isOfMode(overdue.mode))
+    .where(isOfMode('webhook_event', overdue.mode))
     .where('next_at', '<', overdue.dueBefore)
     .where('created_at', '<', overdue.madeBefore)
     .executeTakeFirst()

@@ -111,10 +111,10 @@ export async function correctUsage(
   }
 }
 
-/** Sorted, so that two nodes that add to the same rows cannot deadlock. */
+/** Sorted, so that two nodes that add to the same rows cannot deadlock. As text: JSON would round 64-bit integers. */
 function jsonOf(sums: Sums): string {
   const rows = [...sums].toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return JSON.stringify(rows.map(([, row]) => columns.map((column) => text(row[column]))))
+  return JSON.stringify(rows.map(([, row]) => columns.map((column) => String(row[column]))))
 }
 
 export function startOf(at: number, spanMs: number): number {
@@ -202,9 +202,4 @@ const statements = {
   days: insertInto('usage_day', 'sqlite', '?'),
   // PostgreSQL runs a write in WITH that nothing reads from after the main statement, so the hours come first.
   folded: `with days as (${insertInto('usage_day', 'postgres', '$2')}) ` + insertInto('usage_hour', 'postgres', '$1'),
-}
-
-/** 64-bit integers travel as text: JSON would round them. */
-function text(value: string | number | bigint): string {
-  return String(value)
 }

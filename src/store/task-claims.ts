@@ -1,5 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import type { Nano } from '../base/money.ts'
+import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import { inPages } from './pages.ts'
 import type { Mode, Queries } from './schema.ts'
@@ -23,7 +24,7 @@ export async function dueChannels(
 
 /** Whether any node has a task to poll now or later: one that is unfinished, or that is watched beyond its end. */
 export async function hasWatchedTasks(db: Queries, mode: Mode): Promise<boolean> {
-  const watched = db.selectFrom('task').select('id').where('next_poll_at', 'is not', null).where(isOfMode(mode))
+  const watched = db.selectFrom('task').select('id').where('next_poll_at', 'is not', null).where(isOfMode('task', mode))
   return (await watched.limit(1).execute()).length > 0
 }
 
@@ -45,7 +46,7 @@ export async function countWatchedTasks(
     .select((eb) => ['state', 'in_doubt', eb.fn.countAll<number>().as('rows')])
     .select(sql<number | null>`min(case when ${isDue({ now, mode })} then next_poll_at end)`.as('next_poll_at'))
     .where('next_poll_at', 'is not', null)
-    .where(isOfMode(mode))
+    .where(isOfMode('task', mode))
     .groupBy(['state', 'in_doubt'])
     .execute()
   return rows.map((row) => ({
@@ -91,13 +92,9 @@ export async function claimTasks(
   })
 }
 
-function isDue({ now, mode }: { readonly now: number; readonly mode: Mode }): Expression<SqlBool> {
-  return sql<SqlBool>`next_poll_at <= ${now} and (claim_until is null or claim_until <= ${now}) and ${isOfMode(mode)}`
-}
-
 /** Only tasks of this mode: real vendors do not know the tasks of simulators, nor the reverse. */
-function isOfMode(mode: Mode): Expression<SqlBool> {
-  return sql<SqlBool>`exists (select 1 from account where account.id = task.account_id and account.mode = ${mode})`
+function isDue({ now, mode }: { readonly now: number; readonly mode: Mode }): Expression<SqlBool> {
+  return sql<SqlBool>`next_poll_at <= ${now} and (claim_until is null or claim_until <= ${now}) and ${isOfMode('task', mode)}`
 }
 
 /** Extends a node's claims on the tasks that it is still working on. */

@@ -1,10 +1,10 @@
-import { type RawBuilder, type Selectable, type SqlBool, sql } from 'kysely'
+import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Nano } from '../base/money.ts'
-import type { Capability } from '../capabilities/capability.ts'
-import type { Usage } from '../capabilities/usage.ts'
+import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
+import type { AttemptRecord, Charged, RequestRecord } from './requests.ts'
 import { dayMs, hourMs, type SummedColumn, summedColumns } from './rollups.ts'
-import type { AttemptTable, Basis, Mode, Queries, RequestTable, Scope, Tx } from './schema.ts'
+import type { AttemptTable, Mode, Queries, RequestTable, Scope, Tx } from './schema.ts'
 import { sum } from './sum.ts'
 
 export type UsageFilter = {
@@ -19,47 +19,21 @@ export type UsageFilter = {
   readonly to?: number | undefined
 }
 
-export type RequestRow = {
-  readonly id: string
-  readonly accountId: string
-  readonly keyId: string
-  readonly model: string
-  readonly capability: Capability
-  readonly status: number
-  readonly cost: Nano
-  readonly basis: Basis
-  readonly usage: Usage | null
-  readonly streamed: boolean
-  readonly durationMs: number
-  readonly createdAt: number
-}
+export type RequestRow = RequestRecord & Omit<Charged, 'holdId'> & { readonly accountId: string }
 
-export type AttemptRow = {
-  readonly id: string
-  readonly channel: string
-  readonly vendor: string
-  readonly upstreamModel: string
-  readonly status: number
-  readonly vendorCost: Nano
-}
+export type AttemptRow = Omit<AttemptRecord, 'delivered' | 'createdAt'>
 
 function requestsOf(db: Queries, filter: UsageFilter) {
   let query = db.selectFrom('request')
   if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
   else if (filter.mode !== undefined) {
-    query = query.where(isOf(filter.mode, 'request')).where('created_at', '>=', firstDayOf(filter.mode))
+    query = query.where(isOfMode('request', filter.mode)).where('created_at', '>=', firstDayOf(filter.mode))
   }
   if (filter.keyId !== undefined) query = query.where('key_id', '=', filter.keyId)
   if (filter.model !== undefined) query = query.where('model', '=', filter.model)
   if (filter.from !== undefined) query = query.where('created_at', '>=', filter.from)
   if (filter.to !== undefined) query = query.where('created_at', '<', filter.to)
   return query
-}
-
-/** Checked row by row: given a list of accounts, SQLite would go through them one by one and sort all their rows. */
-function isOf(mode: Mode, table: 'request' | 'usage_hour' | 'usage_day') {
-  const owner = sql.ref(`${table}.account_id`)
-  return sql<SqlBool>`exists (select 1 from account where account.id = ${owner} and account.mode = ${mode})`
 }
 
 /** A mode has no requests before its first account, so its newest are not searched for in years of the other's. */
@@ -240,7 +214,7 @@ function sumsOf(db: Queries, table: 'usage_hour' | 'usage_day', filter: UsageFil
   // Both tables have the same columns, so one type can stand for both.
   let query = db.selectFrom(table as 'usage_day').selectAll()
   if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
-  else if (filter.mode !== undefined) query = query.where(isOf(filter.mode, table))
+  else if (filter.mode !== undefined) query = query.where(isOfMode(table, filter.mode))
   if (filter.keyId !== undefined) query = query.where('key_id', '=', filter.keyId)
   if (filter.keyId !== undefined && filter.scope !== 'every-account') {
     query = query.where('hour', 'in', usedTimes(table, filter.scope.accountId, filter))

@@ -5,15 +5,17 @@ import type { Queries, Tx } from './schema.ts'
 
 /** The sealed secrets that sign an account's webhooks now, the newest first. */
 export async function sealedSecrets(db: Queries, accountId: string, now: number): Promise<string[]> {
-  const rows = await db
+  const rows = await liveSecrets(db, accountId, now).select('sealed').execute()
+  return rows.map(({ sealed }) => sealed)
+}
+
+function liveSecrets(db: Queries, accountId: string, now: number) {
+  return db
     .selectFrom('webhook_secret')
-    .select('sealed')
     .where('account_id', '=', accountId)
     .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
-    .execute()
-  return rows.map(({ sealed }) => sealed)
 }
 
 export type NewSecret = { readonly accountId: string; readonly sealed: string; readonly actor: Actor }
@@ -92,13 +94,6 @@ function rowOf({ accountId, sealed }: NewSecret, id: string, now: number) {
 
 /** Deletes the expired secrets, and the oldest ones where secrets are replaced faster than they expire. */
 async function dropOthers(tx: Tx, by: { accountId: string; liveMax: number }, now: number): Promise<void> {
-  const kept = tx
-    .selectFrom('webhook_secret')
-    .select('id')
-    .where('account_id', '=', by.accountId)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(by.liveMax)
+  const kept = liveSecrets(tx, by.accountId, now).select('id').limit(by.liveMax)
   await tx.deleteFrom('webhook_secret').where('account_id', '=', by.accountId).where('id', 'not in', kept).execute()
 }

@@ -1,7 +1,8 @@
 import type { Selectable } from 'kysely'
 import { type Actor, recordChange } from './audit.ts'
+import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
-import { isOfMode, type WebhookAttempt } from './outbox.ts'
+import type { WebhookAttempt } from './outbox.ts'
 import type { Mode, Queries, Scope } from './schema.ts'
 import type { WebhookEventState, WebhookEventTable } from './task-schema.ts'
 
@@ -13,8 +14,6 @@ export type WebhookEvent = {
   readonly url: string
   readonly payload: string
   readonly state: WebhookEventState
-  /** Attempts since the task ended, or since the event was last resent by hand. */
-  readonly attempts: number
   /** When it is tried next, if at all. */
   readonly nextAt: number | null
   readonly createdAt: number
@@ -43,7 +42,7 @@ export async function listEvents(
   let query = db
     .selectFrom('webhook_event')
     .selectAll()
-    .where(isOfMode(filter.mode))
+    .where(isOfMode('webhook_event', filter.mode))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .limit(page.limit)
@@ -121,7 +120,6 @@ function toEvent(row: Selectable<WebhookEventTable>): WebhookEvent {
     url: row.url,
     payload: row.payload,
     state: row.state,
-    attempts: row.attempts,
     nextAt: row.next_at,
     createdAt: row.created_at,
   }
