@@ -3,6 +3,7 @@ import { newOrderedId } from '../base/ids.ts'
 import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import type { Mode, Queries, Schema } from './schema.ts'
+import { unclaimed } from './task-schema.ts'
 
 /** One account's events to one host. A receiver that misbehaves affects only the account that named it. */
 export type Lane = { readonly accountId: string; readonly host: string }
@@ -178,8 +179,7 @@ export async function endAttempt(
         attempts: eb('attempts', '+', 1),
         state: next.state,
         next_at: next.state === 'pending' ? next.nextAt : null,
-        claim_owner: null,
-        claim_until: null,
+        ...unclaimed,
       }))
       .where('id', '=', event.id)
       .where('state', '=', 'pending')
@@ -191,7 +191,7 @@ export async function endAttempt(
 export async function releaseClaim(db: Queries, { id, claim }: Pick<ClaimedEvent, 'id' | 'claim'>): Promise<void> {
   await db
     .updateTable('webhook_event')
-    .set({ claim_owner: null, claim_until: null })
+    .set(unclaimed)
     .where('id', '=', id)
     .where((eb) => isMine(eb, claim))
     .execute()
@@ -208,7 +208,7 @@ export async function releaseClaimsOf(
 ): Promise<void> {
   await db
     .updateTable('webhook_event')
-    .set({ claim_owner: null, claim_until: null })
+    .set(unclaimed)
     .where('claim_owner', '=', owner)
     .where('next_at', 'is not', null)
     .execute()
@@ -243,7 +243,7 @@ export async function giveUpOverdue(
 ): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('webhook_event')
-    .set({ state: 'given-up', next_at: null, claim_owner: null, claim_until: null })
+    .set({ state: 'given-up', next_at: null, ...unclaimed })
     .where((eb) => isFree(eb, overdue.now))
     .where(isOfMode('webhook_event', overdue.mode))
     .where('next_at', '<', overdue.dueBefore)

@@ -5,7 +5,7 @@ import type { Store } from './open.ts'
 import { inPages } from './pages.ts'
 import type { Mode, Queries } from './schema.ts'
 import { sum } from './sum.ts'
-import type { StoredTaskState } from './task-schema.ts'
+import { unclaimed, type StoredTaskState } from './task-schema.ts'
 import { type Claim, type Task, toTask } from './tasks.ts'
 
 /** How many tasks are due for a poll, channel by channel, since each channel is polled at its own pace. */
@@ -109,12 +109,7 @@ export async function renewClaims(db: Queries, ids: readonly string[], claim: Cl
 
 /** Gives up a node's claims on tasks whose polls failed: any node may poll them at once. */
 export async function dropClaims(db: Queries, ids: readonly string[], owner: string): Promise<void> {
-  await db
-    .updateTable('task')
-    .set({ claim_owner: null, claim_until: null })
-    .where('id', 'in', ids)
-    .where('claim_owner', '=', owner)
-    .execute()
+  await db.updateTable('task').set(unclaimed).where('id', 'in', ids).where('claim_owner', '=', owner).execute()
 }
 
 // Longer than polls are put off for, unless `pollSeconds` is long, where one poll too early does no harm. A task whose
@@ -128,7 +123,7 @@ const putOffMsMax = 60 * 60_000
 export async function releaseClaims(db: Queries, owner: string, now: number): Promise<void> {
   await db
     .updateTable('task')
-    .set({ claim_owner: null, claim_until: null, next_poll_at: now })
+    .set({ ...unclaimed, next_poll_at: now })
     .where('claim_owner', '=', owner)
     .where('next_poll_at', 'is not', null)
     .execute()

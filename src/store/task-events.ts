@@ -1,4 +1,5 @@
 import type { Tx } from './schema.ts'
+import { unclaimed } from './task-schema.ts'
 
 export type NewEvent = {
   readonly id: string
@@ -22,8 +23,7 @@ export async function addEventIn(tx: Tx, event: NewEvent, now: number): Promise<
       state: 'pending',
       attempts: 0,
       next_at: now,
-      claim_owner: null,
-      claim_until: null,
+      ...unclaimed,
       created_at: now,
     })
     .execute()

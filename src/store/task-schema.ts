@@ -134,6 +134,9 @@ export type TaskSchema = {
   webhook_secret: WebhookSecretTable
 }
 
+/** A task or an event that belongs to no node. */
+export const unclaimed = { claim_owner: null, claim_until: null } as const
+
 /** The kind of every column, for `columnKinds`. */
 export const taskKinds = {
   task: {

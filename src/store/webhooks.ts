@@ -4,7 +4,7 @@ import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import type { WebhookAttempt } from './outbox.ts'
 import type { Mode, Queries, Scope } from './schema.ts'
-import type { WebhookEventState, WebhookEventTable } from './task-schema.ts'
+import { unclaimed, type WebhookEventState, type WebhookEventTable } from './task-schema.ts'
 
 /** An event as operators see it. */
 export type WebhookEvent = {
@@ -96,7 +96,7 @@ export async function resendEvent(
     const before = await eventById(tx, resend.id)
     const row = await tx
       .updateTable('webhook_event')
-      .set({ state: 'pending', attempts: 0, next_at: now, claim_owner: null, claim_until: null })
+      .set({ state: 'pending', attempts: 0, next_at: now, ...unclaimed })
       .where('id', '=', resend.id)
       .returningAll()
       .executeTakeFirst()

@@ -1,6 +1,7 @@
 import { crashPoint } from '../base/crash-points.ts'
 import { isUniqueViolation } from '../store/faults.ts'
 import { json } from '../store/rows.ts'
+import { unclaimed } from '../store/task-schema.ts'
 import { changeTask, type Task, taskById } from '../store/tasks.ts'
 import { isStillAway } from './database-retries.ts'
 import { jittered, paceOf, pollWait } from './pace.ts'
@@ -22,8 +23,7 @@ export async function adopt(parts: TaskParts, task: Task, upstreamId: string): P
     failures: 0,
     updated_at: store.now(),
     next_poll_at: Math.min(store.now() + wait, task.deadline),
-    claim_owner: null,
-    claim_until: null,
+    ...unclaimed,
   } as const
   const about = { task: task.id, attempt: task.attemptId, channel: task.channel, upstream: upstreamId }
   // Written even where another node has claimed the task since: without its id the video is lost, and bought again.
@@ -53,8 +53,7 @@ export async function keepInDoubt(parts: TaskParts, task: Task): Promise<Task> {
     in_doubt: true,
     updated_at: store.now(),
     next_poll_at: Math.min(store.now() + jittered(doubtMs, parts.random), task.deadline),
-    claim_owner: null,
-    claim_until: null,
+    ...unclaimed,
   } as const
   const about = { task: task.id, attempt: task.attemptId, channel: task.channel }
   const from = { id: task.id, from: ['creating'], owner: node } as const

@@ -1,5 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
-import type { TaskError } from '../store/task-schema.ts'
+import { unclaimed, type TaskError } from '../store/task-schema.ts'
 import { knownUpstreamIds } from '../store/task-claims.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import type { SoughtTask } from '../vendors/vendor.ts'
@@ -162,8 +162,7 @@ async function lookAgain(parts: TaskParts, task: Task, ms: number, change: TaskC
       in_doubt: true,
       polls: task.polls + 1,
       next_poll_at: Math.min(store.now() + jittered(ms, random), task.deadline),
-      claim_owner: null,
-      claim_until: null,
+      ...unclaimed,
     },
   )
   return 'open'

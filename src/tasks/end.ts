@@ -12,7 +12,7 @@ import { requestedAt, type AttemptRecord, type RequestRecord } from '../store/re
 import { json } from '../store/rows.ts'
 import type { Tx } from '../store/schema.ts'
 import { addEventIn } from '../store/task-events.ts'
-import type { TaskError, TaskResult } from '../store/task-schema.ts'
+import { unclaimed, type TaskError, type TaskResult } from '../store/task-schema.ts'
 import { changeTask, type Task } from '../store/tasks.ts'
 import type { TaskParts } from './parts.ts'
 import { writeEvent } from './show.ts'
@@ -99,8 +99,7 @@ function changeFor(end: TaskEnd, usage: Usage | undefined, now: number) {
     updated_at: now,
     finished_at: now,
     next_poll_at: end.lookAgainAt ?? null,
-    claim_owner: null,
-    claim_until: null,
+    ...unclaimed,
   }
 }
 

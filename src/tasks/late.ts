@@ -3,6 +3,7 @@ import type { Usage } from '../capabilities/usage.ts'
 import type { VideoNews } from '../capabilities/video.ts'
 import { correctAttemptIn } from '../store/corrections.ts'
 import { attemptsByIds } from '../store/reconcile.ts'
+import { unclaimed } from '../store/task-schema.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import { taskRouteOf } from './calls.ts'
 import { costOf } from './end.ts'
@@ -28,7 +29,7 @@ export async function pollAfterEnd(parts: TaskParts, task: Task): Promise<'over'
   else if (isOver || (news !== undefined && isEnd(news.state))) await changeOver(parts, task, unwatched)
   else {
     const next = store.now() + jittered(everyMs, parts.random)
-    await changeOver(parts, task, { next_poll_at: next, polls: task.polls + 1, claim_owner: null, claim_until: null })
+    await changeOver(parts, task, { next_poll_at: next, polls: task.polls + 1, ...unclaimed })
   }
   return 'over'
 }
@@ -38,7 +39,7 @@ function isEnd(state: VideoNews['state']): boolean {
   return state === 'failed' || state === 'cancelled' || state === 'expired'
 }
 
-const unwatched = { next_poll_at: null, claim_owner: null, claim_until: null } as const
+const unwatched = { next_poll_at: null, ...unclaimed } as const
 
 function changeOver({ store, node }: TaskParts, { id }: Task, change: TaskChange) {
   return changeTask(store.db, { id, from: ['failed'], owner: node }, change)

@@ -3,7 +3,7 @@ import type { JsonObject } from '../base/json.ts'
 import type { VideoNews } from '../capabilities/video.ts'
 import { json } from '../store/rows.ts'
 import { nextPollUnlessHinted } from '../store/task-claims.ts'
-import type { TaskError } from '../store/task-schema.ts'
+import { unclaimed, type TaskError } from '../store/task-schema.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import { paceAt } from './adopt.ts'
 import { type TaskRoute, taskRouteOf } from './calls.ts'
@@ -137,8 +137,7 @@ async function schedulePoll(parts: TaskParts, task: Task, change: TaskChange): P
       ...change,
       polls: task.polls + 1,
       next_poll_at: nextPollUnlessHinted(task, next),
-      claim_owner: null,
-      claim_until: null,
+      ...unclaimed,
     },
   )
   return 'open'
