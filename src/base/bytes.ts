@@ -1,3 +1,9 @@
+/** Pieces as one array: the piece itself where there is only one, which is the usual case. */
+export function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const [first] = pieces
+  return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
+}
+
 // Up to this length the runtime stores an array's bytes inline with its object. Taking a view first moves them into a
 // separate buffer, which costs three times as much as a copy, and the view then keeps that whole buffer alive.
 const copiedBytesMax = 1_000

@@ -72,6 +72,11 @@ export function asGatewayError(thrown: unknown): GatewayError {
   return new GatewayError('bug', 'The gateway failed. Report the request id to its operator.', { cause: thrown })
 }
 
+/** What went wrong, in words, whatever was thrown. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}
+
 /** A vendor sent an error in place of an answer. The message is used where no adapter judges the error. */
 export function refusedInside(
   inside: SaidInside,

@@ -1,6 +1,7 @@
 import type { Server } from 'bun'
 import { systemClock, type Clock } from './clock.ts'
 import { Deadlines } from './deadlines.ts'
+import { messageOf } from './errors.ts'
 import { watchLongAnswer, type Sending } from './long-answer.ts'
 import { makeSocketTable, type SocketTable } from './socket-table.ts'
 import { codeOf } from './system-errors.ts'
@@ -101,8 +102,7 @@ function explain({ hostname, port, setting }: ListenOptions, thrown: unknown): s
   }
   if (code === 'EADDRINUSE')
     return `port ${port} of ${hostname} is in use: give another as ${setting}, or 0 for a free one`
-  const why = thrown instanceof Error ? thrown.message : String(thrown)
-  return `port ${port} of ${hostname} (${setting}) cannot be opened: ${why}`
+  return `port ${port} of ${hostname} (${setting}) cannot be opened: ${messageOf(thrown)}`
 }
 
 function canListenAt(hostname: string): boolean {

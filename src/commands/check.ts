@@ -1,3 +1,4 @@
+import { messageOf } from '../base/errors.ts'
 import { isObject } from '../base/json.ts'
 import {
   databaseFile,
@@ -72,7 +73,7 @@ function clean(text: string): string {
 }
 
 function note({ texts, complaints }: Findings, thrown: unknown): void {
-  const message = clean(thrown instanceof Error ? thrown.message : String(thrown))
+  const message = clean(messageOf(thrown))
   texts.push(thrown instanceof EnvironmentError ? `environment: ${message}` : message)
   if (!(thrown instanceof ConfigError)) {
     complaints.push({ message })

@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import type * as yaml from 'yaml'
 import type { z } from 'zod'
+import { messageOf } from '../base/errors.ts'
 import { writeFieldPath } from '../base/field-path.ts'
 import { inPlainWords } from './plain-words.ts'
 import { fileSchema, type FileSettings } from './schema.ts'
@@ -98,8 +99,7 @@ function valueOf(name: string, document: yaml.Document): unknown {
   try {
     return document.toJS() ?? {}
   } catch (thrown) {
-    const message = thrown instanceof Error ? thrown.message : String(thrown)
-    throw new ConfigError(name, [{ ...beginning, path: '', message }])
+    throw new ConfigError(name, [{ ...beginning, path: '', message: messageOf(thrown) }])
   }
 }
 

@@ -1,3 +1,4 @@
+import { joined } from '../base/bytes.ts'
 import { badRequest, GatewayError } from '../base/errors.ts'
 import { systemClock } from '../base/clock.ts'
 import { Deadlines } from '../base/deadlines.ts'
@@ -93,8 +94,7 @@ async function readPieces(request: Request, bytesMax: number): Promise<Uint8Arra
   } catch (thrown) {
     throw asHungUp(thrown)
   }
-  const [first] = chunks
-  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
+  return joined(chunks)
 }
 
 /** Passes a body on as it arrives, bounded in bytes and time. What `take` throws is thrown after the body has ended. */

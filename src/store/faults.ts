@@ -1,4 +1,4 @@
-import { GatewayError } from '../base/errors.ts'
+import { GatewayError, messageOf } from '../base/errors.ts'
 import { codeOf } from '../base/system-errors.ts'
 
 /** PostgreSQL's code for a write that was refused because the session or server is read-only. */
@@ -19,7 +19,7 @@ const messages = /timeout|terminated|not queryable|connection error|has been dis
 /** No connection could be made, for whatever reason: no statement reached the database, so none can be at fault. */
 export class NotConnected extends Error {
   constructor(cause: unknown) {
-    super(`no connection: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    super(`no connection: ${messageOf(cause)}`, { cause })
   }
 }
 

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Dialect, Kysely, sql } from 'kysely'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { messageOf } from '../base/errors.ts'
 import { type DatabaseTime, followDatabaseTime } from './database-time.ts'
 import { migrate } from './migrate.ts'
 import { RowNormalizer } from './rows.ts'
@@ -51,8 +52,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 
 /** What an operator is told where a database cannot be opened: the engine's error says why, but not which database. */
 export function cannotOpen({ file }: Pick<StoreOptions, 'file'>, thrown: unknown): Error {
-  const why = thrown instanceof Error ? thrown.message : String(thrown)
-  return new Error(`the database ${file ?? 'of DATABASE_URL'} cannot be opened: ${why}`, { cause: thrown })
+  const which = file ?? 'of DATABASE_URL'
+  return new Error(`the database ${which} cannot be opened: ${messageOf(thrown)}`, { cause: thrown })
 }
 
 async function openOnSqlite(file: string, clock: Pick<Clock, 'now'>): Promise<Store> {

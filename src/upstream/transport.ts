@@ -1,3 +1,4 @@
+import { joined } from '../base/bytes.ts'
 import { GatewayError } from '../base/errors.ts'
 import { systemTimers, type Clock } from '../base/clock.ts'
 import { IntrusiveSet } from '../base/intrusive-set.ts'
@@ -283,9 +284,4 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     const isShut = this.#isKept && isSoon && thrown instanceof ConnectionClosedError && thrown.isSilent
     return isShut && this.#stopped === undefined ? 'closed' : 'unknown'
   }
-}
-
-function joined(chunks: readonly Uint8Array[]): Uint8Array {
-  const [first] = chunks
-  return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
 }

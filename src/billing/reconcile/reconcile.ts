@@ -1,3 +1,4 @@
+import { messageOf } from '../../base/errors.ts'
 import { nano, zeroNano, type Nano } from '../../base/money.ts'
 import { checkLedger, type Breach } from '../../store/check.ts'
 import { adoptAttempt, correctAttempts, type Corrected } from '../../store/corrections.ts'
@@ -156,7 +157,7 @@ export async function repair(
     try {
       if ((await bookTogether(store, some, vendor)) === 'corrected') booked.push(...some)
     } catch (thrown) {
-      const error = thrown instanceof Error ? thrown.message : String(thrown)
+      const error = messageOf(thrown)
       failed.push(...some.map((finding) => ({ finding, error })))
     }
   }

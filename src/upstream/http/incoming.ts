@@ -1,3 +1,4 @@
+import { joined } from '../../base/bytes.ts'
 import type { Outlet } from '../../base/pour.ts'
 import type { ResponseHead } from './response-head.ts'
 
@@ -84,8 +85,7 @@ export class Incoming {
   }
 
   #takeUnread(): Uint8Array {
-    const [first] = this.#unread
-    const all = this.#unread.length === 1 && first !== undefined ? first : Buffer.concat(this.#unread)
+    const all = joined(this.#unread)
     this.#unread = []
     this.#unreadBytes = 0
     this.#resume()
