@@ -1,18 +1,7 @@
 import { noUnits } from '../bill.ts'
 import { type Fields, parseFields } from '../fields.ts'
-import {
-  badKey,
-  errorBody,
-  errorForCode,
-  errorForStatus,
-  GoogleError,
-  invalid,
-  modelNotFound,
-  writeError,
-  writeJson,
-} from '../gemini/errors.ts'
-import { readKey } from '../gemini/key.ts'
-import type { Dialect } from '../media/serve.ts'
+import { errorForCode, type GoogleError, invalid, writeJson } from '../gemini/errors.ts'
+import { dialectOn } from '../gemini-media/dialect.ts'
 import { seededId } from '../seeded.ts'
 import { readSteering, type Steering } from '../steering.ts'
 import type { Creation } from '../video/creation.ts'
@@ -22,21 +11,7 @@ import { readWish, type Wish } from './check.ts'
 
 export type VeoAsk = { readonly wish: Wish; readonly root: string }
 
-const method = 'predictLongRunning'
-
-export const veoDialect: Dialect<GoogleError> = {
-  readKey,
-  isRefusal: (error) => error instanceof GoogleError,
-  writeRefusal: (_, refusal) => writeError(refusal, false),
-  unknownModel: (model) => modelNotFound(model, method),
-  wrongModel: (model) => modelNotFound(model, method),
-  refusalsFor: (key) => ({
-    forCode: errorForCode,
-    forStatus: errorForStatus,
-    leak: () => badKey(`API key not valid: ${key}. Please pass a valid API key.`),
-    body200: () => errorBody(errorForStatus(500)),
-  }),
-}
+export const veoDialect = dialectOn('predictLongRunning')
 
 export const veoTasks: TaskFamily<VeoAsk> = {
   name: 'veo',
