@@ -49,6 +49,14 @@ export function feedFixed(prompt: Prompt, label: string, tokens: number): void {
   }
 }
 
+/**
+ * Counts an image or a file by its address or content. Media are told apart by their length and both ends, because
+ * hashing megabytes of base64 would slow every such request.
+ */
+export function feedMedia(prompt: Prompt, source: string, tokens: number): void {
+  feedFixed(prompt, `${source.length}:${source.slice(0, 256)}:${source.slice(-256)}`, tokens)
+}
+
 /** The fingerprint of everything fed so far. */
 export function fingerprintOf({ hash, secondHash }: Prompt): number {
   return fingerprint(hash, secondHash)

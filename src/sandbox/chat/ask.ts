@@ -1,7 +1,7 @@
 import { formatAskedIn } from '../asked-format.ts'
 import type { TextAsk } from '../compose-text.ts'
 import type { SandboxModel } from '../model.ts'
-import { createPrompt, feedFixed, feedText, type Prompt } from '../prompt.ts'
+import { createPrompt, feedFixed, feedMedia, feedText, type Prompt } from '../prompt.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
 import { checkFields } from './check-fields.ts'
@@ -96,7 +96,7 @@ function feedAsk(prompt: Prompt, { tools, functions }: Fields, messages: readonl
       const { type, ...fields } = fieldsIn(part)
       if (type === 'text' || type === 'refusal') continue
       media += 1
-      feedFixed(prompt, mediaLabel(fields), mediaTokens)
+      feedMedia(prompt, mediaSource(fields), mediaTokens)
     }
     for (const call of itemsIn(message.tool_calls)) feedCall(prompt, fieldsIn(call))
     feedCall(prompt, { function: message.function_call })
@@ -110,13 +110,9 @@ function feedCall(prompt: Prompt, { function: named, custom }: Fields): void {
   feedText(prompt, textIn(args) || textIn(input))
 }
 
-/**
- * Tells images apart by their length and both ends, because hashing megabytes of base64 would slow every such request.
- */
-function mediaLabel(fields: Fields): string {
+function mediaSource(fields: Fields): string {
   const media = fieldsIn(fields.image_url ?? fields.input_audio ?? fields.file ?? fields.video_url)
-  const source = textIn(media.url ?? media.data ?? media.file_data ?? media.file_id)
-  return `${source.length}:${source.slice(0, 256)}:${source.slice(-256)}`
+  return textIn(media.url ?? media.data ?? media.file_data ?? media.file_id)
 }
 
 function readOutputCap(body: Fields, { contextTokens, outputTokensMax }: SandboxModel, promptTokens: number): number {

@@ -1,5 +1,5 @@
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
-import { createPrompt, feedFixed, feedText, type Prompt } from '../prompt.ts'
+import { createPrompt, feedFixed, feedMedia, feedText, type Prompt } from '../prompt.ts'
 import { partsOf } from './check-contents.ts'
 
 export type Modality = 'TEXT' | 'IMAGE' | 'AUDIO' | 'VIDEO' | 'DOCUMENT'
@@ -43,7 +43,7 @@ function feedContent(prompt: Prompt, content: Fields, media: Map<Modality, numbe
     if (!isGiven(part.inlineData) && !isGiven(part.fileData)) continue
     const modality = modalityOf(textIn(medium.mimeType))
     media.set(modality, (media.get(modality) ?? 0) + mediaTokens)
-    feedFixed(prompt, mediaLabel(textIn(medium.data) || textIn(medium.fileUri)), mediaTokens)
+    feedMedia(prompt, textIn(medium.data) || textIn(medium.fileUri), mediaTokens)
   }
 }
 
@@ -52,11 +52,4 @@ function modalityOf(mimeType: string): Modality {
   if (kind === 'audio') return 'AUDIO'
   if (kind === 'video') return 'VIDEO'
   return kind === 'application' || kind === 'text' ? 'DOCUMENT' : 'IMAGE'
-}
-
-/**
- * Tells media apart by their length and both ends, because hashing megabytes of base64 would slow every such request.
- */
-function mediaLabel(source: string): string {
-  return `${source.length}:${source.slice(0, 256)}:${source.slice(-256)}`
 }

@@ -1,6 +1,6 @@
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import type { Lifetime, Mark } from '../marked-cache.ts'
-import { createPrompt, feedFixed, feedText, fingerprintOf, type Prompt } from '../prompt.ts'
+import { createPrompt, feedFixed, feedMedia, feedText, fingerprintOf, type Prompt } from '../prompt.ts'
 import { type Message, resultBlocks } from './check-messages.ts'
 import { invalid } from './errors.ts'
 import { checkExtras, checkOneOf, fieldsAt } from './shape.ts'
@@ -50,7 +50,7 @@ function feedBlock(feeding: Feeding, place: string, block: Fields): void {
       feedText(prompt, textIn(block.text))
       break
     case 'image':
-      feedMedia(feeding, fieldsIn(block.source))
+      feedSource(feeding, fieldsIn(block.source))
       break
     case 'document':
       feedDocument(feeding, block)
@@ -75,16 +75,12 @@ function feedDocument(feeding: Feeding, { source, title, context }: Fields): voi
   if (fields.type === 'text') feedText(feeding.prompt, textIn(fields.data))
   else if (fields.type === 'content') {
     for (const part of resultBlocks(fields)) feedText(feeding.prompt, textIn(part.text))
-  } else feedMedia(feeding, fields)
+  } else feedSource(feeding, fields)
 }
 
-/**
- * Tells media apart by their length and both ends, because hashing megabytes of base64 would slow every such request.
- */
-function feedMedia(feeding: Feeding, { data, url, file_id: file }: Fields): void {
-  const text = textIn(data) || textIn(url) || textIn(file)
+function feedSource(feeding: Feeding, { data, url, file_id: file }: Fields): void {
   feeding.media += 1
-  feedFixed(feeding.prompt, `${text.length}:${text.slice(0, 256)}:${text.slice(-256)}`, mediaTokens)
+  feedMedia(feeding.prompt, textIn(data) || textIn(url) || textIn(file), mediaTokens)
 }
 
 function mark({ prompt, marks }: Feeding, place: string, control: unknown): void {

@@ -1,5 +1,5 @@
 import { type Fields, fieldsIn, itemsIn, textIn } from '../fields.ts'
-import { createPrompt, feedFixed, feedText, type Prompt } from '../prompt.ts'
+import { createPrompt, feedFixed, feedMedia, feedText, type Prompt } from '../prompt.ts'
 
 const frameTokens = 3
 const mediaTokens = 85
@@ -50,16 +50,12 @@ function feedContent(feeding: Feeding, content: unknown): void {
   if (typeof content === 'string') return feedText(feeding.prompt, content)
   for (const part of itemsIn(content).map(fieldsIn)) {
     const { type, text, refusal } = part
-    if (type === 'input_image' || type === 'input_file') feedMedia(feeding, part)
+    if (type === 'input_image' || type === 'input_file') feedPart(feeding, part)
     else feedText(feeding.prompt, textIn(text) || textIn(refusal))
   }
 }
 
-/**
- * Tells media apart by their length and both ends, because hashing megabytes of base64 would slow every such request.
- */
-function feedMedia(feeding: Feeding, part: Fields): void {
-  const source = textIn(part.image_url ?? part.file_data ?? part.file_url ?? part.file_id)
+function feedPart(feeding: Feeding, part: Fields): void {
   feeding.media += 1
-  feedFixed(feeding.prompt, `${source.length}:${source.slice(0, 256)}:${source.slice(-256)}`, mediaTokens)
+  feedMedia(feeding.prompt, textIn(part.image_url ?? part.file_data ?? part.file_url ?? part.file_id), mediaTokens)
 }
