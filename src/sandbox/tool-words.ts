@@ -1,6 +1,9 @@
+/** `forced` means that exactly the offered tools are called. */
+export type ToolMode = 'none' | 'auto' | 'required' | 'forced'
+
 type Picking<T> = {
   readonly offered: readonly T[]
-  readonly mode: 'none' | 'auto' | 'required' | 'forced'
+  readonly mode: ToolMode
   /**
    * The request ends with a tool's result. The model then answers in words, because otherwise no agent loop would end.
    */
@@ -28,7 +31,7 @@ export function pickTools<T extends { readonly name: string }>(picking: Picking<
 const wordLettersMin = 4
 
 /** A tool matches when a word of its name with at least four letters occurs in the text: "weather" for getWeather. */
-export function matchingTools<T extends { readonly name: string }>(tools: readonly T[], text: string): readonly T[] {
+function matchingTools<T extends { readonly name: string }>(tools: readonly T[], text: string): readonly T[] {
   const spoken = new Set(wordsOf(text))
   return tools.filter((tool) => wordsOf(tool.name).some((word) => word.length >= wordLettersMin && spoken.has(word)))
 }

@@ -1,6 +1,6 @@
 import { badRequest } from './errors.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
-import { pickTools } from '../tool-words.ts'
+import { pickTools, type ToolMode } from '../tool-words.ts'
 
 export type Tool = { readonly kind: 'function' | 'custom'; readonly name: string; readonly schema: unknown }
 
@@ -49,7 +49,7 @@ function readTool(tool: unknown): Tool {
   return { kind, name: textIn(name), schema: isGiven(parameters) ? parameters : { type: 'object', properties: {} } }
 }
 
-type Choice = { mode: 'none' | 'auto' | 'required' | 'forced'; candidates: readonly Tool[] }
+type Choice = { mode: ToolMode; candidates: readonly Tool[] }
 
 function readChoice(choice: unknown, offered: readonly Tool[]): Choice {
   if (!isGiven(choice) || choice === 'auto') return { mode: 'auto', candidates: offered }

@@ -1,6 +1,6 @@
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
-import { matchingTools } from '../tool-words.ts'
+import { pickTools } from '../tool-words.ts'
 import { responsesOf } from './check-contents.ts'
 import { invalid, invalidField } from './errors.ts'
 import { checkSchema, toJsonSchema } from './schema.ts'
@@ -63,17 +63,16 @@ type ToolAsk = {
 export function chooseTools({ offered, config, contents, userText, steered }: ToolAsk): readonly Tool[] {
   const { mode } = config
   const allowed = itemsIn(config.allowedFunctionNames)
-  const isForced = mode === 'ANY'
   checkAllowed(mode, allowed, offered)
-  const candidates = allowed.length > 0 ? offered.filter(({ name }) => allowed.includes(name)) : offered
-  const last = contents.at(-1)
-  // After a function's result the model answers in words, because otherwise no agent loop would end.
-  if (mode === 'NONE' || last === undefined || responsesOf(last).length > 0) return []
-  if (isForced && allowed.length === 1) return candidates
-  const named = candidates.filter(({ name }) => name === steered)
-  if (named.length > 0) return named
-  const matching = matchingTools(candidates, userText)
-  return matching.length > 0 || !isForced ? matching : candidates.slice(0, 1)
+  const required = allowed.length === 1 ? 'forced' : 'required'
+  return pickTools({
+    offered: allowed.length > 0 ? offered.filter(({ name }) => allowed.includes(name)) : offered,
+    mode: mode === 'NONE' ? 'none' : mode === 'ANY' ? required : 'auto',
+    answersResult: responsesOf(contents.at(-1) ?? {}).length > 0,
+    userText,
+    steered,
+    isAlone: false,
+  })
 }
 
 function checkAllowed(mode: unknown, allowed: readonly unknown[], offered: readonly Tool[]): void {

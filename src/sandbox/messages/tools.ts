@@ -1,5 +1,5 @@
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
-import { matchingTools } from '../tool-words.ts'
+import { pickTools, type ToolMode } from '../tool-words.ts'
 
 export type Tool = {
   /** Whether the client runs the tool or the vendor does; the simulated vendor only runs web searches. */
@@ -21,17 +21,19 @@ type ToolAsk = {
 
 /** The tools that the model calls, in the order offered. None means that it answers in words. */
 export function chooseTools({ body, answersResult, userText, steered }: ToolAsk): readonly Tool[] {
-  const offered = itemsIn(body.tools).map(fieldsIn).flatMap(readTool)
+  const tools = itemsIn(body.tools).map(fieldsIn).flatMap(readTool)
   const { type, name, disable_parallel_tool_use: isAlone } = fieldsIn(body.tool_choice)
-  // After a tool's result the model answers in words, because otherwise no agent loop would end.
-  if (offered.length === 0 || type === 'none' || answersResult) return []
-  if (type === 'tool') return offered.filter((tool) => tool.name === name)
-  const named = offered.filter((tool) => tool.name === steered)
-  if (named.length > 0) return named
-  const matching = matchingTools(offered, userText)
-  if (matching.length > 0) return isAlone === true ? matching.slice(0, 1) : matching
-  return type === 'any' ? offered.slice(0, 1) : []
+  return pickTools({
+    offered: type === 'tool' ? tools.filter((tool) => tool.name === name) : tools,
+    mode: modes[textIn(type)] ?? 'auto',
+    answersResult,
+    userText,
+    steered,
+    isAlone: isAlone === true,
+  })
 }
+
+const modes: Readonly<Record<string, ToolMode>> = { none: 'none', any: 'required', tool: 'forced' }
 
 const viewSchema = { type: 'object', properties: { command: { const: 'view' }, path: { const: '/' } } }
 

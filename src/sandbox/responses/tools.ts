@@ -1,6 +1,6 @@
 import { badRequest } from '../chat/errors.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
-import { pickTools } from '../tool-words.ts'
+import { pickTools, type ToolMode } from '../tool-words.ts'
 import { checkKnown, checkOneOf, listAt, missing, textAt } from './shape.ts'
 
 export type Tool = {
@@ -59,7 +59,7 @@ function readTool(tool: Fields): readonly Tool[] {
   return [{ kind: 'web_search', name: 'web_search', namespace: undefined, schema: searchSchema }]
 }
 
-type Choice = { readonly mode: 'none' | 'auto' | 'required' | 'forced'; readonly offered: readonly Tool[] }
+type Choice = { readonly mode: ToolMode; readonly offered: readonly Tool[] }
 
 function readChoice(choice: unknown, offered: readonly Tool[]): Choice {
   if (!isGiven(choice) || choice === 'auto') return { mode: 'auto', offered }
