@@ -1,7 +1,9 @@
+import { type Fields, fieldsIn, itemsIn } from './fields.ts'
 import { patternInstance } from './pattern-instance.ts'
 import { pick, type Seeded } from './seeded.ts'
 
-type Schema = Readonly<Record<string, unknown>>
+/** `true`, `false` and anything else that is no object count as a schema without keywords. */
+type Schema = Fields
 type Walk = { readonly root: Schema; readonly random: Seeded; readonly depth: number }
 
 // Below the first depth optional properties are left out and the simplest branch is taken. Below the second a schema
@@ -11,14 +13,14 @@ const depthHard = 24
 
 /** A value that satisfies a JSON schema: the same for the same schema and seed. */
 export function schemaInstance(schema: unknown, random: Seeded): unknown {
-  const root = asSchema(schema)
+  const root = fieldsIn(schema)
   return instance(schema === undefined ? { type: 'object' } : schema, { root, random, depth: 0 })
 }
 
 function instance(given: unknown, walk: Walk): unknown {
   if (walk.depth > depthHard) return null
   const deeper = { ...walk, depth: walk.depth + 1 }
-  const schema = settle(asSchema(given), deeper)
+  const schema = settle(fieldsIn(given), deeper)
   if (schema === undefined) return null
   if ('const' in schema) return schema.const
   if (Array.isArray(schema.enum)) return schema.enum[Math.floor(walk.random() * schema.enum.length)] ?? null
@@ -48,7 +50,7 @@ function settle(schema: Schema, walk: Walk): Schema | undefined {
     if (typeof ref === 'string')
       merged = merge({ ...beside, ...present({ anyOf, oneOf, allOf }) }, resolve(walk.root, ref))
     else if (Array.isArray(allOf))
-      merged = allOf.reduce<Schema>((all, part) => merge(all, asSchema(part)), {
+      merged = allOf.reduce<Schema>((all, part) => merge(all, fieldsIn(part)), {
         ...beside,
         ...present({ anyOf, oneOf }),
       })
@@ -64,7 +66,7 @@ function present(fields: Schema): Schema {
 }
 
 function branchOf(branches: readonly unknown[], { depth }: Walk): Schema {
-  const schemas = branches.map(asSchema)
+  const schemas = branches.map(fieldsIn)
   const isPlain = (schema: Schema): boolean =>
     'const' in schema ||
     'enum' in schema ||
@@ -76,10 +78,10 @@ function branchOf(branches: readonly unknown[], { depth }: Walk): Schema {
 function merge(left: Schema, right: Schema): Schema {
   const merged: Record<string, unknown> = { ...left, ...right }
   if (left.properties && right.properties) {
-    merged.properties = { ...asSchema(left.properties), ...asSchema(right.properties) }
+    merged.properties = { ...fieldsIn(left.properties), ...fieldsIn(right.properties) }
   }
   if (Array.isArray(left.required) && Array.isArray(right.required)) {
-    merged.required = [...new Set<unknown>([...(left.required as unknown[]), ...(right.required as unknown[])])]
+    merged.required = [...new Set([...itemsIn(left.required), ...itemsIn(right.required)])]
   }
   return merged
 }
@@ -89,9 +91,9 @@ function resolve(root: Schema, ref: string): Schema {
   let found: unknown = root
   for (const step of ref.split('/').slice(1)) {
     const key = decode(step).replaceAll('~1', '/').replaceAll('~0', '~')
-    found = Array.isArray(found) ? found[Number(key)] : asSchema(found)[key]
+    found = Array.isArray(found) ? found[Number(key)] : fieldsIn(found)[key]
   }
-  return asSchema(found)
+  return fieldsIn(found)
 }
 
 /** Vendors do not fail on a reference that cannot be decoded or leads nowhere. */
@@ -118,10 +120,8 @@ function typeOf(schema: Schema, { depth }: Walk): string {
 }
 
 function objectInstance(schema: Schema, walk: Walk): Record<string, unknown> {
-  const properties = asSchema(schema.properties)
-  const required = new Set(
-    (Array.isArray(schema.required) ? schema.required : []).filter((name) => typeof name === 'string'),
-  )
+  const properties = fieldsIn(schema.properties)
+  const required = new Set(itemsIn(schema.required).filter((name) => typeof name === 'string'))
   const result: Record<string, unknown> = {}
   for (const [name, property] of Object.entries(properties)) {
     if (walk.depth > depthSoft && !required.has(name)) continue
@@ -143,7 +143,7 @@ function setOwn(target: Record<string, unknown>, name: string, value: unknown): 
 const itemsMax = 1_000
 
 function arrayInstance(schema: Schema, walk: Walk): unknown[] {
-  const fixed = Array.isArray(schema.prefixItems) ? (schema.prefixItems as unknown[]) : []
+  const fixed = itemsIn(schema.prefixItems)
   const least = typeof schema.minItems === 'number' ? schema.minItems : 0
   const most = typeof schema.maxItems === 'number' ? schema.maxItems : Infinity
   const natural = walk.depth > depthSoft || schema.items === false ? 0 : 2
@@ -207,13 +207,4 @@ function stringInstance(schema: Schema, random: Seeded): string {
     if (matching !== undefined) return matching
   }
   return word.padEnd(least, `-${word}`).slice(0, Math.max(least, Math.min(most, Math.max(word.length, least))))
-}
-
-/** Reads any JSON object as a schema; `true`, `false` and anything else count as a schema without keywords. */
-function asSchema(value: unknown): Schema {
-  return isSchema(value) ? value : {}
-}
-
-function isSchema(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
