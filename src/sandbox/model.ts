@@ -26,6 +26,12 @@ export function isSoldFor({ capabilities = ['chat'] }: SandboxModel, ...wanted: 
   return wanted.some((capability) => capabilities.includes(capability))
 }
 
+/** Facts about models by their ids: those of the first pattern that matches, or else those of all other models. */
+export const byPattern =
+  <Facts>(table: readonly (readonly [RegExp, Facts])[], others: Facts) =>
+  (model: string): Facts =>
+    table.find(([pattern]) => pattern.test(model))?.[1] ?? others
+
 /** What the vendor charges, in integer pico-dollars per unit. Without a cached price, cached input costs as input. */
 export type SandboxPrices = TokenPrices & {
   /** Once per answered request. */

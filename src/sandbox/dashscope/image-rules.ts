@@ -1,4 +1,5 @@
 import type { Size } from '../files/image.ts'
+import { byPattern } from '../model.ts'
 
 /** What an image model accepts, according to the vendor. */
 export type ImageRules = {
@@ -17,21 +18,16 @@ const fixedSizes = {
   list: ['1664*928', '1472*1104', '1328*1328', '1104*1472', '928*1664'],
 } as const
 
-/** The first pattern that matches the id applies; the last one matches every id. */
-const byModel: readonly (readonly [RegExp, ImageRules])[] = [
-  [/^qwen-image-2/, { images: [0, 3], countMax: 6, sizes: { kind: 'pixels', least: 512 * 512, most: 2048 * 2048 } }],
-  [/^qwen-image-edit-(plus|max)/, { images: [1, 3], countMax: 6, sizes: { kind: 'sides', least: 512, most: 2048 } }],
-  [/^qwen-image-edit/, { images: [1, 3], countMax: 1, sizes: { kind: 'none' } }],
-  [/^qwen-image/, { images: [0, 0], countMax: 1, sizes: fixedSizes }],
+export const imageRulesFor = byPattern<ImageRules>(
+  [
+    [/^qwen-image-2/, { images: [0, 3], countMax: 6, sizes: { kind: 'pixels', least: 512 * 512, most: 2048 * 2048 } }],
+    [/^qwen-image-edit-(plus|max)/, { images: [1, 3], countMax: 6, sizes: { kind: 'sides', least: 512, most: 2048 } }],
+    [/^qwen-image-edit/, { images: [1, 3], countMax: 1, sizes: { kind: 'none' } }],
+    [/^qwen-image/, { images: [0, 0], countMax: 1, sizes: fixedSizes }],
+  ],
   // Wan's images: 1280*1280 to 1440*1440 pixels in any shape.
-  [/(?:)/, { images: [0, 4], countMax: 4, sizes: { kind: 'pixels', least: 1280 * 1280, most: 1440 * 1440 } }],
-]
-
-export function imageRulesFor(model: string): ImageRules {
-  const found = byModel.find(([pattern]) => pattern.test(model))
-  if (!found) throw new Error('the last pattern fits everything')
-  return found[1]
-}
+  { images: [0, 4], countMax: 4, sizes: { kind: 'pixels', least: 1280 * 1280, most: 1440 * 1440 } },
+)
 
 /** Sides are rounded to multiples of 16. Halfway rounds down, so that 1033*1032 makes 1040*1024. */
 const roundSide = (side: number): number => Math.max(16, Math.ceil(side / 16 - 0.5) * 16)

@@ -1,3 +1,5 @@
+import { byPattern } from '../model.ts'
+
 /**
  * What an embedding model accepts, according to its vendor. The simulator keeps its own list, so that a mistake in the
  * catalogue is noticed.
@@ -33,38 +35,33 @@ const voyage = { ...openai, inputsMax: 1000, tokensMax: 32_000, batchTokensMax: 
 const voyageSizes = listed(1024, [256, 512, 1024, 2048])
 const cohere = { ...openai, inputsMax: 96, tokensMax: 128_000, batchTokensMax: Infinity, takesTokens: false }
 
-/** The first pattern that matches the id applies; the last one matches every id. */
-const byModel: readonly (readonly [RegExp, EmbeddingRules])[] = [
-  [/text-embedding-3-small/, { ...openai, ...upTo(1536) }],
-  [/text-embedding-3-large/, { ...openai, ...upTo(3072) }],
-  [/text-embedding-ada/, { ...openai, ...fixed(1536) }],
-  [/^text-embedding-v4/, { ...dashscope, ...listed(1024, [2048, 1536, 1024, 768, 512, 256, 128, 64]) }],
-  [/^text-embedding-v3/, { ...dashscope, ...listed(1024, [1024, 768, 512, 256, 128, 64]) }],
-  [/^text-embedding-v[12]/, { ...dashscope, ...fixed(1536), inputsMax: 25, tokensMax: 2048 }],
-  [/^doubao-embedding-large-text-250515/, { ...openai, ...listed(2048, [2048, 1024, 512, 256]), ...ark(4096) }],
-  [/^doubao-embedding-large/, { ...openai, ...fixed(4096), ...ark(4096) }],
-  [/^doubao-embedding/, { ...openai, ...listed(2560, [2560, 2048, 1024, 512]), ...ark(4096) }],
-  [/^voyage-.*lite/, { ...voyage, ...voyageSizes, batchTokensMax: 1_000_000 }],
-  [/^voyage-(3\.5|4)$/, { ...voyage, ...voyageSizes, batchTokensMax: 320_000 }],
-  [/^voyage-/, { ...voyage, ...voyageSizes }],
-  [/^embed-v4/, { ...cohere, ...listed(1536, [256, 512, 1024, 1536]) }],
-  [/^embed-.*light/, { ...cohere, ...fixed(384), tokensMax: 512 }],
-  [/^embed-/, { ...cohere, ...fixed(1024), tokensMax: 512 }],
-  [/^codestral-embed/, { ...openai, ...upTo(3072), batchTokensMax: 16_384, takesTokens: false }],
-  [/^mistral-embed/, { ...openai, ...fixed(1024), batchTokensMax: 16_384, takesTokens: false }],
-  [/gemini-embedding|text-embedding-004/, { ...openai, ...upTo(3072), inputsMax: 100, tokensMax: 2048 }],
-  [/bge-/, { ...openai, ...fixed(1024), inputsMax: 32 }],
-  [/(?:)/, { ...openai, ...upTo(4096), dimensionsDefault: 1024 }],
-]
+export const rulesFor = byPattern<EmbeddingRules>(
+  [
+    [/text-embedding-3-small/, { ...openai, ...upTo(1536) }],
+    [/text-embedding-3-large/, { ...openai, ...upTo(3072) }],
+    [/text-embedding-ada/, { ...openai, ...fixed(1536) }],
+    [/^text-embedding-v4/, { ...dashscope, ...listed(1024, [2048, 1536, 1024, 768, 512, 256, 128, 64]) }],
+    [/^text-embedding-v3/, { ...dashscope, ...listed(1024, [1024, 768, 512, 256, 128, 64]) }],
+    [/^text-embedding-v[12]/, { ...dashscope, ...fixed(1536), inputsMax: 25, tokensMax: 2048 }],
+    [/^doubao-embedding-large-text-250515/, { ...openai, ...listed(2048, [2048, 1024, 512, 256]), ...ark(4096) }],
+    [/^doubao-embedding-large/, { ...openai, ...fixed(4096), ...ark(4096) }],
+    [/^doubao-embedding/, { ...openai, ...listed(2560, [2560, 2048, 1024, 512]), ...ark(4096) }],
+    [/^voyage-.*lite/, { ...voyage, ...voyageSizes, batchTokensMax: 1_000_000 }],
+    [/^voyage-(3\.5|4)$/, { ...voyage, ...voyageSizes, batchTokensMax: 320_000 }],
+    [/^voyage-/, { ...voyage, ...voyageSizes }],
+    [/^embed-v4/, { ...cohere, ...listed(1536, [256, 512, 1024, 1536]) }],
+    [/^embed-.*light/, { ...cohere, ...fixed(384), tokensMax: 512 }],
+    [/^embed-/, { ...cohere, ...fixed(1024), tokensMax: 512 }],
+    [/^codestral-embed/, { ...openai, ...upTo(3072), batchTokensMax: 16_384, takesTokens: false }],
+    [/^mistral-embed/, { ...openai, ...fixed(1024), batchTokensMax: 16_384, takesTokens: false }],
+    [/gemini-embedding|text-embedding-004/, { ...openai, ...upTo(3072), inputsMax: 100, tokensMax: 2048 }],
+    [/bge-/, { ...openai, ...fixed(1024), inputsMax: 32 }],
+  ],
+  { ...openai, ...upTo(4096), dimensionsDefault: 1024 },
+)
 
 function ark(tokensMax: number) {
   return { inputsMax: 256, tokensMax, batchTokensMax: Infinity, takesTokens: false }
-}
-
-export function rulesFor(model: string): EmbeddingRules {
-  const found = byModel.find(([pattern]) => pattern.test(model))
-  if (!found) throw new Error('the last pattern fits everything')
-  return found[1]
 }
 
 export function hasDimensions(

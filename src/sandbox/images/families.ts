@@ -1,3 +1,5 @@
+import { byPattern } from '../model.ts'
+
 /** What a line of image models accepts, according to its vendor. */
 export type Family = {
   /** Sold by tokens and always sent as bytes, or sold by the image and sent as a link or bytes. */
@@ -39,29 +41,30 @@ const dallE: Family = {
   imagesMax: 1,
 }
 
-/** The first pattern that matches the id applies; the last one matches every id. */
-const byModel: readonly (readonly [RegExp, Family])[] = [
+export const familyOf = byPattern<Family>(
   [
-    /gpt-image-2\.[56]/,
-    { ...gptImage, isFreeSize: true, qualities: ['auto', 'low', 'medium', 'high', 'xhigh', 'max'] },
+    [
+      /gpt-image-2\.[56]/,
+      { ...gptImage, isFreeSize: true, qualities: ['auto', 'low', 'medium', 'high', 'xhigh', 'max'] },
+    ],
+    [/gpt-image-2/, { ...gptImage, isFreeSize: true }],
+    [/gpt-image|chatgpt-image/, gptImage],
+    [
+      /dall-e-3/,
+      {
+        ...dallE,
+        promptCharactersMax: 4_000,
+        countMax: 1,
+        sizes: ['1024x1024', '1792x1024', '1024x1792'],
+        qualities: ['standard', 'hd'],
+        fields: [...always, 'quality', 'response_format', 'style'],
+        imagesMax: 0,
+      },
+    ],
+    [/dall-e-2/, dallE],
   ],
-  [/gpt-image-2/, { ...gptImage, isFreeSize: true }],
-  [/gpt-image|chatgpt-image/, gptImage],
-  [
-    /dall-e-3/,
-    {
-      ...dallE,
-      promptCharactersMax: 4_000,
-      countMax: 1,
-      sizes: ['1024x1024', '1792x1024', '1024x1792'],
-      qualities: ['standard', 'hd'],
-      fields: [...always, 'quality', 'response_format', 'style'],
-      imagesMax: 0,
-    },
-  ],
-  [/dall-e-2/, dallE],
-  [/(?:)/, openFamily()],
-]
+  openFamily(),
+)
 
 /** OpenAI-compatible vendors check little. */
 function openFamily(): Family {
@@ -73,10 +76,4 @@ function openFamily(): Family {
     qualities: ['auto', 'standard', 'hd'],
     imagesMax: 16,
   }
-}
-
-export function familyOf(model: string): Family {
-  const found = byModel.find(([pattern]) => pattern.test(model))
-  if (!found) throw new Error('the last pattern fits everything')
-  return found[1]
 }

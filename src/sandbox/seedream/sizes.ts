@@ -1,23 +1,25 @@
 import { badRequest, type VendorError } from '../chat/errors.ts'
 import { isGiven, textIn } from '../fields.ts'
 import { parseSize, type Size } from '../files/image.ts'
+import { byPattern } from '../model.ts'
 
 type SizeRules = { readonly tiers: readonly string[]; readonly pixels: readonly [least: number, most: number] }
 
-/** The first pattern that matches the id applies; the last one matches every id. */
-const byModel: readonly (readonly [RegExp, SizeRules])[] = [
-  [/seedream-5-0/, { tiers: ['2K', '3K'], pixels: [3_686_400, 10_404_496] }],
-  [/seedream-4-5/, { tiers: ['2K', '4K'], pixels: [3_686_400, 16_777_216] }],
-  [/(?:)/, { tiers: ['1K', '2K', '4K'], pixels: [921_600, 16_777_216] }],
-]
+const rulesFor = byPattern<SizeRules>(
+  [
+    [/seedream-5-0/, { tiers: ['2K', '3K'], pixels: [3_686_400, 10_404_496] }],
+    [/seedream-4-5/, { tiers: ['2K', '4K'], pixels: [3_686_400, 16_777_216] }],
+  ],
+  { tiers: ['1K', '2K', '4K'], pixels: [921_600, 16_777_216] },
+)
 
 const tierSides: Readonly<Record<string, number>> = { '1K': 1024, '2K': 2048, '3K': 3072, '4K': 4096 }
 const ratioMax = 16
 
 /** The size is either a tier, which leaves the shape to the model (squares here), or a width and height. */
 export function readSize(asked: unknown, model: string): Size {
-  const rules = byModel.find(([pattern]) => pattern.test(model))?.[1]
-  if (!isGiven(asked) || !rules) return { width: 2048, height: 2048 }
+  if (!isGiven(asked)) return { width: 2048, height: 2048 }
+  const rules = rulesFor(model)
   const text = textIn(asked)
   const side = rules.tiers.includes(text) ? tierSides[text] : undefined
   if (side !== undefined) return { width: side, height: side }
