@@ -1,5 +1,5 @@
 import type { Journal } from './memory/journal.ts'
-import type { SandboxModel, SandboxPrices, VideoRates } from './model.ts'
+import type { SandboxPrices, VideoRates } from './model.ts'
 import { createRing } from './ring.ts'
 
 /**
@@ -86,12 +86,6 @@ function lineOf(entry: BillEntry | BillLine): BillLine {
   if ('cost' in entry) return entry
   const { prices, ...line } = entry
   return { ...line, cost: prices ? formatPico(costInPico(prices, line.units)) : '0' }
-}
-
-/** Writes the line of an answered call. Usage reported as negative is billed as zero. */
-export function answeredEntry(ref: string | null, model: SandboxModel, status: number, units: Units): BillEntry {
-  const billed = { ...units, output: Math.max(0, units.output), reasoning: Math.max(0, units.reasoning) }
-  return { ref, model: model.model, status, units: billed, prices: model.prices }
 }
 
 function costInPico(prices: SandboxPrices, units: Units): bigint {

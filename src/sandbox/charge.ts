@@ -1,4 +1,4 @@
-import { answeredEntry, noUnits, type Units } from './bill.ts'
+import { noUnits, type Units } from './bill.ts'
 import type { SandboxModel } from './model.ts'
 import type { Call, World } from './protocol.ts'
 import type { Steering } from './steering.ts'
@@ -7,14 +7,24 @@ type Charged = { readonly model: SandboxModel; readonly steering: Steering }
 
 /** Adds a bill line for a call that was answered completely or in part. */
 export function charge(
-  call: Pick<Call, 'ref'>,
-  world: Pick<World, 'bill'>,
-  { model, steering }: Charged,
+  { ref }: Pick<Call, 'ref'>,
+  { bill }: Pick<World, 'bill'>,
+  { model: { model, prices }, steering }: Charged,
   status: number,
   units: Units,
 ): void {
   // A call hung up on before its first token, or steered to be free, does not pay the price per request either.
-  const isFree = units === noUnits || steering.has('zero')
-  const entry = answeredEntry(call.ref, model, status, units)
-  world.bill.add(isFree ? { ref: entry.ref, model: entry.model, status, units } : entry)
+  if (units === noUnits || steering.has('zero')) bill.add({ ref, model, status, units })
+  else bill.add({ ref, model, status, units: billed(units), prices })
+}
+
+/** Usage reported as negative is billed as zero. */
+function billed(units: Units): Units {
+  const { images } = units
+  const counts = Object.entries(units).filter((entry): entry is [string, number] => typeof entry[1] === 'number')
+  return {
+    ...units,
+    ...Object.fromEntries(counts.map(([unit, count]) => [unit, Math.max(0, count)])),
+    ...(images && { images: { ...images, count: Math.max(0, images.count) } }),
+  }
 }

@@ -19,6 +19,8 @@ export type ChatAsk = TextAsk & {
   /** OpenAI pads chunks with random letters, so that an observer cannot infer words from the length of a chunk. */
   readonly isPadded: boolean
   readonly prompt: Prompt
+  /** Calls under another key do not share a cached prompt. */
+  readonly promptCacheKey: string
   readonly promptTokens: number
   readonly choices: number
   readonly outputTokensMax: number
@@ -55,6 +57,7 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel): Ch
     steering,
     userText,
     prompt,
+    promptCacheKey: textIn(body.prompt_cache_key),
     promptTokens,
     seed: hashText(`${typeof body.seed === 'number' ? body.seed : ''}`, prompt.hash),
     choices: typeof body.n === 'number' ? body.n : 1,

@@ -1,11 +1,12 @@
 import type { Call, Protocol, World } from '../protocol.ts'
-import { readKey } from './answer-call.ts'
-import { completeChat } from './complete.ts'
+import { endpointAt } from '../serve.ts'
+import { readKey } from './read-call.ts'
+import { completions } from './complete.ts'
 import { modelNotFound, VendorError, writeError } from './errors.ts'
 
 /** OpenAI's protocol, as most vendors speak it: chat completions and the list of models. */
 export const chatProtocol: Protocol = (vendor, root, world) => [
-  { method: 'POST', path: `${root}/chat/completions`, answer: (call) => completeChat(call, world) },
+  ...endpointAt('/chat/completions', completions)(vendor, root, world),
   { method: 'GET', path: `${root}/models`, answer: (call) => answerModels(call, () => listModels(vendor, world)) },
   {
     method: 'GET',

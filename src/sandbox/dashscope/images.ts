@@ -2,7 +2,8 @@ import { type Fields, fieldsIn, isGiven, itemsIn, shown, textIn } from '../field
 import { readImageHeader } from '../files/image-header.ts'
 import { parseSize, type Size, writeSize } from '../files/image.ts'
 import { linkImage } from '../files/results.ts'
-import { type MediaAsk, type MediaAnswer, reportedUnits, usageUnlessHidden } from '../media/serve.ts'
+import { reportedUnits, usageUnlessHidden } from '../media/reported.ts'
+import type { ServedAsk, Answer } from '../serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
 import { hashText } from '../seeded.ts'
@@ -13,9 +14,9 @@ import { alike, type ImageRules, imageRulesFor, roundSize } from './image-rules.
 import { type Native, nativeHeaders } from './native.ts'
 
 /** Images to make, from a prompt or from images and a prompt. */
-export type ImageAsk = MediaAsk & { readonly count: number; readonly size: Size; readonly seed: number }
+export type ImageAsk = ServedAsk & { readonly count: number; readonly size: Size; readonly seed: number }
 
-export function makeImages({ steering, count, size, seed }: ImageAsk, call: Call): MediaAnswer {
+export function makeImages({ steering, count, size, seed }: ImageAsk, call: Call): Answer {
   const failed = steering.number('fail-image')
   const indexes = Array.from({ length: count }, (_, index) => index).filter((index) => index + 1 !== failed)
   const content = indexes.map((index) => ({

@@ -1,5 +1,5 @@
 import { type Fields, fieldsIn, isFields, parseFields, textIn } from '../fields.ts'
-import type { Dialect, Opened } from '../media/serve.ts'
+import type { Dialect, Opened } from '../serve.ts'
 import type { Call } from '../protocol.ts'
 import { CodedRefusal } from '../refusal.ts'
 import { badKey, invalidParameter, modelNotFound, refusalsFor, requestIdFor, writeRefusal } from './errors.ts'

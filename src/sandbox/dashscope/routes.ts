@@ -1,4 +1,4 @@
-import { endpointAt, type Endpoint } from '../media/serve.ts'
+import { endpointAt, type Endpoint } from '../serve.ts'
 import { isSoldFor } from '../model.ts'
 import type { Protocol } from '../protocol.ts'
 import { nativeEmbeddings } from './embeddings.ts'

@@ -3,7 +3,8 @@ import { isGiven, textIn } from '../fields.ts'
 import { type AudioFormat, recordAudio } from '../files/audio.ts'
 import { linkAudio, linkExpiry } from '../files/results.ts'
 import { countTokens } from '../media/common.ts'
-import { type MediaAsk, type MediaAnswer, reportedUnits, usageUnlessHidden } from '../media/serve.ts'
+import { reportedUnits, usageUnlessHidden } from '../media/reported.ts'
+import type { ServedAsk, Answer } from '../serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
 import { hanTwice, piecesOf, spokenMs } from '../speech/speak.ts'
@@ -21,13 +22,13 @@ import { type Native, nativeHeaders } from './native.ts'
 import { hasVoice } from './voices.ts'
 
 /** A text to speak. */
-export type SpeechAsk = MediaAsk & { readonly text: string; readonly ms: number; readonly format: AudioFormat }
+export type SpeechAsk = ServedAsk & { readonly text: string; readonly ms: number; readonly format: AudioFormat }
 
 const charactersMax = 600
 const formats: readonly AudioFormat[] = ['wav', 'mp3', 'pcm', 'opus']
 
 /** A link to a file, or a stream of samples with the link at its end. */
-export function makeSpeech(ask: SpeechAsk, call: Call): MediaAnswer {
+export function makeSpeech(ask: SpeechAsk, call: Call): Answer {
   const units = countUnits(ask)
   if (wantsEvents(call.request)) return makeEvents(ask, call, units)
   const text = JSON.stringify(writeSpeech(ask, call, { data: '', isLast: true, units }))
@@ -88,7 +89,7 @@ function writeSpeech(ask: SpeechAsk, call: Call, { data, isLast, units }: Told):
   }
 }
 
-function makeEvents(ask: SpeechAsk, call: Call, units: Units): MediaAnswer {
+function makeEvents(ask: SpeechAsk, call: Call, units: Units): Answer {
   return {
     units,
     headers: nativeHeaders(call, 'text/event-stream;charset=UTF-8'),

@@ -1,5 +1,6 @@
 import { isGiven } from '../fields.ts'
-import { type MediaAsk, reportedUnits } from '../media/serve.ts'
+import { reportedUnits } from '../media/reported.ts'
+import type { ServedAsk } from '../serve.ts'
 import type { Units } from '../bill.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
 import { splitTokens } from '../tokens.ts'
@@ -7,7 +8,7 @@ import type { EmbeddingRules } from './rules.ts'
 import { embed } from './vector.ts'
 
 /** Texts to embed, token by token, in any protocol. */
-export type EmbeddingAsk = MediaAsk & {
+export type EmbeddingAsk = ServedAsk & {
   readonly inputs: readonly (readonly string[])[]
   readonly dimensions: number
   readonly encoding: 'float' | 'base64'
@@ -59,7 +60,7 @@ function idsIn(item: unknown): string[] | undefined {
 const countAll = (inputs: EmbeddingAsk['inputs']): number => inputs.reduce((sum, tokens) => sum + tokens.length, 0)
 
 /** Any of the texts may steer; the last one wins. */
-export const steeringOf = (inputs: EmbeddingAsk['inputs']): MediaAsk['steering'] =>
+export const steeringOf = (inputs: EmbeddingAsk['inputs']): ServedAsk['steering'] =>
   readSteering(...inputs.map((tokens) => tokens.join('')))
 
 export function countUnits({ steering, inputs }: EmbeddingAsk): Units {

@@ -1,7 +1,7 @@
 import { badRequest, type VendorError } from '../chat/errors.ts'
 import { type Fields, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 import { commonDialect } from '../media/common.ts'
-import type { Dialect } from '../media/serve.ts'
+import type { Dialect } from '../serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { type EmbeddingAsk, type InputRefusals, readInputs, steeringOf, vectorsOf } from './ask.ts'

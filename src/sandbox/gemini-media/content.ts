@@ -10,7 +10,8 @@ import { type CountedPrompt, countPrompt } from '../gemini/prompt.ts'
 import { readMessage } from '../gemini/proto.ts'
 import { generateContentRequest } from '../gemini/shapes.ts'
 import { writeBlock, writeContent, writeFinish, writeModalities } from '../gemini/write.ts'
-import { type MediaAsk, type Endpoint, type MediaAnswer, reportedUnits } from '../media/serve.ts'
+import { reportedUnits } from '../media/reported.ts'
+import type { ServedAsk, Endpoint, Answer } from '../serve.ts'
 import { isSoldFor, type SandboxModel } from '../model.ts'
 import { seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
@@ -19,7 +20,7 @@ import { type ImageWork, drawImages, readImageWork } from './image.ts'
 import { readSpeaking, type Speaking, speaking } from './speech.ts'
 
 /** A prompt that is answered with an image or with audio. */
-type ContentAsk = MediaAsk & {
+type ContentAsk = ServedAsk & {
   readonly counted: CountedPrompt
   readonly userText: string
   readonly work: ImageWork | Speaking
@@ -79,7 +80,7 @@ function readModalities(config: Fields, { model }: SandboxModel, combinations: r
   )
 }
 
-function makeContent(ask: ContentAsk, delivery: Delivery): MediaAnswer {
+function makeContent(ask: ContentAsk, delivery: Delivery): Answer {
   const units = countUnits(ask)
   const answers = [...answersOf(ask, units, delivery !== 'plain')]
   if (delivery === 'plain') {

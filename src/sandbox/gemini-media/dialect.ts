@@ -1,7 +1,7 @@
 import { GoogleError, modelNotFound, writeError } from '../gemini/errors.ts'
 import { refusalsFor } from '../gemini/generate.ts'
 import { readKey } from '../gemini/key.ts'
-import type { Dialect } from '../media/serve.ts'
+import type { Dialect } from '../serve.ts'
 
 /** Google's dialect for a method. A model that does not support the method is reported as unknown. */
 export function dialectOn(method: string): Dialect<GoogleError> {

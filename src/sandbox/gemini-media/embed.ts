@@ -4,7 +4,7 @@ import { contentText, type Fields, fieldsIn, isGiven, itemsIn, textIn } from '..
 import { type GoogleError, invalid, jsonType, writeJson } from '../gemini/errors.ts'
 import { int32, list, message, oneOf, readMessage, string } from '../gemini/proto.ts'
 import { content } from '../gemini/shapes.ts'
-import type { Endpoint } from '../media/serve.ts'
+import type { Endpoint } from '../serve.ts'
 import { dialectOn } from './dialect.ts'
 import { splitTokens } from '../tokens.ts'
 

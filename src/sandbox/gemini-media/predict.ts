@@ -2,14 +2,15 @@ import { type Fields, fieldsIn, itemsIn, shown, textIn } from '../fields.ts'
 import { drawImage, type ImageFormat, type Size, writeSize } from '../files/image.ts'
 import { type GoogleError, invalid, jsonType, modelNotFound, writeJson } from '../gemini/errors.ts'
 import { list, message, readMessage, struct } from '../gemini/proto.ts'
-import { type MediaAsk, type Endpoint, reportedUnits } from '../media/serve.ts'
+import { reportedUnits } from '../media/reported.ts'
+import type { ServedAsk, Endpoint } from '../serve.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
 import { dialectOn } from './dialect.ts'
 
 const predictRequest = message('PredictRequest', () => ({ instances: list(struct), parameters: struct }))
 
-type ImagenAsk = MediaAsk & {
+type ImagenAsk = ServedAsk & {
   readonly count: number
   readonly size: Size
   readonly format: ImageFormat

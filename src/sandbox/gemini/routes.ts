@@ -1,7 +1,7 @@
 import { mediaContent } from '../gemini-media/content.ts'
 import { embedding } from '../gemini-media/embed.ts'
 import { imagen } from '../gemini-media/predict.ts'
-import { serve } from '../media/serve.ts'
+import { serve } from '../serve.ts'
 import { isSoldFor } from '../model.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { countTokens } from './count-tokens.ts'

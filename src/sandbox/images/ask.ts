@@ -3,7 +3,7 @@ import { badRequest } from '../chat/errors.ts'
 import { type Fields, isGiven } from '../fields.ts'
 import type { ImageFormat, Size } from '../files/image.ts'
 import { countTokens, oneOf, requiredText } from '../media/common.ts'
-import type { MediaAsk } from '../media/serve.ts'
+import type { ServedAsk } from '../serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
@@ -11,7 +11,7 @@ import { type Family, familyOf } from './families.ts'
 import { readSize } from './size.ts'
 
 /** Images to make, from a prompt alone or from other images. */
-export type ImageAsk = MediaAsk & {
+export type ImageAsk = ServedAsk & {
   readonly family: Family
   readonly count: number
   readonly size: Size

@@ -3,7 +3,8 @@ import { namedEventEncoder } from '../event-stream.ts'
 import { drawImage, type ImageSpec, writeSize } from '../files/image.ts'
 import { linkImage } from '../files/results.ts'
 import { commonHeaders } from '../media/common.ts'
-import { type MediaAnswer, reportedUnits, usageUnlessHidden } from '../media/serve.ts'
+import { reportedUnits, usageUnlessHidden } from '../media/reported.ts'
+import type { Answer } from '../serve.ts'
 import type { Call } from '../protocol.ts'
 import { hashText } from '../seeded.ts'
 import type { ImageAsk } from './ask.ts'
@@ -16,7 +17,7 @@ const partialImageTokens = 100
 const lifeSeconds = 3_600
 
 /** `event` is the prefix of the stream's event names. */
-export function makeImages(ask: ImageAsk, call: Call, event: 'image_generation' | 'image_edit'): MediaAnswer {
+export function makeImages(ask: ImageAsk, call: Call, event: 'image_generation' | 'image_edit'): Answer {
   const units = countUnits(ask)
   const created = Math.floor(Date.now() / 1000)
   if (ask.isStreaming) {

@@ -1,7 +1,7 @@
 import type { VendorError } from '../chat/errors.ts'
 import type { Fields } from '../fields.ts'
 import { commonDialect, openJson } from '../media/common.ts'
-import { endpointAt, type Endpoint } from '../media/serve.ts'
+import { endpointAt, type Endpoint } from '../serve.ts'
 import type { Protocol } from '../protocol.ts'
 import { type ImageAsk, readAsk } from './ask.ts'
 import { imageEdits } from './edit.ts'

@@ -1,11 +1,11 @@
-import { readBody, readKey } from '../chat/answer-call.ts'
+import { readBody, readKey } from '../chat/read-call.ts'
 import { badRequest, modelNotFound, quotedList, VendorError, writeError } from '../chat/errors.ts'
 import { refusalsFor } from '../chat/faults.ts'
 import { type Fields, shown, textIn } from '../fields.ts'
 import type { Call } from '../protocol.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
-import type { Dialect, Opened } from './serve.ts'
+import type { Dialect, Opened } from '../serve.ts'
 
 /** The dialect of OpenAI's protocol, which most vendors share. */
 export const commonDialect: Dialect<VendorError> = {
@@ -23,12 +23,17 @@ export function openJson({ text }: Call): Opened<Fields> {
   return { model: textIn(body.model), body }
 }
 
-export function commonHeaders(call: Pick<Call, 'text'>, contentType = 'application/json'): Record<string, string> {
-  return {
-    'content-type': contentType,
-    'x-request-id': seededId('req_', hashText(call.text)),
-    'openai-version': '2020-10-01',
-  }
+export function commonHeaders(call: Pick<Call, 'text'>, contentType?: string): Record<string, string> {
+  return headersFor(seededId('req_', hashText(call.text)), contentType)
+}
+
+export function headersFor(requestId: string, contentType = 'application/json'): Record<string, string> {
+  return { 'content-type': contentType, 'x-request-id': requestId, 'openai-version': '2020-10-01' }
+}
+
+/** The headers of a stream of events. */
+export function eventHeadersFor(requestId: string): Record<string, string> {
+  return { ...headersFor(requestId, 'text/event-stream; charset=utf-8'), 'cache-control': 'no-cache' }
 }
 
 export const countTokens = (text: string): number => splitTokens(text).length

@@ -1,10 +1,11 @@
 import type { Protocol } from '../protocol.ts'
-import { answerMessage, countTokens } from './answer.ts'
+import { endpointAt } from '../serve.ts'
+import { countTokens, messages } from './answer.ts'
 import { listModels, showModel } from './models.ts'
 
 /** Anthropic's protocol: messages, token counting, and the list of models. */
 export const messagesProtocol: Protocol = (vendor, root, world) => [
-  { method: 'POST', path: `${root}/messages`, answer: (call) => answerMessage(call, world) },
+  ...endpointAt('/messages', messages)(vendor, root, world),
   { method: 'POST', path: `${root}/messages/count_tokens`, answer: (call) => countTokens(call, world) },
   { method: 'GET', path: `${root}/models`, answer: (call) => listModels(call, world) },
   {

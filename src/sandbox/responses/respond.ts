@@ -1,17 +1,26 @@
 import { noUnits, type Units } from '../bill.ts'
-import { charge } from '../charge.ts'
-import { answerCall, answerHeaders } from '../chat/answer-call.ts'
 import { VendorError } from '../chat/errors.ts'
-import { namedEventEncoder, streamBody } from '../event-stream.ts'
-import { plainAnswer } from '../plain-answer.ts'
-import type { Call, World } from '../protocol.ts'
+import { openChat } from '../chat/read-call.ts'
+import { namedEventEncoder } from '../event-stream.ts'
+import { type Fields, textIn } from '../fields.ts'
+import { commonDialect, eventHeadersFor, headersFor } from '../media/common.ts'
+import type { Answer, Endpoint } from '../serve.ts'
 import { readAsk, type ResponsesAsk } from './ask.ts'
 import { compose, type Composition } from './compose.ts'
 import { frames, type Progress } from './frames.ts'
 import { writeItem, writeResponse } from './write.ts'
 
-export function answerResponse(call: Call, world: World): Promise<Response> {
-  return answerCall(call, world, { notServed, readAsk, compose, answer })
+/** `POST /responses`. */
+export const responses: Endpoint<Fields, ResponsesAsk, VendorError> = {
+  dialect: { ...commonDialect, wrongModel: notServed },
+  capabilities: ['chat'],
+  open: openChat,
+  read: (body, model, { text }) => readAsk(body, text, model),
+  make(ask, _, { key, world }) {
+    const owner = [key, ask.model.model, textIn(ask.body.prompt_cache_key)].join('\n')
+    const composition = compose(ask, world.cache.read(owner, ask.prompt))
+    return ask.stream ? makeStream(ask, composition) : makeWhole(ask, composition)
+  },
 }
 
 function notServed(model: string): VendorError {
@@ -19,47 +28,37 @@ function notServed(model: string): VendorError {
   return new VendorError({ status: 400, message, param: 'model', code: 'unsupported_model' })
 }
 
-function answer(call: Call, world: World, ask: ResponsesAsk, composition: Composition): Response {
-  return ask.stream ? answerStreaming(call, world, ask, composition) : answerPlain(call, world, ask, composition)
-}
+const requestIdOf = ({ id }: Composition): string => `req_${id.slice('resp_'.length)}`
 
-function headersOf(ask: ResponsesAsk, { id }: Composition, contentType: string): Headers {
-  return answerHeaders(ask, id.slice('resp_'.length), contentType)
-}
-
-function answerStreaming(call: Call, world: World, ask: ResponsesAsk, composition: Composition): Response {
-  const headers = headersOf(ask, composition, 'text/event-stream; charset=utf-8')
-  headers.set('cache-control', 'no-cache')
+function makeStream(ask: ResponsesAsk, composition: Composition): Answer {
   const progress: Progress = { hasSearched: false }
-  const body = streamBody({
-    frames: frames(ask, composition, progress),
-    encode: namedEventEncoder(ask.steering),
-    steering: ask.steering,
+  return {
     units: composition.units,
-    signal: call.request.signal,
-    settle: ({ status, units }) => charge(call, world, ask, status, sent(units, progress)),
-  })
-  return new Response(body, { headers })
+    headers: eventHeadersFor(requestIdOf(composition)),
+    body: {
+      kind: 'frames',
+      frames: frames(ask, composition, progress),
+      encode: namedEventEncoder(ask.steering),
+      charged: (sent) => withoutSearches(sent, progress),
+    },
+  }
 }
 
 /** A stream that ends before the web search does not pay for it. */
-function sent(units: Units, { hasSearched }: Progress): Units {
+function withoutSearches(units: Units, { hasSearched }: Progress): Units {
   if (units === noUnits || hasSearched) return units
   const { webSearches: _, ...rest } = units
   return rest
 }
 
-function answerPlain(call: Call, world: World, ask: ResponsesAsk, composition: Composition): Response {
+function makeWhole(ask: ResponsesAsk, composition: Composition): Answer {
   const isFailed = ask.steering.text('finish') === 'failed'
   const status = isFailed ? 'failed' : composition.cutBy === undefined ? 'completed' : 'incomplete'
   const output = isFailed ? [] : composition.items.map((item) => writeItem(ask, item))
   const text = JSON.stringify(writeResponse(ask, composition, { status, output }))
-  return plainAnswer({
-    text,
-    headers: headersOf(ask, composition, 'application/json'),
-    steering: ask.steering,
-    signal: call.request.signal,
-    openAt: text.indexOf('"text":"') + '"text":"'.length,
-    settle: (code) => charge(call, world, ask, code, code === 200 && !isFailed ? composition.units : noUnits),
-  })
+  return {
+    units: isFailed ? noUnits : composition.units,
+    headers: headersFor(requestIdOf(composition)),
+    body: { kind: 'whole', text, openAfter: '"text":"' },
+  }
 }

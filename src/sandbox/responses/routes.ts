@@ -1,9 +1,7 @@
-import type { Protocol } from '../protocol.ts'
-import { answerResponse } from './respond.ts'
+import { endpointAt } from '../serve.ts'
+import { responses } from './respond.ts'
 
 /**
  * OpenAI's newer protocol, in which an answer is a list of items. The simulator stores no answers to be fetched later.
  */
-export const responsesProtocol: Protocol = (_vendor, root, world) => [
-  { method: 'POST', path: `${root}/responses`, answer: (call) => answerResponse(call, world) },
-]
+export const responsesProtocol = endpointAt('/responses', responses)

@@ -5,14 +5,8 @@ import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 import { drawImage, type ImageFormat, type ImageSpec, type Size, writeSize } from '../files/image.ts'
 import { linkImage } from '../files/results.ts'
 import { commonHeaders, commonDialect, oneOf, openJson, requiredText } from '../media/common.ts'
-import {
-  endpointAt,
-  type MediaAsk,
-  type Endpoint,
-  type MediaAnswer,
-  reportedUnits,
-  usageUnlessHidden,
-} from '../media/serve.ts'
+import { reportedUnits, usageUnlessHidden } from '../media/reported.ts'
+import { endpointAt, type ServedAsk, type Endpoint, type Answer } from '../serve.ts'
 import type { Units } from '../bill.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
@@ -20,7 +14,7 @@ import { hashText } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
 import { readSize } from './sizes.ts'
 
-type SeedreamAsk = MediaAsk & {
+type SeedreamAsk = ServedAsk & {
   readonly count: number
   readonly size: Size
   readonly format: ImageFormat
@@ -116,7 +110,7 @@ type About = { readonly model: string; readonly created: number }
 
 const done = '[DONE]'
 
-function makeEvents(ask: SeedreamAsk, call: Call, units: Units, about: About): MediaAnswer {
+function makeEvents(ask: SeedreamAsk, call: Call, units: Units, about: About): Answer {
   const [named, plain] = [namedEventEncoder(ask.steering), eventEncoder(ask.steering)]
   return {
     units,

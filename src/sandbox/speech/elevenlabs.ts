@@ -1,6 +1,7 @@
 import { type Fields, fieldsIn, parseFields, textIn } from '../fields.ts'
 import { type AudioFormat, audioTypes, isAudioFormat, recordAudio } from '../files/audio.ts'
-import { endpointAt, type MediaAsk, type Endpoint, type Dialect, reportedUnits } from '../media/serve.ts'
+import { reportedUnits } from '../media/reported.ts'
+import { endpointAt, type ServedAsk, type Endpoint, type Dialect } from '../serve.ts'
 import type { SandboxModel } from '../model.ts'
 import { htmlPage } from '../odd-answers.ts'
 import type { Call } from '../protocol.ts'
@@ -59,7 +60,7 @@ const dialect: Dialect<CodedRefusal> = {
   }),
 }
 
-type ElevenAsk = MediaAsk & { readonly text: string; readonly format: AudioFormat; readonly ms: number }
+type ElevenAsk = ServedAsk & { readonly text: string; readonly format: AudioFormat; readonly ms: number }
 
 /** `POST /text-to-speech/{voice}`: audio bytes, with their cost in a header. */
 const elevenSpeech: Endpoint<Fields, ElevenAsk, CodedRefusal> = {

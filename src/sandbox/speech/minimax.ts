@@ -4,7 +4,8 @@ import { type Fields, fieldsIn, isGiven, parseFields, textIn } from '../fields.t
 import { type AudioFormat, recordAudio, sampleRate } from '../files/audio.ts'
 import { linkAudio } from '../files/results.ts'
 import { commonHeaders } from '../media/common.ts'
-import { endpointAt, type MediaAsk, type Endpoint, reportedUnits } from '../media/serve.ts'
+import { reportedUnits } from '../media/reported.ts'
+import { endpointAt, type ServedAsk, type Endpoint } from '../serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
 import type { CodedRefusal } from '../refusal.ts'
@@ -14,7 +15,7 @@ import { errorForCode, invalid, writeBase } from '../video-minimax/errors.ts'
 import { minimaxDialect } from '../video-minimax/dialect.ts'
 import { hanTwice, piecesOf, spokenMs } from './speak.ts'
 
-type MinimaxAsk = MediaAsk & {
+type MinimaxAsk = ServedAsk & {
   readonly text: string
   readonly format: AudioFormat
   readonly ms: number

@@ -4,7 +4,8 @@ import { eventEncoder, type Frame } from '../event-stream.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 import { type AudioFormat, audioTypes, recordAudio } from '../files/audio.ts'
 import { commonHeaders, commonDialect, countTokens, oneOf, openJson, requiredText } from '../media/common.ts'
-import { endpointAt, type MediaAsk, type Endpoint, reportedUnits, usageUnlessHidden } from '../media/serve.ts'
+import { reportedUnits, usageUnlessHidden } from '../media/reported.ts'
+import { endpointAt, type ServedAsk, type Endpoint } from '../serve.ts'
 import type { Units } from '../bill.ts'
 import type { SandboxModel } from '../model.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
@@ -27,7 +28,7 @@ export function* piecesOf(audio: Buffer, bytes = 16_384): Generator<string, void
 
 export const encodeBytes = ({ text }: Frame): Uint8Array => Buffer.from(text, 'latin1')
 
-type SpeechAsk = MediaAsk & {
+type SpeechAsk = ServedAsk & {
   readonly input: string
   readonly format: AudioFormat
   readonly ms: number

@@ -1,6 +1,6 @@
 import { VendorError } from '../chat/errors.ts'
 import { commonDialect } from '../media/common.ts'
-import type { Dialect } from '../media/serve.ts'
+import type { Dialect } from '../serve.ts'
 
 /** An invalid field in Ark's words. The request id is added when the error is written. */
 export function invalidField(param: string, why: string, code = 'InvalidParameter'): VendorError {

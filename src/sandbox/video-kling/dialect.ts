@@ -1,4 +1,4 @@
-import type { Dialect } from '../media/serve.ts'
+import type { Dialect } from '../serve.ts'
 import { htmlPage } from '../odd-answers.ts'
 import type { Call } from '../protocol.ts'
 import { CodedRefusal } from '../refusal.ts'

@@ -1,4 +1,4 @@
-import type { Dialect } from '../media/serve.ts'
+import type { Dialect } from '../serve.ts'
 import { htmlPage } from '../odd-answers.ts'
 import { CodedRefusal } from '../refusal.ts'
 import { errorForCode, errorForStatus, invalid, writeAnswer } from './errors.ts'

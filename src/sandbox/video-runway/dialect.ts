@@ -1,4 +1,4 @@
-import type { Dialect } from '../media/serve.ts'
+import type { Dialect } from '../serve.ts'
 import { htmlPage } from '../odd-answers.ts'
 import { Refusal } from '../refusal.ts'
 import { errorForStatus, invalidField } from './errors.ts'

@@ -1,7 +1,7 @@
 import { pause } from '../../base/pause.ts'
 import { noUnits } from '../bill.ts'
 import { faultFor, type Refusals } from '../faults.ts'
-import type { Dialect, Opened } from '../media/serve.ts'
+import type { Dialect, Opened } from '../serve.ts'
 import { isSoldFor, type SandboxModel } from '../model.ts'
 import { oddHeaders } from '../odd-answers.ts'
 import { plainAnswer } from '../plain-answer.ts'
