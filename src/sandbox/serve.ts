@@ -45,7 +45,7 @@ type Pieces = {
   readonly error: () => string
 }
 
-/** A stream that is charged for what was sent, as far as `charged` agrees. */
+/** A stream that is charged for what was sent. `charged` may leave out a part of that. */
 type Frames = {
   readonly kind: 'frames'
   readonly frames: Generator<Frame, void>
@@ -63,7 +63,7 @@ export type Endpoint<Body, Ask extends ServedAsk, R extends Refusal> = {
   make(ask: Ask, call: Call, caller: Caller): Answer
 }
 
-/** Whose prompt cache is read. */
+/** The caller's key, and the world that holds the prompts cached for it. */
 type Caller = { readonly key: string; readonly world: World }
 
 export type Opened<Body> = { readonly model: string; readonly body: Body }
@@ -73,14 +73,17 @@ export const endpointAt =
   <Body, Ask extends ServedAsk, R extends Refusal>(path: string, endpoint: Endpoint<Body, Ask, R>): Protocol =>
   (_, root, world) => [{ method: 'POST', path: `${root}${path}`, answer: (call) => serve(call, world, endpoint) }]
 
-/** Answers one call and adds its line to the bill, however the call ends. */
+/**
+ * Answers one call and adds its line to the bill, however the call ends. `named` is the model of a path that names it.
+ */
 export async function serve<Body, Ask extends ServedAsk, R extends Refusal>(
   call: Call,
   world: World,
   endpoint: Endpoint<Body, Ask, R>,
+  named = '',
 ): Promise<Response> {
   const { dialect } = endpoint
-  let model = ''
+  let model = named
   let isBilled = false
   const billNothing = (status: number): void => world.bill.add({ ref: call.ref, model, status, units: noUnits })
   try {

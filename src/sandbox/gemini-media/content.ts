@@ -15,7 +15,7 @@ import type { ServedAsk, Endpoint, Answer } from '../serve.ts'
 import { isSoldFor, type SandboxModel } from '../model.ts'
 import { seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
-import { dialectOn } from './dialect.ts'
+import { dialectOn } from '../gemini/dialect.ts'
 import { type ImageWork, drawImages, readImageWork } from './image.ts'
 import { readSpeaking, type Speaking, speaking } from './speech.ts'
 

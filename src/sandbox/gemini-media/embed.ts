@@ -5,7 +5,7 @@ import { type GoogleError, invalid, jsonType, writeJson } from '../gemini/errors
 import { int32, list, message, oneOf, readMessage, string } from '../gemini/proto.ts'
 import { content } from '../gemini/shapes.ts'
 import type { Endpoint } from '../serve.ts'
-import { dialectOn } from './dialect.ts'
+import { dialectOn } from '../gemini/dialect.ts'
 import { splitTokens } from '../tokens.ts'
 
 const embedRequest = message('EmbedContentRequest', () => ({

@@ -6,7 +6,7 @@ import { reportedUnits } from '../media/reported.ts'
 import type { ServedAsk, Endpoint } from '../serve.ts'
 import { hashText } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
-import { dialectOn } from './dialect.ts'
+import { dialectOn } from '../gemini/dialect.ts'
 
 const predictRequest = message('PredictRequest', () => ({ instances: list(struct), parameters: struct }))
 

@@ -5,10 +5,9 @@ import { type Fields, fieldsIn, isGiven, itemsIn } from '../fields.ts'
 import type { Call, World } from '../protocol.ts'
 import { readTexts } from './ask.ts'
 import { checkContents, checkSystemInstruction } from './check-contents.ts'
-import { GoogleError, invalid, jsonType, writeError, writeJson } from './errors.ts'
-import { refusalsFor } from './generate.ts'
+import { refusalsFor } from './dialect.ts'
+import { GoogleError, invalid, jsonType, modelNotFound, writeError, writeJson } from './errors.ts'
 import { readKey } from './key.ts'
-import { findModel } from './models.ts'
 import { countPrompt } from './prompt.ts'
 import { readMessage } from './proto.ts'
 import { countTokensRequest } from './shapes.ts'
@@ -20,7 +19,7 @@ export async function countTokens(call: Call, world: World, model: string): Prom
   try {
     const key = readKey(call.request)
     const read = readMessage(call.text, countTokensRequest)
-    findModel(call.vendor, world, model, 'countTokens')
+    if (!world.models.get(call.vendor)?.has(model)) throw modelNotFound(model, 'countTokens')
     const body = wholeRequest(read)
     const contents = itemsIn(body.contents).map(fieldsIn)
     checkContents(contents, false)

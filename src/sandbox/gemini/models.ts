@@ -1,13 +1,7 @@
 import { isSoldFor, type SandboxModel } from '../model.ts'
 import type { Call, World } from '../protocol.ts'
-import { GoogleError, invalid, modelNotFound } from './errors.ts'
+import { GoogleError, invalid } from './errors.ts'
 import { isThinker } from './thinking.ts'
-
-export function findModel(vendor: string, world: World, id: string, method: string): SandboxModel {
-  const known = world.models.get(vendor)?.get(id)
-  if (!known || (method !== 'countTokens' && !isSoldFor(known, 'chat'))) throw modelNotFound(id, method)
-  return known
-}
 
 const pageSizeDefault = 50
 const pageSizeMax = 1_000

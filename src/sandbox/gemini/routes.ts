@@ -6,7 +6,7 @@ import { isSoldFor } from '../model.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { countTokens } from './count-tokens.ts'
 import { GoogleError, jsonType, modelNotFound, writeError, writeJson } from './errors.ts'
-import { type Delivery, generateContent } from './generate.ts'
+import { type Delivery, textContent } from './generate.ts'
 import { readKey } from './key.ts'
 import { getModel, listModels } from './models.ts'
 import { getOperation, predictLongRunning, readOperation } from '../video-veo/routes.ts'
@@ -43,9 +43,9 @@ function answerMethod(call: Call, world: World, tail: string): Response | Promis
     }
     case 'embedContent':
     case 'batchEmbedContents':
-      return serve(call, world, embedding(model, method))
+      return serve(call, world, embedding(model, method), model)
     case 'predict':
-      return serve(call, world, imagen(model))
+      return serve(call, world, imagen(model), model)
     case 'countTokens':
       return countTokens(call, world, model)
     case 'predictLongRunning':
@@ -59,7 +59,9 @@ function answerMethod(call: Call, world: World, tail: string): Response | Promis
 function answerContent(call: Call, world: World, model: string, delivery: Delivery): Promise<Response> {
   const known = world.models.get(call.vendor)?.get(model)
   const isMedia = known && isSoldFor(known, 'images', 'speech') && !model.startsWith('imagen')
-  return isMedia ? serve(call, world, mediaContent(model, delivery)) : generateContent(call, world, model, delivery)
+  return isMedia
+    ? serve(call, world, mediaContent(model, delivery), model)
+    : serve(call, world, textContent(model, delivery), model)
 }
 
 function answerModels(call: Call, find: () => unknown): Response {

@@ -1,7 +1,7 @@
 import { noUnits } from '../bill.ts'
 import { type Fields, parseFields } from '../fields.ts'
 import { errorForCode, type GoogleError, invalid, writeJson } from '../gemini/errors.ts'
-import { dialectOn } from '../gemini-media/dialect.ts'
+import { dialectOn } from '../gemini/dialect.ts'
 import { seededId } from '../seeded.ts'
 import { readSteering, type Steering } from '../steering.ts'
 import type { Creation } from '../video/creation.ts'
