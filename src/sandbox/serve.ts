@@ -3,6 +3,7 @@ import { charge } from './charge.ts'
 import { disturb } from './disturb.ts'
 import { type Frame, free, streamBody } from './event-stream.ts'
 import { faultAfterDelay, type Refusals } from './faults.ts'
+import { type Fields, parseFields, textIn } from './fields.ts'
 import { isSoldFor, type SandboxModel } from './model.ts'
 import { oddHeaders } from './odd-answers.ts'
 import { plainAnswer } from './plain-answer.ts'
@@ -67,6 +68,15 @@ export type Endpoint<Body, Ask extends ServedAsk, R extends Refusal> = {
 type Caller = { readonly key: string; readonly world: World }
 
 export type Opened<Body> = { readonly model: string; readonly body: Body }
+
+/** Opens a JSON object that names the model in `model`. */
+export const openFields =
+  (refuse: () => Error) =>
+  ({ text }: Call): Opened<Fields> => {
+    const body = parseFields(text)
+    if (!body) throw refuse()
+    return { model: textIn(body.model), body }
+  }
 
 /** The endpoint as a protocol of its own, at a path under the root on which it is mounted. */
 export const endpointAt =

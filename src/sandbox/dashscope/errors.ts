@@ -54,18 +54,17 @@ const usual: Readonly<Record<number, string>> = {
   503: 'ModelUnavailable',
 }
 
-const refusals = refusalsIn({
+export const { errorForCode, errorForStatus } = refusalsIn({
   rows,
   usual,
   callers: 'InvalidParameter',
   vendors: 'InternalError',
   codeOf: String,
 })
-export const { errorForStatus } = refusals
 
 export function refusalsFor(key: string): Refusals {
   return {
-    forCode: refusals.errorForCode,
+    forCode: errorForCode,
     forStatus: errorForStatus,
     leak: () => badKey(`Invalid API-key provided: ${key}.`),
     body200: () => errorBody(errorForStatus(500), requestIdFor('error200')),

@@ -1,11 +1,11 @@
 import type { Units } from '../bill.ts'
 import { eventEncoder } from '../event-stream.ts'
-import { type Fields, fieldsIn, isGiven, parseFields, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 import { type AudioFormat, recordAudio, sampleRate } from '../files/audio.ts'
 import { linkAudio } from '../files/results.ts'
 import { commonHeaders } from '../media/common.ts'
 import { reportedUnits } from '../media/reported.ts'
-import { endpointAt, type ServedAsk, type Endpoint } from '../serve.ts'
+import { endpointAt, type ServedAsk, type Endpoint, openFields } from '../serve.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call } from '../protocol.ts'
 import type { CodedRefusal } from '../refusal.ts'
@@ -31,11 +31,7 @@ const writeTrouble = (): string => JSON.stringify(writeBase(1000, 'unknown error
 const minimaxSpeech: Endpoint<Fields, MinimaxAsk, CodedRefusal<number>> = {
   dialect: { ...minimaxDialect, wrongModel: (model) => invalid(`model ${model} does not speak`) },
   capabilities: ['speech'],
-  open({ text }) {
-    const body = parseFields(text)
-    if (!body) throw invalid('the body is no object')
-    return { model: textIn(body.model), body }
-  },
+  open: openFields(() => invalid('the body is no object')),
   read: readAsk,
   make(ask, call) {
     const units = reportedUnits(ask.steering, 'characters', { characters: hanTwice(ask.text) })

@@ -5,7 +5,7 @@ import { openJson } from '../media/common.ts'
 import type { World } from '../protocol.ts'
 import { seeded } from '../seeded.ts'
 import { readSteering, type Steering } from '../steering.ts'
-import type { Creation, NewOrder } from '../video/creation.ts'
+import { type Creation, failureIn, type NewOrder } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily, VideoTask } from '../video/tasks.ts'
 import { tellChange } from './callback.ts'
@@ -83,7 +83,6 @@ function readOrder(body: Fields, family: Family, content: Content, steering: Ste
   const inputFrames = content.videos * referenceSeconds * framesPerSecond
   const tokens = Math.floor((width * height * (frames + inputFrames)) / 1_024)
   const told = Math.max(0, steering.number('usage') ?? tokens)
-  const code = steering.text('fail')
   const sound = settings.generateAudio
   return {
     steering,
@@ -100,7 +99,7 @@ function readOrder(body: Fields, family: Family, content: Content, steering: Ste
         ...(settings.serviceTier === 'flex' && { isFlex: true }),
       },
     },
-    failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
+    failure: failureIn(steering, errorForCode),
     expiresAfterMs: steering.has('expire') ? expirySoonMs : settings.expiresAfterSeconds * 1_000,
   }
 }

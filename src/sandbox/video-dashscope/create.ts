@@ -1,10 +1,10 @@
 import { noUnits } from '../bill.ts'
-import { invalidParameter, refusalsFor, requestIdFor } from '../dashscope/errors.ts'
+import { errorForCode, invalidParameter, requestIdFor } from '../dashscope/errors.ts'
 import { nativeDialect } from '../dashscope/native.ts'
 import { type Fields, parseFields, textIn } from '../fields.ts'
 import type { Call } from '../protocol.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
-import type { Creation, NewOrder } from '../video/creation.ts'
+import { type Creation, failureIn, type NewOrder } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { Failure, TaskFamily } from '../video/tasks.ts'
 import { CodedRefusal } from '../refusal.ts'
@@ -68,8 +68,6 @@ function readOrder(body: Fields, family: Family, call: Call): NewOrder<WanAsk> {
   const { prompt, isExtended } = promptOf(body)
   const steering = readSteering(prompt)
   const { wish, failure: brokenRule } = tryWish(body, family, call)
-  const code = steering.text('fail')
-  const failure = code === undefined ? brokenRule : { code, message: refusalsFor('').forCode(code).message }
   const outputSeconds = steering.number('seconds') ?? wish.seconds
   const inputSeconds = wish.hasVideo ? referenceSeconds[family.version] : 0
   const { frame, sound } = wish
@@ -87,7 +85,7 @@ function readOrder(body: Fields, family: Family, call: Call): NewOrder<WanAsk> {
     },
     clip: { width: frame.width, height: frame.height, frames: outputSeconds * framesPerSecond, sound },
     units: { ...noUnits, video },
-    failure,
+    failure: failureIn(steering, errorForCode) ?? brokenRule,
   }
 }
 

@@ -3,7 +3,7 @@ import { type Fields, isGiven, parseFields, textIn } from '../fields.ts'
 import type { World } from '../protocol.ts'
 import { readSteering } from '../steering.ts'
 import type { Callbacks } from '../video/callbacks.ts'
-import type { Creation } from '../video/creation.ts'
+import { type Creation, failureIn } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily, VideoTask } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
@@ -61,14 +61,13 @@ export const klingCreation = (kind: Kind): Creation<Fields, KlingAsk, CodedRefus
     const steering = readSteering(prompt)
     const frames = (steering.number('seconds') ?? seconds) * framesPerSecond + framesMore
     const [width, height] = shapes[ratio].map((side) => (mode === 'pro' ? side * proScale : side))
-    const code = steering.text('fail')
     const ask = { kind, externalId: readExternalId(body, world), callbackUrl: readCallback(body), mode, seconds, sound }
     return {
       steering,
       ask,
       clip: { width: width ?? 0, height: height ?? 0, frames, sound },
       units: { ...noUnits, video: { seconds, resolution: mode, sound } },
-      failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
+      failure: failureIn(steering, errorForCode),
     }
   },
   write: (task) => ({ text: writeKling({ path: task.id, text: '' }, writeData(task)) }),

@@ -1,6 +1,7 @@
 import { noUnits } from '../bill.ts'
-import { type Fields, fieldsIn, isGiven, itemsIn, parseFields, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import type { SandboxPrices } from '../model.ts'
+import { openFields } from '../serve.ts'
 import { readSteering } from '../steering.ts'
 import type { Creation } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
@@ -26,11 +27,7 @@ const shapes = { '768P': [1360, 768], '512P': [912, 512], '1080P': [1920, 1080] 
 export const minimaxCreation: Creation<Fields, MinimaxAsk, CodedRefusal<number>> = {
   dialect: minimaxDialect,
   family: minimaxTasks,
-  open({ text }) {
-    const body = parseFields(text)
-    if (!body) throw invalid('the body is no object')
-    return { model: textIn(body.model), body }
-  },
+  open: openFields(() => invalid('the body is no object')),
   read(body, { prices }) {
     const prompt = readText(body, 'prompt')
     const frames = ['first_frame_image', 'last_frame_image'].filter((name) => readText(body, name) !== '')

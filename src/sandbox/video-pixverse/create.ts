@@ -1,7 +1,8 @@
 import { noUnits } from '../bill.ts'
-import { type Fields, isGiven, parseFields, textIn } from '../fields.ts'
+import { type Fields, isGiven } from '../fields.ts'
+import { openFields } from '../serve.ts'
 import { readSteering } from '../steering.ts'
-import type { Creation } from '../video/creation.ts'
+import { type Creation, failureIn } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
@@ -48,11 +49,7 @@ export type PixverseKind = keyof typeof imageFields
 export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseAsk, CodedRefusal<number>> => ({
   dialect: pixverseDialect,
   family: pixverseTasks,
-  open({ text }) {
-    const body = parseFields(text)
-    if (!body) throw invalid('the body is no object', 400013)
-    return { model: textIn(body.model), body }
-  },
+  open: openFields(() => invalid('the body is no object', 400013)),
   read(body) {
     const prompt = readText(body, 'prompt', promptCharactersMax, 400018)
     if (prompt === '') throw invalid('prompt is empty', 400011)
@@ -69,14 +66,13 @@ export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseA
     const short = Number.parseInt(resolution, 10)
     const side = (parts: number): number => Math.round((short * parts) / Math.min(across, down) / 2) * 2
     const made = steering.number('seconds') ?? seconds
-    const code = steering.text('fail')
     return {
       steering,
       ask: { prompt, negativePrompt, seed },
       clip: { width: side(across), height: side(down), frames: made * framesPerSecond, sound },
       // Billed as ordered, whatever the real length.
       units: { ...noUnits, video: { seconds, resolution, sound } },
-      failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
+      failure: failureIn(steering, errorForCode),
     }
   },
   write: ({ id }) => ({ text: JSON.stringify(writeAnswer({ video_id: Number(id) })) }),

@@ -1,6 +1,7 @@
 import { noUnits } from '../bill.ts'
-import { type Fields, fieldsIn, isGiven, itemsIn, parseFields, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import { seeded } from '../seeded.ts'
+import { openFields } from '../serve.ts'
 import { readSteering } from '../steering.ts'
 import type { Creation } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
@@ -34,11 +35,7 @@ const resolution = '720p'
 export const runwayCreation = (kind: Kind): Creation<Fields, Kind, Refusal> => ({
   dialect: runwayDialect,
   family: runwayTasks,
-  open({ text }) {
-    const body = parseFields(text)
-    if (!body) throw errorForStatus(400)
-    return { model: textIn(body.model), body }
-  },
+  open: openFields(() => errorForStatus(400)),
   read(body) {
     const prompt = readPrompt(body, kind)
     checkSeed(body.seed)

@@ -4,7 +4,7 @@ import { type Fields, fieldsIn, isFields, isGiven, textIn } from '../fields.ts'
 import { commonHeaders, commonDialect, oneOf, openJson, requiredText } from '../media/common.ts'
 import { seeded } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
-import type { Creation } from '../video/creation.ts'
+import { type Creation, failureIn } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily } from '../video/tasks.ts'
 import { writeTask } from './record.ts'
@@ -46,13 +46,12 @@ export const soraCreation: Creation<Fields, SoraAsk, VendorError> = {
     const made = steering.number('seconds') ?? asked
     const seconds = steering.has('zero') ? 0 : made
     const resolution = largeSizes.some((large) => large === size) ? largeTier : usualTier
-    const code = steering.text('fail')
     return {
       steering,
       ask: { prompt, seconds, size },
       clip: { width, height, frames: made * framesPerSecond, sound: true },
       units: { ...noUnits, video: { seconds, resolution, sound: true } },
-      failure: code === undefined ? undefined : failureFor(code),
+      failure: failureIn(steering, errorFor),
     }
   },
   write: (task) => ({ text: JSON.stringify(writeTask(task)), headers: commonHeaders({ text: task.id }) }),
@@ -74,12 +73,10 @@ function checkReference(reference: unknown): void {
   throw badRequest("Invalid value for 'input_reference': expected an image.", 'input_reference', 'invalid_value')
 }
 
-function failureFor(code: string): { readonly code: string; readonly message: string } {
-  const isBlocked = code === 'moderation_blocked'
-  return {
-    code,
-    message: isBlocked ? 'Your request was blocked by our moderation system.' : errorForCode(code).message,
-  }
+function errorFor(code: string): Error {
+  return code === 'moderation_blocked'
+    ? new Error('Your request was blocked by our moderation system.')
+    : errorForCode(code)
 }
 
 function writeVideoId(seed: number): string {

@@ -3,10 +3,10 @@ import { type Fields, parseFields } from '../fields.ts'
 import { errorForCode, type GoogleError, invalid, writeJson } from '../gemini/errors.ts'
 import { dialectOn } from '../gemini/dialect.ts'
 import { seededId } from '../seeded.ts'
-import { readSteering, type Steering } from '../steering.ts'
-import type { Creation } from '../video/creation.ts'
+import { readSteering } from '../steering.ts'
+import { type Creation, failureIn } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
-import type { Failure, TaskFamily } from '../video/tasks.ts'
+import type { TaskFamily } from '../video/tasks.ts'
 import { readWish, type Wish } from './check.ts'
 
 export type VeoAsk = { readonly wish: Wish; readonly root: string }
@@ -44,7 +44,7 @@ export const veoCreation = (model: string, root: string): Creation<Fields, VeoAs
       clip: { width, height, frames: wish.seconds * framesPerSecond, sound: true },
       // A filtered video is free.
       units: steering.has('blocked') ? noUnits : { ...noUnits, video },
-      failure: readFailure(steering),
+      failure: failureIn(steering, errorForCode),
     }
   },
   write: ({ id }) => ({ text: writeJson({ name: operationName(model, id) }) }),
@@ -58,9 +58,4 @@ function readBody(text: string): Fields {
   const body = parseFields(text)
   if (body === undefined) throw invalid('Invalid JSON payload received.')
   return body
-}
-
-function readFailure(steering: Steering): Failure | undefined {
-  const code = steering.text('fail')
-  return code === undefined ? undefined : { code, message: errorForCode(code).message }
 }

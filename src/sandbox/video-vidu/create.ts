@@ -1,8 +1,9 @@
 import { noUnits } from '../bill.ts'
-import { type Fields, parseFields, textIn } from '../fields.ts'
+import type { Fields } from '../fields.ts'
+import { openFields } from '../serve.ts'
 import { readSteering } from '../steering.ts'
 import type { Callbacks } from '../video/callbacks.ts'
-import type { Creation } from '../video/creation.ts'
+import { type Creation, failureIn } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
 import type { TaskFamily, VideoTask } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
@@ -38,24 +39,19 @@ function creditsFor(model: string, kind: Kind, { resolution, seconds }: Wish): n
 export const viduCreation = (kind: Kind): Creation<Fields, ViduAsk, CodedRefusal> => ({
   dialect: viduDialect,
   family: viduTasks,
-  open({ text }) {
-    const body = parseFields(text)
-    if (!body) throw invalidField('body', 'expected an object')
-    return { model: textIn(body.model), body }
-  },
+  open: openFields(() => invalidField('body', 'expected an object')),
   read(body, { model }) {
     const asked = readWish(body, kind)
     const steering = readSteering(asked.prompt)
     const wish = { ...asked, seconds: steering.number('seconds') ?? asked.seconds }
     const credits = steering.has('zero') ? 0 : (steering.number('usage') ?? creditsFor(model, kind, wish))
     const { resolution, seconds, sound } = wish
-    const code = steering.text('fail')
     return {
       steering,
       ask: { wish, credits },
       clip: { ...sizeOf(wish), frames: seconds * framesPerSecond, sound },
       units: { ...noUnits, video: { seconds, tokens: Math.max(0, credits), resolution, sound } },
-      failure: code === undefined ? undefined : { code, message: errorForCode(code).message },
+      failure: failureIn(steering, errorForCode),
     }
   },
   write: (task) => ({ text: JSON.stringify(writeCreated(task)) }),

@@ -7,7 +7,7 @@ import { oddHeaders } from '../odd-answers.ts'
 import { plainAnswer } from '../plain-answer.ts'
 import type { Call, World } from '../protocol.ts'
 import type { Steering } from '../steering.ts'
-import type { Order, TaskFamily, VideoTask } from './tasks.ts'
+import type { Failure, Order, TaskFamily, VideoTask } from './tasks.ts'
 
 type Refusal = Error & { readonly status: number }
 
@@ -101,6 +101,12 @@ export function answerFree<R extends Refusal>(
     if (dialect.isRefusal(error)) return dialect.writeRefusal(call, error)
     throw error
   }
+}
+
+/** `sandbox:fail=CODE`: the task fails with that code and the vendor's words for it. */
+export function failureIn(steering: Steering, errorForCode: (code: string) => Error): Failure | undefined {
+  const code = steering.text('fail')
+  return code === undefined ? undefined : { code, message: errorForCode(code).message }
 }
 
 const refusedPolls = 2
