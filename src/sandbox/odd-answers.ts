@@ -7,6 +7,18 @@ export function htmlPage(status: number, headers: Record<string, string> = {}): 
   return new Response(page, { status, headers: { ...headers, 'content-type': 'text/html; charset=utf-8' } })
 }
 
+const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
+
+type Edge = { readonly also?: readonly number[]; readonly headers?: Record<string, string> }
+
+/**
+ * The page for a status that comes from a proxy in front of the vendor; undefined for a status of the vendor itself.
+ * `also` lists what this vendor's proxy answers as well.
+ */
+export function edgePage(status: number, { also = [], headers }: Edge = {}): Response | undefined {
+  return edgeStatuses.has(status) || also.includes(status) ? htmlPage(status, headers) : undefined
+}
+
 /** A bare status without a body. A redirect points to an address that a gateway must not follow with its credential. */
 export function emptyAnswer(status: number): Response {
   const headers: Record<string, string> = status >= 300 ? { location: 'http://127.0.0.1:9/elsewhere' } : {}

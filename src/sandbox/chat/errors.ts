@@ -1,4 +1,4 @@
-import { htmlPage } from '../odd-answers.ts'
+import { edgePage } from '../odd-answers.ts'
 import { hashText, seededId } from '../seeded.ts'
 
 type ErrorFacts = {
@@ -130,16 +130,16 @@ export function errorForStatus(status: number): VendorError {
   }
 }
 
-/** Statuses that come from a proxy in front of the vendor, with an HTML page instead of JSON. */
-const edgeStatuses: ReadonlySet<number> = new Set([413, 502, 504, 520, 522, 524])
+/** What the proxy in front of the vendor answers besides the usual. */
+const also = [413, 504]
 
 export function writeError(vendor: string, error: VendorError, seed: string): Response {
   const requestId = seededId('req_', hashText(seed))
   const headers: Record<string, string> = { 'x-request-id': requestId }
   // DashScope does not send `retry-after`.
   if (error.status === 429 && vendor !== 'dashscope') headers['retry-after'] = '1'
-  if (edgeStatuses.has(error.status)) return htmlPage(error.status, headers)
-  return Response.json(errorBody(vendor, error, requestId), { status: error.status, headers })
+  const { status } = error
+  return edgePage(status, { also, headers }) ?? Response.json(errorBody(vendor, error, requestId), { status, headers })
 }
 
 export function errorBody(vendor: string, error: VendorError, requestId: string): unknown {

@@ -1,5 +1,5 @@
 import type { Refusals } from '../faults.ts'
-import { htmlPage } from '../odd-answers.ts'
+import { edgePage } from '../odd-answers.ts'
 import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 import { hashText, seeded } from '../seeded.ts'
 
@@ -82,13 +82,11 @@ export function errorBody({ code, message }: CodedRefusal, requestId: string): u
   return { code, message, request_id: requestId }
 }
 
-/** Statuses that come from a proxy in front of the vendor. */
-const edgeStatuses: ReadonlySet<number> = new Set([413, 502, 504, 520, 522, 524])
-
 /** A refused stream is still a stream: status 200, with the real status in a comment. */
 export function writeRefusal(request: Request, text: string, error: CodedRefusal): Response {
   const { status } = error
-  if (edgeStatuses.has(status)) return htmlPage(status)
+  const page = edgePage(status, { also: [413, 504] })
+  if (page) return page
   const requestId = requestIdFor(text)
   const headers = { 'x-request-id': requestId }
   const body = errorBody(error, requestId)

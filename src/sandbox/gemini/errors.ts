@@ -1,4 +1,4 @@
-import { htmlPage } from '../odd-answers.ts'
+import { edgePage } from '../odd-answers.ts'
 
 /** The typed (`@type`) objects that make an error machine-readable. */
 type Detail = Readonly<Record<string, unknown>>
@@ -150,17 +150,11 @@ export function errorBody({ status, message, code, details }: GoogleError): unkn
   return { error: { code: status, message, status: code, ...(details.length > 0 && { details }) } }
 }
 
-/** Statuses that come from a proxy in front of the vendor. A 504 is the vendor's own. */
-const edgeStatuses: ReadonlySet<number> = new Set([413, 502, 520, 522, 524])
-
-/** Where the answer would have been a JSON array, the error is its only element. */
+/** Where the answer would have been a JSON array, the error is its only element. A 504 is the vendor's own. */
 export function writeError(error: GoogleError, asArray: boolean): Response {
-  if (edgeStatuses.has(error.status)) return htmlPage(error.status)
-  const body = errorBody(error)
-  return new Response(writeJson(asArray ? [body] : body), {
-    status: error.status,
-    headers: { 'content-type': jsonType },
-  })
+  const { status } = error
+  const body = writeJson(asArray ? [errorBody(error)] : errorBody(error))
+  return edgePage(status, { also: [413] }) ?? new Response(body, { status, headers: { 'content-type': jsonType } })
 }
 
 export const jsonType = 'application/json; charset=UTF-8'

@@ -1,4 +1,4 @@
-import { htmlPage } from '../odd-answers.ts'
+import { edgePage } from '../odd-answers.ts'
 import { hashText, seededId } from '../seeded.ts'
 
 type ErrorFacts = { status: number; message: string; type?: string; errorCode?: string | undefined }
@@ -81,17 +81,13 @@ function typeForStatus(status: number): keyof typeof byType {
   return own ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
 }
 
-/** Statuses that come from a proxy in front of the vendor, with an HTML page instead of JSON. */
-const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
-
 export function writeError(error: MessagesError, seed: string): Response {
   const { status } = error
   const requestId = seededId('req_', hashText(seed))
   const isWorthARetry = status === 408 || status === 409 || status === 429 || status >= 500
   const headers: Record<string, string> = { 'request-id': requestId, 'x-should-retry': String(isWorthARetry) }
   if (status === 429) headers['retry-after'] = '1'
-  if (edgeStatuses.has(status)) return htmlPage(status, headers)
-  return Response.json(errorBody(error, requestId), { status, headers })
+  return edgePage(status, { headers }) ?? Response.json(errorBody(error, requestId), { status, headers })
 }
 
 /** The vendor's error envelope. In a stream it has no request id. */

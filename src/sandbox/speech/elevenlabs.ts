@@ -3,7 +3,7 @@ import { type AudioFormat, audioTypes, isAudioFormat, recordAudio } from '../fil
 import { reportedUnits } from '../media/reported.ts'
 import { endpointAt, type ServedAsk, type Endpoint, type Dialect } from '../serve.ts'
 import type { SandboxModel } from '../model.ts'
-import { htmlPage } from '../odd-answers.ts'
+import { edgePage } from '../odd-answers.ts'
 import type { Call } from '../protocol.ts'
 import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
 import { hashText, seededId } from '../seeded.ts'
@@ -35,8 +35,6 @@ const { errorForCode, errorForStatus } = refusalsIn({
 const refuse = (status: number, code: string, message: string): CodedRefusal => new CodedRefusal(status, code, message)
 const writeDetail = (status: string, message: string): object => ({ detail: { status, message } })
 
-const edgeStatuses: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
-
 /** ElevenLabs takes its key in a header of its own and puts every refusal into `detail`. */
 const dialect: Dialect<CodedRefusal> = {
   readKey(request) {
@@ -46,10 +44,8 @@ const dialect: Dialect<CodedRefusal> = {
     return key
   },
   isRefusal: (error) => error instanceof CodedRefusal,
-  writeRefusal(_, { status, code, message }) {
-    if (edgeStatuses.has(status)) return htmlPage(status)
-    return Response.json(writeDetail(code, message), { status })
-  },
+  writeRefusal: (_, { status, code, message }) =>
+    edgePage(status, { also: [504] }) ?? Response.json(writeDetail(code, message), { status }),
   unknownModel: (model) => refuse(400, 'model_not_found', `A model with model ID ${model} does not exist.`),
   wrongModel: (model) => refuse(400, 'model_can_not_do_text_to_speech', `${model} does not speak.`),
   refusalsFor: (key) => ({

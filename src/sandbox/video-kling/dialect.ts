@@ -1,20 +1,16 @@
 import type { Dialect } from '../serve.ts'
-import { htmlPage } from '../odd-answers.ts'
+import { edgePage } from '../odd-answers.ts'
 import type { Call } from '../protocol.ts'
 import { CodedRefusal } from '../refusal.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { errorForCode, errorForStatus, invalidField } from './errors.ts'
 import { readToken } from './token.ts'
 
-const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
-
 export const klingDialect: Dialect<CodedRefusal<number>> = {
   readKey: (request) => readToken(request.headers.get('authorization'), Date.now()),
   isRefusal: (error) => error instanceof CodedRefusal,
-  writeRefusal(call, { status, code, message }) {
-    if (edgeStatuses.has(status)) return htmlPage(status)
-    return Response.json({ code, message, request_id: requestIdOf(call) }, { status })
-  },
+  writeRefusal: (call, { status, code, message }) =>
+    edgePage(status) ?? Response.json({ code, message, request_id: requestIdOf(call) }, { status }),
   unknownModel: (model) => new CodedRefusal(404, 1203, `model ${model} does not exist`),
   wrongModel: (model) => invalidField(`model_name value '${model}' is invalid`),
   refusalsFor: (key) => ({

@@ -1,9 +1,7 @@
 import type { Dialect } from '../serve.ts'
-import { htmlPage } from '../odd-answers.ts'
+import { edgePage } from '../odd-answers.ts'
 import { CodedRefusal } from '../refusal.ts'
 import { errorForCode, errorForStatus, invalid, writeBase } from './errors.ts'
-
-const edgeStatuses: ReadonlySet<number> = new Set([502, 504, 520, 522, 524])
 
 export const minimaxDialect: Dialect<CodedRefusal<number>> = {
   readKey(request) {
@@ -12,10 +10,9 @@ export const minimaxDialect: Dialect<CodedRefusal<number>> = {
     return key
   },
   isRefusal: (error) => error instanceof CodedRefusal,
-  writeRefusal(_, { status, code, message }) {
-    if (edgeStatuses.has(status)) return htmlPage(status)
-    return Response.json(writeBase(code, message), { status: status >= 500 ? status : 200 })
-  },
+  writeRefusal: (_, { status, code, message }) =>
+    edgePage(status, { also: [504] }) ??
+    Response.json(writeBase(code, message), { status: status >= 500 ? status : 200 }),
   unknownModel: (model) => invalid(`model ${model} does not exist`),
   wrongModel: (model) => invalid(`model ${model} makes no videos`),
   refusalsFor: (key) => ({

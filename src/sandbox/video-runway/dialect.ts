@@ -1,9 +1,8 @@
 import type { Dialect } from '../serve.ts'
-import { htmlPage } from '../odd-answers.ts'
+import { edgePage } from '../odd-answers.ts'
 import { Refusal } from '../refusal.ts'
 import { errorForStatus, invalidField } from './errors.ts'
 
-const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 const version = '2024-11-06'
 
 export const runwayDialect: Dialect<Refusal> = {
@@ -17,9 +16,7 @@ export const runwayDialect: Dialect<Refusal> = {
     return key
   },
   isRefusal: (error) => error instanceof Refusal,
-  writeRefusal(_, { status, message }) {
-    return edgeStatuses.has(status) ? htmlPage(status) : Response.json({ error: message }, { status })
-  },
+  writeRefusal: (_, { status, message }) => edgePage(status) ?? Response.json({ error: message }, { status }),
   unknownModel: (model) => invalidField('model', `${model} is not a model of this endpoint`),
   wrongModel: (model) => invalidField('model', `${model} is not a model of this endpoint`),
   refusalsFor: (key) => ({

@@ -1,10 +1,8 @@
 import type { Dialect } from '../serve.ts'
-import { htmlPage } from '../odd-answers.ts'
+import { edgePage } from '../odd-answers.ts'
 import { CodedRefusal } from '../refusal.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { errorForCode, errorForStatus, invalidField } from './errors.ts'
-
-const edgeStatuses: ReadonlySet<number> = new Set([502, 520, 522, 524])
 
 export const viduDialect: Dialect<CodedRefusal> = {
   /** Vidu takes `Token` instead of `Bearer`. */
@@ -15,9 +13,8 @@ export const viduDialect: Dialect<CodedRefusal> = {
   },
   isRefusal: (error) => error instanceof CodedRefusal,
   writeRefusal({ path, text }, { status, code: reason, message }) {
-    if (edgeStatuses.has(status)) return htmlPage(status)
     const metadata = { trace_id: seededId('', hashText(text, hashText(path))) }
-    return Response.json({ code: status, reason, message, metadata }, { status })
+    return edgePage(status) ?? Response.json({ code: status, reason, message, metadata }, { status })
   },
   unknownModel: (model) => invalidField('model', `${model} is not a model of this endpoint`),
   wrongModel: (model) => invalidField('model', `${model} is not a model of this endpoint`),
