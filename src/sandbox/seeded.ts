@@ -24,6 +24,11 @@ export function pick<T>(random: Seeded, items: readonly [T, ...T[]]): T {
 
 const idLetters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
+/** Hexadecimal digits. */
+export function hexDigits(random: Seeded, count: number): string {
+  return Array.from({ length: count }, () => Math.floor(random() * 16).toString(16)).join('')
+}
+
 /** An id in the vendors' style, the same for the same seed. */
 export function seededId(prefix: string, seed: number): string {
   const random = seeded(seed)

@@ -1,7 +1,7 @@
 import type { Refusals } from '../faults.ts'
 import { edgePage } from '../odd-answers.ts'
 import { CodedRefusal, refusalsIn, type RefusalRows } from '../refusal.ts'
-import { hashText, seeded } from '../seeded.ts'
+import { hashText, hexDigits, seeded } from '../seeded.ts'
 
 export const invalidParameter = (message: string): CodedRefusal => new CodedRefusal(400, 'InvalidParameter', message)
 
@@ -73,9 +73,7 @@ export function refusalsFor(key: string): Refusals {
 
 /** The id depends only on the request. It need not be secret here. */
 export function requestIdFor(text: string): string {
-  const random = seeded(hashText(text))
-  const hex = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join('')
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  return hexDigits(seeded(hashText(text)), 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
 }
 
 export function errorBody({ code, message }: CodedRefusal, requestId: string): unknown {

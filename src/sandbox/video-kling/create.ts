@@ -5,7 +5,7 @@ import { readSteering } from '../steering.ts'
 import type { Callbacks } from '../video/callbacks.ts'
 import { type Creation, failureIn } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
-import type { TaskFamily, VideoTask } from '../video/tasks.ts'
+import { type TaskFamily, type VideoTask, writeDigits } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { errorForCode, invalidField } from './errors.ts'
 import { klingDialect, writeKling } from './dialect.ts'
@@ -27,8 +27,7 @@ export type KlingAsk = {
 export const klingTasks: TaskFamily<KlingAsk> = {
   name: 'kling',
   keptMs: 30 * 24 * 60 * 60 * 1_000,
-  // A string of digits, because it has more than a JSON number holds.
-  writeId: (seed, createdAt) => `${createdAt}${String(seed).padStart(10, '0')}`.slice(0, 18),
+  writeId: writeDigits,
   tell: tellChange,
   withoutWords: (ask) => ask,
 }

@@ -5,7 +5,7 @@ import { openFields } from '../serve.ts'
 import { readSteering } from '../steering.ts'
 import type { Creation } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
-import type { TaskFamily } from '../video/tasks.ts'
+import { type TaskFamily, writeDigits } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { errorForCode, invalid, writeBase } from './errors.ts'
 import { minimaxDialect } from './dialect.ts'
@@ -18,7 +18,7 @@ export type MinimaxAsk = {
 export const minimaxTasks: TaskFamily<MinimaxAsk> = {
   name: 'minimax',
   keptMs: 24 * 60 * 60 * 1_000,
-  writeId: (seed, createdAt) => `${createdAt}${String(seed).padStart(10, '0')}`.slice(0, 18),
+  writeId: writeDigits,
   withoutWords: (ask) => ask,
 }
 

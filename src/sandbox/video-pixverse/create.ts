@@ -3,7 +3,7 @@ import { type Fields, isGiven } from '../fields.ts'
 import { openFields } from '../serve.ts'
 import { readSteering } from '../steering.ts'
 import { type Creation, failureIn } from '../video/creation.ts'
-import { framesPerSecond } from '../video/mp4.ts'
+import { framesPerSecond, sizeIn } from '../video/mp4.ts'
 import type { TaskFamily } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { errorForCode, invalid, writeAnswer } from './errors.ts'
@@ -56,20 +56,18 @@ export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseA
     const negativePrompt = readText(body, 'negative_prompt', negativeCharactersMax, 400019)
     for (const name of imageFields[kind]) readImageId(body, name)
     // A video made from images takes their shape, which the sandbox does not know.
-    const [across, down] = shapes[kind === 'text' ? readShape(body) : '16:9']
+    const shape = shapes[kind === 'text' ? readShape(body) : '16:9']
     const resolution = oneOf(body, 'quality', ['360p', '540p', '720p', '1080p'])
     const seconds = readWhole(body, 'duration', 1, secondsMax)
     const seed = isGiven(body.seed) ? readWhole(body, 'seed', 0, seedMax) : 0
     const sound = readSwitch(body, 'generate_audio_switch')
     readSwitch(body, 'water_mark')
     const steering = readSteering(prompt)
-    const short = Number.parseInt(resolution, 10)
-    const side = (parts: number): number => Math.round((short * parts) / Math.min(across, down) / 2) * 2
     const made = steering.number('seconds') ?? seconds
     return {
       steering,
       ask: { prompt, negativePrompt, seed },
-      clip: { width: side(across), height: side(down), frames: made * framesPerSecond, sound },
+      clip: { ...sizeIn(shape, Number.parseInt(resolution, 10)), frames: made * framesPerSecond, sound },
       // Billed as ordered, whatever the real length.
       units: { ...noUnits, video: { seconds, resolution, sound } },
       failure: failureIn(steering, errorForCode),

@@ -1,6 +1,6 @@
 import { noUnits } from '../bill.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
-import { seeded } from '../seeded.ts'
+import { hexDigits, seeded } from '../seeded.ts'
 import { openFields } from '../serve.ts'
 import { readSteering } from '../steering.ts'
 import type { Creation } from '../video/creation.ts'
@@ -112,7 +112,6 @@ function isWhole(value: unknown, least: number, most: number): value is number {
 
 function writeUuid(seed: number): string {
   const random = seeded(seed)
-  const digits = (count: number): string =>
-    Array.from({ length: count }, () => Math.floor(random() * 16).toString(16)).join('')
+  const digits = (count: number): string => hexDigits(random, count)
   return `${digits(8)}-${digits(4)}-4${digits(3)}-a${digits(3)}-${digits(12)}`
 }

@@ -2,7 +2,7 @@ import { noUnits } from '../bill.ts'
 import { badRequest, errorForCode, type VendorError } from '../chat/errors.ts'
 import { type Fields, fieldsIn, isFields, isGiven, textIn } from '../fields.ts'
 import { commonHeaders, commonDialect, oneOf, openJson, requiredText } from '../media/common.ts'
-import { seeded } from '../seeded.ts'
+import { hexDigits, seeded } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
 import { type Creation, failureIn } from '../video/creation.ts'
 import { framesPerSecond } from '../video/mp4.ts'
@@ -19,7 +19,7 @@ export type SoraAsk = {
 export const soraTasks: TaskFamily<SoraAsk> = {
   name: 'sora',
   keptMs: 24 * 60 * 60 * 1_000,
-  writeId: writeVideoId,
+  writeId: (seed) => `video_${hexDigits(seeded(seed), 32)}`,
   withoutWords: (ask) => ({ ...ask, prompt: '' }),
 }
 
@@ -77,9 +77,4 @@ function errorFor(code: string): Error {
   return code === 'moderation_blocked'
     ? new Error('Your request was blocked by our moderation system.')
     : errorForCode(code)
-}
-
-function writeVideoId(seed: number): string {
-  const random = seeded(seed)
-  return `video_${Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16)).join('')}`
 }

@@ -4,8 +4,8 @@ import { openFields } from '../serve.ts'
 import { readSteering } from '../steering.ts'
 import type { Callbacks } from '../video/callbacks.ts'
 import { type Creation, failureIn } from '../video/creation.ts'
-import { framesPerSecond } from '../video/mp4.ts'
-import type { TaskFamily, VideoTask } from '../video/tasks.ts'
+import { framesPerSecond, sizeIn } from '../video/mp4.ts'
+import { type TaskFamily, type VideoTask, writeDigits } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
 import { type Kind, readWish, shapes, type Wish } from './check.ts'
 import { errorForCode, invalidField } from './errors.ts'
@@ -17,8 +17,7 @@ export type ViduAsk = { readonly wish: Wish; readonly credits: number }
 export const viduTasks: TaskFamily<ViduAsk> = {
   name: 'vidu',
   keptMs: 30 * 24 * 60 * 60 * 1_000,
-  // A string of digits, because it has more than a JSON number holds.
-  writeId: (seed, createdAt) => `${createdAt}${String(seed).padStart(10, '0')}`.slice(0, 18),
+  writeId: writeDigits,
   tell: tellChange,
   withoutWords: ({ wish, credits }) => ({ wish: { ...wish, prompt: '' }, credits }),
 }
@@ -49,7 +48,11 @@ export const viduCreation = (kind: Kind): Creation<Fields, ViduAsk, CodedRefusal
     return {
       steering,
       ask: { wish, credits },
-      clip: { ...sizeOf(wish), frames: seconds * framesPerSecond, sound },
+      clip: {
+        ...sizeIn(shapes[wish.ratio], Number.parseInt(resolution, 10)),
+        frames: seconds * framesPerSecond,
+        sound,
+      },
       units: { ...noUnits, video: { seconds, tokens: Math.max(0, credits), resolution, sound } },
       failure: failureIn(steering, errorForCode),
     }
@@ -74,14 +77,6 @@ function writeCreated({ id, model, createdAt, ask: { wish, credits } }: VideoTas
     credits,
     created_at: new Date(createdAt).toISOString(),
   }
-}
-
-/** The resolution gives the short side; both sides are even. */
-function sizeOf({ resolution, ratio }: Wish): { width: number; height: number } {
-  const [across, down] = shapes[ratio]
-  const short = Number.parseInt(resolution, 10)
-  const side = (parts: number): number => Math.round((short * parts) / Math.min(across, down) / 2) * 2
-  return { width: side(across), height: side(down) }
 }
 
 /** Posts nothing about queued tasks. Each post is tried up to three times. */

@@ -8,6 +8,12 @@ export type Clip = Image & { readonly frames: number; readonly sound: boolean }
 
 export const framesPerSecond = 24
 
+/** The size of a video whose short side and shape are given. Both sides are even. */
+export function sizeIn([across, down]: readonly [number, number], short: number): { width: number; height: number } {
+  const side = (parts: number): number => Math.round((short * parts) / Math.min(across, down) / 2) * 2
+  return { width: side(across), height: side(down) }
+}
+
 // The whole file counts its duration in this many parts of a second.
 const movieScale = framesPerSecond
 const audioScale = 48_000

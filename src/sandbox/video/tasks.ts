@@ -75,6 +75,11 @@ export type TaskFamily<Ask> = {
   readonly asks?: Ask
 }
 
+/** An id of digits. It is a string, because it has more of them than a JSON number holds. */
+export function writeDigits(seed: number, createdAt: number): string {
+  return `${createdAt}${String(seed).padStart(10, '0')}`.slice(0, 18)
+}
+
 export type Videos = {
   readonly callbacks: Callbacks
   readonly clock: Clock
