@@ -1,4 +1,5 @@
 import type { TextAsk } from './compose-text.ts'
+import { parseFields } from './fields.ts'
 
 /**
  * Where a protocol has no field for the format of an answer, the caller asks for it in the instructions, with a schema
@@ -6,14 +7,7 @@ import type { TextAsk } from './compose-text.ts'
  */
 export function formatAskedIn(instructions: string): TextAsk['format'] {
   const schema = /\bJSON of this schema and nothing else\b.*\n(\{.*\})/i.exec(instructions)?.[1]
-  if (schema !== undefined) return formatBy(schema)
-  return { type: /\bJSON object and nothing else\b/i.test(instructions) ? 'object' : 'text' }
-}
-
-function formatBy(schema: string): TextAsk['format'] {
-  try {
-    return { type: 'schema', schema: JSON.parse(schema) as unknown }
-  } catch {
-    return { type: 'object' }
-  }
+  if (schema === undefined) return { type: /\bJSON object and nothing else\b/i.test(instructions) ? 'object' : 'text' }
+  const parsed = parseFields(schema)
+  return parsed === undefined ? { type: 'object' } : { type: 'schema', schema: parsed }
 }

@@ -1,3 +1,4 @@
+import { parsedOr } from './fields.ts'
 import { createRing } from './ring.ts'
 
 /** One call as the vendor received it, kept so that a test can assert what the gateway sent. */
@@ -41,13 +42,5 @@ export function createCalls(): Calls {
 /** `body` is the parsed JSON, or the text if it is not JSON. `text` keeps the digits that JSON parsing would round. */
 function describe({ vendor, path, ref, headers, text }: ReceivedCall): unknown {
   const authorization = headers.get('authorization')
-  return { vendor, path, ref, authorization, headers: Object.fromEntries(headers), body: parsedOr(text), text }
-}
-
-function parsedOr(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return text
-  }
+  return { vendor, path, ref, authorization, headers: Object.fromEntries(headers), body: parsedOr(text, text), text }
 }

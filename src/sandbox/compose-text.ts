@@ -16,6 +16,12 @@ export type TextAsk = {
   readonly wordsMin: number
 }
 
+/** Generated words beyond the quote: 20 to 60 tokens together, unless a verbosity is given. */
+export function wordsFor(verbosity?: unknown): number {
+  if (verbosity === 'low') return 4
+  return verbosity === 'high' ? 80 : 18
+}
+
 type Content = { readonly content: readonly string[]; readonly finish: 'stop' | 'length'; readonly stoppedBy?: string }
 
 /** Reasoning text of exactly `tokens` tokens. */

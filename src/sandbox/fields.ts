@@ -7,11 +7,16 @@ export function isFields(value: unknown): value is Fields {
 
 /** The object in a JSON text; undefined if the text is not JSON or holds something else. */
 export function parseFields(text: string): Fields | undefined {
+  const parsed = parsedOr(text, undefined)
+  return isFields(parsed) ? parsed : undefined
+}
+
+/** What a JSON text holds, or else the given value: for a text that is not JSON, such as one that was cut short. */
+export function parsedOr(text: string, otherwise: unknown): unknown {
   try {
-    const parsed: unknown = JSON.parse(text)
-    return isFields(parsed) ? parsed : undefined
+    return JSON.parse(text) as unknown
   } catch {
-    return undefined
+    return otherwise
   }
 }
 

@@ -26,6 +26,11 @@ export function isSoldFor({ capabilities = ['chat'] }: SandboxModel, ...wanted: 
   return wanted.some((capability) => capabilities.includes(capability))
 }
 
+/** `reasoning` marks models that refuse what OpenAI's reasoning models refuse. Others that reason have efforts. */
+export function isThinker({ reasoning, efforts }: SandboxModel): boolean {
+  return reasoning || efforts.length > 0
+}
+
 /** Facts about models by their ids: those of the first pattern that matches, or else those of all other models. */
 export const byPattern =
   <Facts>(table: readonly (readonly [RegExp, Facts])[], others: Facts) =>

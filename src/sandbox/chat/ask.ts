@@ -1,5 +1,5 @@
 import { formatAskedIn } from '../asked-format.ts'
-import type { TextAsk } from '../compose-text.ts'
+import { type TextAsk, wordsFor } from '../compose-text.ts'
 import type { SandboxModel } from '../model.ts'
 import { createPrompt, feedFixed, feedMedia, feedText, type Prompt } from '../prompt.ts'
 import { hashText } from '../seeded.ts'
@@ -145,10 +145,4 @@ function readFormat(format: unknown, messages: readonly Fields[]): ChatAsk['form
   }
   const told = formatAskedIn(systemText(messages))
   return told.type === 'schema' ? told : { type: 'object' }
-}
-
-/** Generated words beyond the quote: 20 to 60 tokens together, unless a verbosity is given. */
-function wordsFor(verbosity: unknown): number {
-  if (verbosity === 'low') return 4
-  return verbosity === 'high' ? 80 : 18
 }

@@ -1,5 +1,5 @@
 import { tokensByEffort } from '../effort-tokens.ts'
-import type { SandboxModel } from '../model.ts'
+import { isThinker, type SandboxModel } from '../model.ts'
 import { defaultEffort } from '../openai-efforts.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 
@@ -9,18 +9,12 @@ export function showsReasoning(model: SandboxModel): boolean {
 }
 
 export function reasoningTokensFor(body: Fields, model: SandboxModel): number {
-  if (!isThinker(model) || !isThinking(body, model)) return 0
+  // DashScope's models have a switch instead of efforts.
+  const mayThink = isThinker(model) || model.vendor === 'dashscope'
+  if (!mayThink || !isThinking(body, model)) return 0
   const wanted = tokensByEffort[textIn(body.reasoning_effort) || defaultEffort(model, model.vendor === 'openai')] ?? 64
   const budget = model.vendor === 'dashscope' ? body.thinking_budget : fieldsIn(body.thinking).budget_tokens
   return typeof budget === 'number' ? Math.min(wanted, budget) : wanted
-}
-
-/**
- * `reasoning` marks models that refuse the fields OpenAI's reasoning models refuse. Other reasoning models have
- * efforts, or DashScope's switch.
- */
-function isThinker({ vendor, reasoning, efforts }: SandboxModel): boolean {
-  return reasoning || efforts.length > 0 || vendor === 'dashscope'
 }
 
 /** The vendors' switches for reasoning: DashScope's `enable_thinking`, and `thinking: {type}` of Ark and others. */

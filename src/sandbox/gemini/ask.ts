@@ -1,5 +1,5 @@
 import { formatAskedIn } from '../asked-format.ts'
-import type { TextAsk } from '../compose-text.ts'
+import { type TextAsk, wordsFor } from '../compose-text.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { hashText } from '../seeded.ts'
@@ -59,7 +59,7 @@ export function readAsk(body: Fields, bodyText: string, model: SandboxModel, isS
     stop: itemsIn(config.stopSequences).map(textIn),
     alternatives: config.responseLogprobs === true ? Number(config.logprobs ?? 0) : undefined,
     format: readFormat(config) ?? formatAskedIn(textOf(fieldsIn(body.systemInstruction))),
-    wordsMin: 18,
+    wordsMin: wordsFor(),
     tools: chooseTools({
       offered,
       config: fieldsIn(fieldsIn(body.toolConfig).functionCallingConfig),

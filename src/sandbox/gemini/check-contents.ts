@@ -1,5 +1,6 @@
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import { GoogleError, invalid, invalidField } from './errors.ts'
+import { dataFields } from './shapes.ts'
 import { isGenuine, type Signed } from './signatures.ts'
 
 /** The vendor's rules on `contents`: roles, parts, and that the next content answers all function calls. */
@@ -36,16 +37,6 @@ export function responsesOf(content: Fields): readonly Fields[] {
     isGiven(functionResponse) ? [fieldsIn(functionResponse)] : [],
   )
 }
-
-const dataFields = [
-  'text',
-  'inlineData',
-  'fileData',
-  'functionCall',
-  'functionResponse',
-  'executableCode',
-  'codeExecutionResult',
-] as const
 
 function checkParts(content: Fields, path: string): void {
   const parts = partsOf(content)

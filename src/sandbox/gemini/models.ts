@@ -1,7 +1,6 @@
-import { isSoldFor, type SandboxModel } from '../model.ts'
+import { isSoldFor, isThinker, type SandboxModel } from '../model.ts'
 import type { Call, World } from '../protocol.ts'
 import { GoogleError, invalid } from './errors.ts'
-import { isThinker } from './thinking.ts'
 
 const pageSizeDefault = 50
 const pageSizeMax = 1_000

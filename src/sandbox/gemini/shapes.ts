@@ -2,6 +2,17 @@ import { bool, bytes, float, int32, int64, list, map, message, oneOf, string, st
 
 /** The messages of `google.ai.generativelanguage.v1beta` that a chat request is made of. */
 
+/** The fields of a part that hold its content, of which it has exactly one. */
+export const dataFields = [
+  'text',
+  'inlineData',
+  'fileData',
+  'functionCall',
+  'functionResponse',
+  'executableCode',
+  'codeExecutionResult',
+] as const
+
 const part = message(
   'Part',
   () => ({
@@ -25,18 +36,7 @@ const part = message(
     mediaResolution: struct,
     partMetadata: struct,
   }),
-  {
-    name: 'data',
-    fields: [
-      'text',
-      'inlineData',
-      'fileData',
-      'functionCall',
-      'functionResponse',
-      'executableCode',
-      'codeExecutionResult',
-    ],
-  },
+  { name: 'data', fields: dataFields },
 )
 
 export const content = message('Content', () => ({ role: string, parts: list(part) }))

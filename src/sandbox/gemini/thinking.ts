@@ -1,6 +1,6 @@
 import { tokensByEffort } from '../effort-tokens.ts'
 import { type Fields, textIn } from '../fields.ts'
-import type { SandboxModel } from '../model.ts'
+import { isThinker, type SandboxModel } from '../model.ts'
 import { invalid } from './errors.ts'
 
 export type Thinking = {
@@ -14,13 +14,6 @@ export type Thinking = {
  */
 export function generationOf({ model }: Pick<SandboxModel, 'model'>): number {
   return Number(/gemini-(\d+)/.exec(model)?.[1] ?? 2)
-}
-
-/**
- * `reasoning` marks models that refuse what OpenAI's reasoning models refuse. Google's reasoning models have efforts.
- */
-export function isThinker({ reasoning, efforts }: SandboxModel): boolean {
-  return reasoning || efforts.length > 0
 }
 
 export function readThinking(config: Fields, model: SandboxModel): Thinking {

@@ -1,5 +1,5 @@
 import { formatAskedIn } from '../asked-format.ts'
-import type { TextAsk } from '../compose-text.ts'
+import { type TextAsk, wordsFor } from '../compose-text.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import type { Mark } from '../marked-cache.ts'
 import type { SandboxModel } from '../model.ts'
@@ -85,7 +85,7 @@ export function readAsk(
     showsThinking: fieldsIn(body.thinking).display !== 'omitted',
     stop: itemsIn(body.stop_sequences).map(textIn),
     format: isGiven(format) ? { type: 'schema', schema: fieldsIn(format).schema } : formatAskedIn(textOf(system)),
-    wordsMin: 18,
+    wordsMin: wordsFor(),
     // A paused turn that is sent back ends with an assistant message, and is then continued.
     pauses: steering.has('pause') && messages.at(-1)?.role !== 'assistant',
     tools: chooseTools({ body, answersResult, userText, steered: steering.text('tool') }),

@@ -28,7 +28,7 @@ const blocks: Readonly<Record<string, { roles: readonly Role[]; fields: readonly
 
 const blockTypes = Object.keys(blocks)
 const resultTypes = ['text', 'image', 'document', 'search_result', 'tool_reference', 'browser_state']
-const thoughtTypes: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
+export const thoughtTypes: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
 
 export type Turn = { readonly role: Role; readonly version: Version }
 

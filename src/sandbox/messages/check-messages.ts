@@ -1,5 +1,5 @@
 import { type Fields, fieldsIn, isFields, itemsIn, shown, textIn } from '../fields.ts'
-import { checkBlock, checkText, type Turn } from './check-blocks.ts'
+import { checkBlock, checkText, thoughtTypes, type Turn } from './check-blocks.ts'
 import { invalid } from './errors.ts'
 import type { Version } from './head.ts'
 import { checkExtras, fieldsAt, listAt } from './shape.ts'
@@ -123,8 +123,6 @@ function checkEnding(last: Message | undefined): void {
   const text = last?.role === 'assistant' ? textIn(last.blocks.at(-1)?.text) : ''
   if (/\s$/.test(text)) throw invalid('messages', 'final assistant content cannot end with trailing whitespace')
 }
-
-const thoughtTypes: ReadonlySet<unknown> = new Set(['thinking', 'redacted_thinking'])
 
 /** With `thinking: enabled`, a tool loop may only continue from the thinking block that began it. */
 export function checkThoughts(messages: readonly Message[], thinking: unknown): void {

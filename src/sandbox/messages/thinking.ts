@@ -1,6 +1,6 @@
 import { tokensByEffort } from '../effort-tokens.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
-import type { SandboxModel } from '../model.ts'
+import { isThinker, type SandboxModel } from '../model.ts'
 import { invalid } from './errors.ts'
 import type { Head } from './head.ts'
 import { checkExtras, checkOneOf, fieldsAt, wholeAt } from './shape.ts'
@@ -10,11 +10,6 @@ const fieldsByType: Readonly<Record<string, readonly string[]>> = {
   adaptive: ['type', 'display'],
   disabled: ['type'],
   between_tools: ['type'],
-}
-
-/** `reasoning` marks models that refuse what OpenAI's reasoning models refuse. Anthropic's models have efforts. */
-function isThinker({ reasoning, efforts }: SandboxModel): boolean {
-  return reasoning || efforts.length > 0
 }
 
 export function isThinking(thinking: unknown): boolean {

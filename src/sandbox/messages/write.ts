@@ -1,4 +1,5 @@
 import type { Units } from '../bill.ts'
+import { parsedOr } from '../fields.ts'
 import type { MessagesAsk } from './ask.ts'
 import type { Block, Composition } from './compose.ts'
 
@@ -76,7 +77,8 @@ function writeBlock(block: Block): unknown {
     }
     case 'tool_use':
     case 'server_tool_use':
-      return { ...writeEmptyBlock(block), input: parsedOr(block.input.join('')) }
+      // An input that was cut short is written as an empty object.
+      return { ...writeEmptyBlock(block), input: parsedOr(block.input.join(''), {}) }
     case 'redacted_thinking':
     case 'web_search_tool_result':
       return writeEmptyBlock(block)
@@ -97,14 +99,5 @@ export function writeEmptyBlock(block: Block): object {
       return { type: block.type, id: block.id, name: block.name, input: {}, caller: direct }
     case 'web_search_tool_result':
       return { type: block.type, tool_use_id: block.id, content: block.results, caller: direct }
-  }
-}
-
-/** An input that was cut short is written as an empty object. */
-function parsedOr(json: string): unknown {
-  try {
-    return JSON.parse(json) as unknown
-  } catch {
-    return {}
   }
 }

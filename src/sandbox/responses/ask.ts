@@ -1,5 +1,5 @@
 import { badRequest } from '../chat/errors.ts'
-import type { TextAsk } from '../compose-text.ts'
+import { type TextAsk, wordsFor } from '../compose-text.ts'
 import { contentText, type Fields, fieldsIn, itemsIn, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Prompt } from '../prompt.ts'
@@ -93,10 +93,4 @@ function readFormat({ text, instructions }: Fields, items: readonly Fields[]): R
   const message =
     "Response input messages must contain the word 'json' in some form to use 'text.format' of type 'json_object'."
   throw badRequest(message, 'input')
-}
-
-/** Generated words beyond the quote: 20 to 60 tokens together, unless a verbosity is given. */
-function wordsFor(verbosity: unknown): number {
-  if (verbosity === 'low') return 4
-  return verbosity === 'high' ? 80 : 18
 }

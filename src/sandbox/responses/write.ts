@@ -1,6 +1,6 @@
 import type { Units } from '../bill.ts'
 import { writeTokenLogprob } from '../chat/write.ts'
-import { type Fields, fieldsIn, isGiven, itemsIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn, parsedOr } from '../fields.ts'
 import type { ResponsesAsk } from './ask.ts'
 import type { Composition, Item, Message } from './compose.ts'
 
@@ -90,7 +90,8 @@ export function writeItem(ask: ResponsesAsk, item: Item): unknown {
       return { id: item.id, type: item.type, status: 'completed', action }
     }
     case 'tool_search_call':
-      return { ...writeEmptyItem(item), status: statusOf(item), arguments: parsedOr(item.input.join('')) }
+      // Arguments that were cut short are written as an empty object.
+      return { ...writeEmptyItem(item), status: statusOf(item), arguments: parsedOr(item.input.join(''), {}) }
     case 'function_call':
       return { ...writeEmptyItem(item), status: statusOf(item), arguments: item.input.join('') }
     case 'custom_tool_call':
@@ -136,13 +137,4 @@ export function writePart(ask: ResponsesAsk, { part, tokens, citations }: Messag
 
 export function writeLogprobs({ alternatives }: ResponsesAsk, tokens: readonly string[]): unknown[] {
   return alternatives === undefined ? [] : tokens.map((token) => writeTokenLogprob(token, alternatives))
-}
-
-/** Arguments that were cut short are written as an empty object. */
-function parsedOr(json: string): unknown {
-  try {
-    return JSON.parse(json) as unknown
-  } catch {
-    return {}
-  }
 }

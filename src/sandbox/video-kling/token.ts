@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { fieldsIn, textIn } from '../fields.ts'
+import { type Fields, parseFields, textIn } from '../fields.ts'
 import { errorForCode } from './errors.ts'
 
 /** An account has an access key and a secret. Here the secret follows from the key: the key plus `-secret`. */
@@ -23,10 +23,6 @@ export function readToken(authorization: string | null, nowMs: number): string {
   return accessKey
 }
 
-function readPart(part: string) {
-  try {
-    return fieldsIn(JSON.parse(Buffer.from(part, 'base64url').toString()))
-  } catch {
-    return {}
-  }
+function readPart(part: string): Fields {
+  return parseFields(Buffer.from(part, 'base64url').toString()) ?? {}
 }

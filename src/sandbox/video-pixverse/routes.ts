@@ -17,8 +17,8 @@ export const pixverseProtocol: Protocol = (vendor, root, world) => {
     { method: 'POST', path: `${root}/image/upload`, answer: answerUpload },
     ...kinds.map((kind): Route => {
       const creation = pixverseCreation(kind)
-      const answer = (call: Call) => createTask(call, world, creation)
-      return { method: 'POST', path: `${root}/video/${kind}/generate`, answer }
+      const path = `${root}/video/${kind}/generate`
+      return { method: 'POST', path, answer: (call) => createTask(call, world, creation) }
     }),
     { method: 'GET', path: `${path}/*`, answer: (call) => answerTask(call, world, idOf(call)) },
     resultRoute(vendor, () => world.videos.clock.now()),

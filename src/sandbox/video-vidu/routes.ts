@@ -1,4 +1,4 @@
-import type { Call, Protocol, World } from '../protocol.ts'
+import type { Call, Protocol, Route, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
 import { kinds } from './check.ts'
@@ -12,13 +12,9 @@ const tail = '/creations'
 /** Vidu's videos. Each kind has its own path; the tasks of all kinds share one. */
 export const viduProtocol: Protocol = (vendor, root, world) => {
   const path = `${root}/tasks`
-  const creations = kinds.map((kind) => {
+  const creations = kinds.map((kind): Route => {
     const creation = viduCreation(kind)
-    return {
-      method: 'POST',
-      path: `${root}/${kind}`,
-      answer: (call: Call) => createTask(call, world, creation),
-    } as const
+    return { method: 'POST', path: `${root}/${kind}`, answer: (call) => createTask(call, world, creation) }
   })
   return [
     ...creations,
