@@ -1,4 +1,4 @@
-import { badRequest } from './errors.ts'
+import { badRequest, missing } from './errors.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 
 /** The tool calls in an assistant message, each of which must be complete. */
@@ -60,8 +60,4 @@ function checkAudio({ data, format }: Fields, at: string): void {
 export function emptyArray(param: string) {
   const message = `Invalid '${param}': empty array. Expected an array with minimum length 1, but got an empty array instead.`
   return badRequest(message, param, 'empty_array')
-}
-
-function missing(param: string) {
-  return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
 }

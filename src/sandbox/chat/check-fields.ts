@@ -2,9 +2,9 @@ import type { SandboxModel } from '../model.ts'
 import { isSince } from '../openai-efforts.ts'
 import { emptyArray } from './check-calls-and-parts.ts'
 import { checkStrictSchemas } from './check-strict.ts'
-import { badRequest, quotedList } from './errors.ts'
+import { badRequest, missing, quotedList, unknownField, unsupported } from './errors.ts'
 import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown, textIn } from '../fields.ts'
-import { checkMetadata } from '../responses/shape.ts'
+import { checkMetadata, checkOneOf } from '../responses/shape.ts'
 
 type Bounds = { whole: boolean; least: number; most: number }
 
@@ -61,11 +61,7 @@ export function checkFields(body: Fields, model: SandboxModel): void {
     checkStrictSchemas(body)
     checkNames(body)
   }
-  const { verbosity } = body
-  if (isGiven(verbosity) && verbosity !== 'low' && verbosity !== 'medium' && verbosity !== 'high') {
-    const message = `Invalid value: '${shown(verbosity)}'. Supported values are: 'low', 'medium', and 'high'.`
-    throw badRequest(message, 'verbosity', 'invalid_value')
-  }
+  if (isGiven(body.verbosity)) checkOneOf(body.verbosity, ['low', 'medium', 'high'], 'verbosity')
 }
 
 export function checkNumber(name: string, value: unknown, { whole, least, most }: Bounds): void {
@@ -96,12 +92,7 @@ function checkReasoningClass(body: Fields): void {
     throw badRequest(message, 'temperature', 'unsupported_value')
   }
   for (const name of refusedByReasoning) {
-    if (!isGiven(body[name])) continue
-    throw badRequest(
-      `Unsupported parameter: '${name}' is not supported with this model.`,
-      name,
-      'unsupported_parameter',
-    )
+    if (isGiven(body[name])) throw unsupported(name)
   }
 }
 
@@ -112,9 +103,7 @@ function checkEffort(effort: unknown, { vendor, efforts }: SandboxModel): void {
     throw badRequest(message, 'reasoning_effort', 'unsupported_value')
   }
   // Other vendors ignore fields they do not know.
-  if (vendor !== 'openai') return
-  const message = "Unsupported parameter: 'reasoning_effort' is not supported with this model."
-  throw badRequest(message, 'reasoning_effort', 'unsupported_parameter')
+  if (vendor === 'openai') throw unsupported('reasoning_effort')
 }
 
 /**
@@ -199,8 +188,8 @@ const othersOwn = [
 ] as const
 
 function checkNames(body: Fields): void {
-  const unknown = othersOwn.find((name) => isGiven(body[name]))
-  if (unknown !== undefined) throw badRequest(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
+  const other = othersOwn.find((name) => isGiven(body[name]))
+  if (other !== undefined) throw unknownField(other)
 }
 
 function checkTools(body: Fields): void {
@@ -219,10 +208,7 @@ function checkTools(body: Fields): void {
       throw badRequest(message, `${param}.type`, 'invalid_value')
     }
     const name = fieldsIn(fields[type]).name
-    if (typeof name !== 'string') {
-      const missing = `${param}.${type}.name`
-      throw badRequest(`Missing required parameter: '${missing}'.`, missing, 'missing_required_parameter')
-    }
+    if (typeof name !== 'string') throw missing(`${param}.${type}.name`)
     if (!namePattern.test(name)) {
       const message = `Invalid '${param}.${type}.name': string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.`
       throw badRequest(message, `${param}.${type}.name`, 'invalid_value')
@@ -235,13 +221,8 @@ const namePattern = /^[a-zA-Z0-9_-]{1,64}$/
 function checkFormat(format: unknown): void {
   if (!isGiven(format)) return
   const { type, json_schema: wanted } = fieldsIn(format)
-  if (type === 'text' || type === 'json_object') return
-  if (type !== 'json_schema') {
-    const message = `Invalid value: '${shown(type)}'. Supported values are: 'json_object', 'json_schema', and 'text'.`
-    throw badRequest(message, 'response_format.type', 'invalid_value')
-  }
-  if (!isFields(wanted) || !namePattern.test(textIn(wanted.name))) {
-    const param = isFields(wanted) ? 'response_format.json_schema.name' : 'response_format.json_schema'
-    throw badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
-  }
+  checkOneOf(type, ['json_object', 'json_schema', 'text'], 'response_format.type')
+  if (type !== 'json_schema') return
+  if (!isFields(wanted)) throw missing('response_format.json_schema')
+  if (!namePattern.test(textIn(wanted.name))) throw missing('response_format.json_schema.name')
 }

@@ -1,9 +1,10 @@
 import type { SandboxModel } from '../model.ts'
 import { checkCalls, checkParts, emptyArray } from './check-calls-and-parts.ts'
-import { badRequest } from './errors.ts'
+import { badRequest, missing } from './errors.ts'
 import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown, textIn } from '../fields.ts'
+import { checkOneOf } from '../responses/shape.ts'
 
-const roles: ReadonlySet<unknown> = new Set(['system', 'assistant', 'user', 'function', 'tool', 'developer'])
+const roles = ['system', 'assistant', 'user', 'function', 'tool', 'developer'] as const
 const partTypes: ReadonlySet<unknown> = new Set([
   'text',
   'image_url',
@@ -20,9 +21,7 @@ const partTypes: ReadonlySet<unknown> = new Set([
  */
 export function checkMessages(messages: unknown, { vendor }: Pick<SandboxModel, 'vendor'>): readonly Fields[] {
   const isParticular = vendor === 'openai'
-  if (!isGiven(messages)) {
-    throw badRequest("Missing required parameter: 'messages'.", 'messages', 'missing_required_parameter')
-  }
+  if (!isGiven(messages)) throw missing('messages')
   if (!Array.isArray(messages)) {
     const got = typeof messages === 'object' ? 'an object' : `a ${typeof messages}`
     const message = `Invalid type for 'messages': expected an array of objects, but got ${got} instead.`
@@ -49,10 +48,7 @@ export function checkMessages(messages: unknown, { vendor }: Pick<SandboxModel, 
 
 function checkTurn(message: Fields, index: number, open: Set<string>): void {
   const { role } = message
-  if (!roles.has(role)) {
-    const message = `Invalid value: '${shown(role)}'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.`
-    throw badRequest(message, `messages[${index}].role`, 'invalid_value')
-  }
+  checkOneOf(role, roles, `messages[${index}].role`)
   if (role !== 'tool') {
     checkAnswered(open, index)
     checkCalls(message.tool_calls, `messages[${index}].tool_calls`)
@@ -60,10 +56,7 @@ function checkTurn(message: Fields, index: number, open: Set<string>): void {
     return
   }
   const id = message.tool_call_id
-  if (typeof id !== 'string') {
-    const param = `messages[${index}].tool_call_id`
-    throw badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
-  }
+  if (typeof id !== 'string') throw missing(`messages[${index}].tool_call_id`)
   if (!open.delete(id)) {
     const message = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
     throw badRequest(`Invalid parameter: ${message}`, `messages.[${index}].role`)

@@ -33,6 +33,22 @@ export function badRequest(message: string, param: string | null, code: string |
   return new VendorError({ status: 400, message, param, code })
 }
 
+export function missing(param: string): VendorError {
+  return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
+}
+
+export function unknownField(param: string): VendorError {
+  return badRequest(`Unknown parameter: '${param}'.`, param, 'unknown_parameter')
+}
+
+export function unsupported(param: string): VendorError {
+  return badRequest(
+    `Unsupported parameter: '${param}' is not supported with this model.`,
+    param,
+    'unsupported_parameter',
+  )
+}
+
 /** Lists accepted values in the vendor's style: `'low', 'medium', and 'high'`. */
 export function quotedList(words: readonly string[]): string {
   const quoted = words.map((word) => `'${word}'`)

@@ -1,4 +1,4 @@
-import { badRequest, quotedList, VendorError } from '../chat/errors.ts'
+import { badRequest, missing, quotedList, VendorError } from '../chat/errors.ts'
 import { checkNumber } from '../chat/check-fields.ts'
 import { type Fields, isGiven } from '../fields.ts'
 import { commonDialect, oneOf } from '../media/common.ts'
@@ -59,7 +59,7 @@ function readDimensions(asked: unknown, rules: EmbeddingRules): number {
 }
 
 const refusals: InputRefusals = {
-  missing: () => badRequest("Missing required parameter: 'input'.", 'input', 'missing_required_parameter'),
+  missing: () => missing('input'),
   empty: (index) => badRequest(`Invalid 'input[${index}]': input cannot be an empty string.`, 'input', 'invalid_value'),
   wrongType: (index) =>
     badRequest(`Invalid type for 'input[${index}]': expected a string or an array of tokens.`, 'input', 'invalid_type'),

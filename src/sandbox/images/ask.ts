@@ -1,5 +1,5 @@
 import { checkNumber } from '../chat/check-fields.ts'
-import { badRequest } from '../chat/errors.ts'
+import { badRequest, unknownField } from '../chat/errors.ts'
 import { type Fields, isGiven } from '../fields.ts'
 import type { ImageFormat, Size } from '../files/image.ts'
 import { countTokens, oneOf, requiredText } from '../media/common.ts'
@@ -32,8 +32,8 @@ export type Edited = { readonly size: Size; readonly imageTokens: number; readon
 /** `extra` lists the parameters that only edits take. */
 export function readAsk(body: Fields, model: SandboxModel, edited?: Edited, extra: readonly string[] = []): ImageAsk {
   const family = familyOf(model.model)
-  const unknown = Object.keys(body).find((name) => family.fields && ![...family.fields, ...extra].includes(name))
-  if (unknown !== undefined) throw badRequest(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
+  const other = Object.keys(body).find((name) => family.fields && ![...family.fields, ...extra].includes(name))
+  if (other !== undefined) throw unknownField(other)
   const prompt = requiredText(body, 'prompt', family.promptCharactersMax)
   if (isGiven(body.n)) checkNumber('n', body.n, { whole: true, least: 1, most: family.countMax })
   if (isGiven(body.partial_images))

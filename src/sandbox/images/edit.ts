@@ -1,4 +1,4 @@
-import { badRequest, type VendorError } from '../chat/errors.ts'
+import { badRequest, missing, unknownField, type VendorError } from '../chat/errors.ts'
 import type { Fields } from '../fields.ts'
 import { readForm } from '../files/form.ts'
 import { type ImageHeader, readImageHeader } from '../files/image-header.ts'
@@ -43,7 +43,7 @@ async function readEdit(call: Call): Promise<Form> {
       const upload = { type: value.type.split(';')[0] ?? '', bytes: new Uint8Array(await value.arrayBuffer()) }
       if (name === 'image' || name === 'image[]') images.push(upload)
       else if (name === 'mask') mask = upload
-      else throw badRequest(`Unknown parameter: '${name}'.`, name, 'unknown_parameter')
+      else throw unknownField(name)
     }
   }
   return { fields, images, mask }
@@ -60,8 +60,7 @@ const mimeTypes = new Set(['image/jpeg', 'image/png', 'image/webp'])
 
 function readEdited(images: readonly Upload[], mask: Upload | undefined, fields: Fields, model: string): Edited {
   const { imagesMax, sold } = familyOf(model)
-  if (images.length === 0)
-    throw badRequest("Missing required parameter: 'image'.", 'image', 'missing_required_parameter')
+  if (images.length === 0) throw missing('image')
   if (images.length > imagesMax) {
     const message = `Invalid 'image': array too long. Expected an array with maximum length ${imagesMax}, but got an array with length ${images.length} instead.`
     throw badRequest(message, 'image', 'array_above_max_length')

@@ -1,7 +1,7 @@
 import { readBody, readKey } from '../chat/read-call.ts'
-import { badRequest, modelNotFound, quotedList, VendorError, writeError } from '../chat/errors.ts'
+import { badRequest, missing, modelNotFound, quotedList, VendorError, writeError } from '../chat/errors.ts'
 import { refusalsFor } from '../chat/faults.ts'
-import { type Fields, shown, textIn } from '../fields.ts'
+import { type Fields, isGiven, shown, textIn } from '../fields.ts'
 import type { Call } from '../protocol.ts'
 import { hashText, seededId } from '../seeded.ts'
 import { splitTokens } from '../tokens.ts'
@@ -41,9 +41,7 @@ export const countTokens = (text: string): number => splitTokens(text).length
 /** The text of a required field. */
 export function requiredText(body: Fields, name: string, charactersMax: number): string {
   const text = body[name]
-  if (text === undefined || text === null) {
-    throw badRequest(`Missing required parameter: '${name}'.`, name, 'missing_required_parameter')
-  }
+  if (!isGiven(text)) throw missing(name)
   if (typeof text !== 'string') {
     throw badRequest(`Invalid type for '${name}': expected a string.`, name, 'invalid_type')
   }

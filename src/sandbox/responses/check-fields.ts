@@ -1,20 +1,9 @@
-import { badRequest, quotedList } from '../chat/errors.ts'
+import { badRequest, missing, quotedList, unsupported } from '../chat/errors.ts'
 import { checkNumber } from '../chat/check-fields.ts'
 import { type Fields, fieldsIn, isGiven, shown, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { whyNoObject, whyNotStrict } from '../strict-schema.ts'
-import {
-  checkKnown,
-  checkMetadata,
-  checkOneOf,
-  checkSwitch,
-  checkText,
-  fieldsAt,
-  listAt,
-  missing,
-  nameAt,
-  unsupported,
-} from './shape.ts'
+import { checkKnown, checkMetadata, checkOneOf, checkSwitch, checkText, fieldsAt, listAt, nameAt } from './shape.ts'
 import { effortOf, isThinking } from './thinking.ts'
 
 const known = [

@@ -1,10 +1,10 @@
-import { badRequest } from '../chat/errors.ts'
+import { badRequest, missing } from '../chat/errors.ts'
 import { type Fields, isGiven, shown, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { checkContent, checkOutput } from './check-parts.ts'
 import { checkTool } from './check-tools.ts'
 import { isOurReasoning } from './sealed.ts'
-import { checkKnown, checkOneOf, checkText, fieldsAt, listAt, missing, textAt } from './shape.ts'
+import { checkKnown, checkOneOf, checkText, fieldsAt, listAt, textAt } from './shape.ts'
 
 type Kind = {
   /** The fields it may have besides `type`. */

@@ -1,6 +1,6 @@
-import { badRequest } from '../chat/errors.ts'
+import { badRequest, missing } from '../chat/errors.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
-import { checkKnown, checkOneOf, fieldsAt, listAt, missing, textAt } from './shape.ts'
+import { checkKnown, checkOneOf, fieldsAt, listAt, textAt } from './shape.ts'
 
 const roles = ['assistant', 'system', 'developer', 'user'] as const
 const said = ['output_text', 'refusal'] as const

@@ -1,7 +1,7 @@
-import { badRequest } from '../chat/errors.ts'
+import { badRequest, missing } from '../chat/errors.ts'
 import { type Fields, fieldsIn, isGiven, shown } from '../fields.ts'
 import { whyNoObject, whyNotStrict } from '../strict-schema.ts'
-import { checkKnown, checkOneOf, checkSwitch, checkText, fieldsAt, listAt, missing, nameAt, textAt } from './shape.ts'
+import { checkKnown, checkOneOf, checkSwitch, checkText, fieldsAt, listAt, nameAt, textAt } from './shape.ts'
 
 const searches = ['web_search', 'web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'] as const
 

@@ -1,19 +1,7 @@
-import { badRequest, quotedList, type VendorError } from '../chat/errors.ts'
+import { badRequest, missing, quotedList, unknownField, type VendorError } from '../chat/errors.ts'
 import { type Fields, isFields, isGiven, shown } from '../fields.ts'
 
 /** The vendor's wording for what is wrong with the shape of a field. */
-
-export function missing(param: string): VendorError {
-  return badRequest(`Missing required parameter: '${param}'.`, param, 'missing_required_parameter')
-}
-
-export function unsupported(param: string): VendorError {
-  return badRequest(
-    `Unsupported parameter: '${param}' is not supported with this model.`,
-    param,
-    'unsupported_parameter',
-  )
-}
 
 function wrongType(param: string, expected: string, value: unknown): VendorError {
   const message = `Invalid type for '${param}': expected ${expected}, but got ${kindOf(value)} instead.`
@@ -30,10 +18,8 @@ function kindOf(value: unknown): string {
 
 /** The vendor refuses every field it does not know, at every depth. */
 export function checkKnown(fields: Fields, known: readonly string[], at = ''): void {
-  const unknown = Object.keys(fields).find((name) => !known.includes(name))
-  if (unknown === undefined) return
-  const param = at === '' ? unknown : `${at}.${unknown}`
-  throw badRequest(`Unknown parameter: '${param}'.`, param, 'unknown_parameter')
+  const other = Object.keys(fields).find((name) => !known.includes(name))
+  if (other !== undefined) throw unknownField(at === '' ? other : `${at}.${other}`)
 }
 
 export function fieldsAt(value: unknown, param: string): Fields {

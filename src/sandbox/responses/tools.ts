@@ -1,7 +1,7 @@
-import { badRequest } from '../chat/errors.ts'
+import { badRequest, missing } from '../chat/errors.ts'
 import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
 import { pickTools, type ToolMode } from '../tool-words.ts'
-import { checkKnown, checkOneOf, listAt, missing, textAt } from './shape.ts'
+import { checkKnown, checkOneOf, listAt, textAt } from './shape.ts'
 
 export type Tool = {
   /** The vendor itself runs a web search; the client runs all other tools. */

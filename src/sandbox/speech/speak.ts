@@ -1,5 +1,5 @@
 import { checkNumber } from '../chat/check-fields.ts'
-import { badRequest, type VendorError } from '../chat/errors.ts'
+import { badRequest, missing, type VendorError } from '../chat/errors.ts'
 import { eventEncoder, type Frame } from '../event-stream.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 import { type AudioFormat, audioTypes, recordAudio } from '../files/audio.ts'
@@ -91,8 +91,7 @@ function readAsk(body: Fields, model: SandboxModel): SpeechAsk {
 
 /** A voice is a name, or the id of a custom voice. Compatible vendors have voices of their own. */
 function checkVoice(body: Fields, model: SandboxModel): void {
-  if (!isGiven(body.voice))
-    throw badRequest("Missing required parameter: 'voice'.", 'voice', 'missing_required_parameter')
+  if (!isGiven(body.voice)) throw missing('voice')
   if (model.vendor !== 'openai' || textIn(fieldsIn(body.voice).id) !== '') return
   oneOf(body, 'voice', isOlder(model) ? voices : newerVoices)
 }

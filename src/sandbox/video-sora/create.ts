@@ -2,6 +2,7 @@ import { noUnits } from '../bill.ts'
 import { badRequest, errorForCode, type VendorError } from '../chat/errors.ts'
 import { type Fields, fieldsIn, isFields, isGiven, textIn } from '../fields.ts'
 import { commonHeaders, commonDialect, oneOf, openJson, requiredText } from '../media/common.ts'
+import { checkKnown } from '../responses/shape.ts'
 import { hexDigits, seeded } from '../seeded.ts'
 import { readSteering } from '../steering.ts'
 import { type Creation, failureIn } from '../video/creation.ts'
@@ -24,7 +25,7 @@ export const soraTasks: TaskFamily<SoraAsk> = {
 }
 
 const promptCharactersMax = 32_000
-const known: ReadonlySet<string> = new Set(['model', 'prompt', 'seconds', 'size', 'input_reference'])
+const known = ['model', 'prompt', 'seconds', 'size', 'input_reference'] as const
 const sizes = ['720x1280', '1280x720'] as const
 const largeSizes = ['1024x1792', '1792x1024'] as const
 /** The names of the two tiers on the price list. */
@@ -35,8 +36,7 @@ export const soraCreation: Creation<Fields, SoraAsk, VendorError> = {
   family: soraTasks,
   open: openJson,
   read(body, { model }) {
-    const unknown = Object.keys(body).find((name) => !known.has(name))
-    if (unknown !== undefined) throw badRequest(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
+    checkKnown(body, known)
     const prompt = requiredText(body, 'prompt', promptCharactersMax)
     if (isGiven(body.input_reference)) checkReference(body.input_reference)
     const asked = Number(readSeconds(body))
