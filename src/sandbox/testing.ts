@@ -56,9 +56,19 @@ export function openSandbox() {
     /** Sends a user's text to a model; `more` holds further fields of the request. */
     say: (text: string, more: object = {}, sent: Sent = {}): Promise<Response> =>
       post({ model: 'plain', messages: [{ role: 'user', content: text }], ...more }, sent),
-    bill: async (): Promise<BillLine[]> => (await getJson<{ data: BillLine[] }>(`${sandbox.url}/__bill`)).data,
-    clearBill: () => fetch(`${sandbox.url}/__bill`, { method: 'DELETE' }),
-    calls: async (): Promise<SeenCall[]> => (await getJson<{ data: SeenCall[] }>(`${sandbox.url}/__calls`)).data,
+    ...billOf<BillLine>(sandbox),
+    calls: async (): Promise<SeenCall[]> => (await jsonOf<{ data: SeenCall[] }>(fetch(`${sandbox.url}/__calls`))).data,
+  }
+}
+
+/** Reads and clears the bill of a sandbox. */
+export function billOf<Line>({ url }: { readonly url: string }) {
+  return {
+    async bill(ref?: string): Promise<Line[]> {
+      const query = ref === undefined ? '' : `?ref=${ref}`
+      return (await jsonOf<{ data: Line[] }>(fetch(`${url}/__bill${query}`))).data
+    },
+    clearBill: () => fetch(`${url}/__bill`, { method: 'DELETE' }),
   }
 }
 
@@ -80,9 +90,8 @@ export type SeenCall = {
   text: string
 }
 
-async function getJson<T>(url: string): Promise<T> {
-  const response = await fetch(url)
-  const body: T = await response.json()
+export async function jsonOf<T>(response: Response | Promise<Response>): Promise<T> {
+  const body: T = await (await response).json()
   return body
 }
 
@@ -135,9 +144,8 @@ export type Chunk = {
   usage?: Usage | null
 }
 
-export async function completionOf(response: Response | Promise<Response>): Promise<Completion> {
-  const completion: Completion = await (await response).json()
-  return completion
+export function completionOf(response: Response | Promise<Response>): Promise<Completion> {
+  return jsonOf(response)
 }
 
 export async function errorOf(

@@ -2,7 +2,8 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { recordAudio } from '../files/audio.ts'
 import { readImageHeader } from '../files/image-header.ts'
 import { drawImage } from '../files/image.ts'
-import { bytesOf, jsonOf, openMedia } from '../media/testing.ts'
+import { bytesOf, openMedia } from '../media/testing.ts'
+import { jsonOf } from '../testing.ts'
 
 const { sandbox, post, bill, clearBill } = openMedia()
 afterAll(() => sandbox.stop())

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
-import { jsonOf, openMedia } from '../media/testing.ts'
-import { type ErrorBody, errorOf } from '../testing.ts'
+import { openMedia } from '../media/testing.ts'
+import { type ErrorBody, errorOf, jsonOf } from '../testing.ts'
 
 const { sandbox, post, bill, clearBill } = openMedia()
 afterAll(() => sandbox.stop())

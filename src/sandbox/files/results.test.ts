@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { bytesOf, jsonOf, openMedia } from '../media/testing.ts'
+import { bytesOf, openMedia } from '../media/testing.ts'
+import { jsonOf } from '../testing.ts'
 import { readImageHeader } from './image-header.ts'
 
 const { sandbox, post } = openMedia()

@@ -2,7 +2,8 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { recordAudio } from '../files/audio.ts'
 import { readImageHeader } from '../files/image-header.ts'
 import { type Answer as TextAnswer, errorOf, splitEvents } from '../gemini/testing.ts'
-import { jsonOf, openMedia } from '../media/testing.ts'
+import { openMedia } from '../media/testing.ts'
+import { jsonOf } from '../testing.ts'
 
 const { sandbox, post, bill, clearBill } = openMedia()
 afterAll(() => sandbox.stop())

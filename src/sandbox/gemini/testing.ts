@@ -1,5 +1,5 @@
 import { type SandboxModel, startSandbox } from '../sandbox.ts'
-import type { BillLine } from '../testing.ts'
+import { type BillLine, billOf, jsonOf } from '../testing.ts'
 
 /** Prices that are easy to compute by hand: 2 and 1 nano-dollars in, 10 out. */
 const prices = { input: 2_000n, cachedInput: 1_000n, output: 10_000n }
@@ -44,11 +44,7 @@ export function openGemini() {
     /** Sends a user's text; `more` holds further fields of the request. */
     say: (text: string, more: object = {}, sent: Sent = {}): Promise<Response> =>
       post({ contents: [user(text)], ...more }, sent),
-    bill: async (): Promise<BillLine[]> => {
-      const { data }: { data: BillLine[] } = await (await fetch(`${sandbox.url}/__bill`)).json()
-      return data
-    },
-    clearBill: () => fetch(`${sandbox.url}/__bill`, { method: 'DELETE' }),
+    ...billOf<BillLine>(sandbox),
   }
 }
 
@@ -84,9 +80,8 @@ export type Answer = {
   responseId: string
 }
 
-export async function answerOf(response: Response | Promise<Response>): Promise<Answer> {
-  const answer: Answer = await (await response).json()
-  return answer
+export function answerOf(response: Response | Promise<Response>): Promise<Answer> {
+  return jsonOf(response)
 }
 
 export type GoogleErrorBody = {

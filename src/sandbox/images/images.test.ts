@@ -2,8 +2,8 @@ import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI, { toFile } from 'openai'
 import { readImageHeader } from '../files/image-header.ts'
 import { drawImage, type ImageFormat, type Size } from '../files/image.ts'
-import { jsonOf, openMedia } from '../media/testing.ts'
-import { errorOf } from '../testing.ts'
+import { openMedia } from '../media/testing.ts'
+import { errorOf, jsonOf } from '../testing.ts'
 
 const { sandbox, post, bill, clearBill } = openMedia()
 afterAll(() => sandbox.stop())

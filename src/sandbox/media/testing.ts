@@ -1,5 +1,5 @@
 import { type SandboxModel, startSandbox } from '../sandbox.ts'
-import type { BillLine as PlainLine } from '../testing.ts'
+import { type BillLine as PlainLine, billOf } from '../testing.ts'
 import type { Units } from '../bill.ts'
 
 const nano = 1_000n
@@ -76,14 +76,8 @@ export function openMedia() {
   return {
     sandbox,
     post,
-    bill: async (): Promise<BillLine[]> => (await jsonOf<{ data: BillLine[] }>(fetch(`${sandbox.url}/__bill`))).data,
-    clearBill: () => fetch(`${sandbox.url}/__bill`, { method: 'DELETE' }),
+    ...billOf<BillLine>(sandbox),
   }
-}
-
-export async function jsonOf<T>(response: Response | Promise<Response>): Promise<T> {
-  const body: T = await (await response).json()
-  return body
 }
 
 export async function bytesOf(response: Response | Promise<Response>): Promise<Buffer<ArrayBuffer>> {

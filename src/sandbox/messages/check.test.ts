@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { errorOf, openMessages } from './testing.ts'
+import { openMessages } from './testing.ts'
+import { errorOf } from '../testing.ts'
 
 const { sandbox, say, post, base } = openMessages()
 afterAll(() => sandbox.stop())

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { until } from '../testing.ts'
-import { errorOf, type Event, eventsOf, messageOf, openMessages, readEvents, textOf } from './testing.ts'
+import { errorOf, until } from '../testing.ts'
+import { type Event, eventsOf, messageOf, openMessages, readEvents, textOf } from './testing.ts'
 
 const { sandbox, say, bill, clearBill } = openMessages()
 afterAll(() => sandbox.stop())

@@ -1,4 +1,5 @@
 import { type SandboxModel, startSandbox } from '../sandbox.ts'
+import { type BillLine, billOf, jsonOf } from '../testing.ts'
 
 /**
  * Prices that are easy to compute by hand, in nano-dollars: 2 in, 1 for a cache read, 3 and 4 for cache writes, 10 out,
@@ -57,15 +58,11 @@ export function openMessages() {
     /** Sends a user's text to a model; `more` holds further fields of the request. */
     say: (text: string, more: object = {}, sent: Sent = {}): Promise<Response> =>
       post({ model: 'claude-test', max_tokens: 1_000, messages: [{ role: 'user', content: text }], ...more }, sent),
-    bill: async (): Promise<Line[]> => {
-      const { data }: { data: Line[] } = await (await fetch(`${sandbox.url}/__bill`)).json()
-      return data
-    },
-    clearBill: () => fetch(`${sandbox.url}/__bill`, { method: 'DELETE' }),
+    ...billOf<Line>(sandbox),
   }
 }
 
-type Line = { ref: string | null; model: string; status: number; units: Record<string, number>; cost: string }
+type Line = BillLine & { units: Record<string, number> }
 
 type Usage = {
   input_tokens: number
@@ -103,17 +100,8 @@ export type Message = {
   usage: Usage
 }
 
-export async function messageOf(response: Response | Promise<Response>): Promise<Message> {
-  const message: Message = await (await response).json()
-  return message
-}
-
-export async function errorOf(
-  response: Response | Promise<Response>,
-): Promise<{ status: number; type: string; message: string }> {
-  const { status } = await response
-  const { error }: { error: { type: string; message: string } } = await (await response).json()
-  return { status, ...error }
+export function messageOf(response: Response | Promise<Response>): Promise<Message> {
+  return jsonOf(response)
 }
 
 export type Event = {

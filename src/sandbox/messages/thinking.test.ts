@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { splitTokens } from '../tokens.ts'
-import { type Block, errorOf, eventsOf, messageOf, openMessages } from './testing.ts'
+import { type Block, eventsOf, messageOf, openMessages } from './testing.ts'
+import { errorOf } from '../testing.ts'
 
 const { sandbox, say, bill, clearBill } = openMessages()
 afterAll(() => sandbox.stop())

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import { answerOf, errorOf, openResponses } from './testing.ts'
+import { answerOf, openResponses } from './testing.ts'
+import { errorOf } from '../testing.ts'
 
 const { sandbox, say } = openResponses()
 afterAll(() => sandbox.stop())

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { until } from '../testing.ts'
-import { answerOf, deltasOf, errorOf, type Event, eventsOf, openResponses, readEvents } from './testing.ts'
+import { errorOf, until } from '../testing.ts'
+import { answerOf, deltasOf, type Event, eventsOf, openResponses, readEvents } from './testing.ts'
 
 const { sandbox, say, bill, clearBill } = openResponses()
 afterAll(() => sandbox.stop())

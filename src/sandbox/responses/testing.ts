@@ -1,4 +1,5 @@
 import { type SandboxModel, startSandbox } from '../sandbox.ts'
+import { type BillLine, billOf, jsonOf } from '../testing.ts'
 
 /**
  * Prices that are easy to compute by hand, in nano-dollars: 2 in, 1 for a cache read, 10 out, 1,000 a search;
@@ -46,15 +47,11 @@ export function openResponses() {
     /** Sends a text or items to a model; `more` holds further fields of the request. */
     say: (input: unknown, more: object = {}, sent: Sent = {}): Promise<Response> =>
       post({ model: 'gpt-4o', input, ...more }, sent),
-    bill: async (): Promise<Line[]> => {
-      const { data }: { data: Line[] } = await (await fetch(`${sandbox.url}/__bill`)).json()
-      return data
-    },
-    clearBill: () => fetch(`${sandbox.url}/__bill`, { method: 'DELETE' }),
+    ...billOf<Line>(sandbox),
   }
 }
 
-type Line = { ref: string | null; model: string; status: number; units: Record<string, number>; cost: string }
+type Line = BillLine & { units: Record<string, number> }
 
 type Part = { type: string; text: string; refusal: string; annotations: unknown[]; logprobs: unknown[] }
 
@@ -105,17 +102,8 @@ export type Event = {
   output_index: number
 }
 
-export async function answerOf(response: Response | Promise<Response>): Promise<Answer> {
-  const answer: Answer = await (await response).json()
-  return answer
-}
-
-type Refused = { status: number; message: string; type: string; param: string | null; code: string | null }
-
-export async function errorOf(response: Response | Promise<Response>): Promise<Refused> {
-  const { status } = await response
-  const { error }: { error: Omit<Refused, 'status'> } = await (await response).json()
-  return { status, ...error }
+export function answerOf(response: Response | Promise<Response>): Promise<Answer> {
+  return jsonOf(response)
 }
 
 /** The events as the client reads them, each with its name checked against its type. */

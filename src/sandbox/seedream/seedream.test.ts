@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { readImageHeader } from '../files/image-header.ts'
-import { bytesOf, jsonOf, openMedia } from '../media/testing.ts'
-import { errorOf } from '../testing.ts'
+import { bytesOf, openMedia } from '../media/testing.ts'
+import { errorOf, jsonOf } from '../testing.ts'
 
 const { sandbox, post, bill, clearBill } = openMedia()
 afterAll(() => sandbox.stop())

@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import { recordAudio } from '../files/audio.ts'
-import { bytesOf, jsonOf, openMedia } from '../media/testing.ts'
-import { errorOf, eventsOf, splitEvents } from '../testing.ts'
+import { bytesOf, openMedia } from '../media/testing.ts'
+import { errorOf, eventsOf, jsonOf, splitEvents } from '../testing.ts'
 
 const { sandbox, post, bill, clearBill } = openMedia()
 afterAll(() => sandbox.stop())

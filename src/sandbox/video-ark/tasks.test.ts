@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { errorOf, until } from '../testing.ts'
-import { isLost, jsonOf, openListener, openVideos, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
+import { errorOf, jsonOf, until } from '../testing.ts'
+import { isLost, openListener, openVideos, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
 
 const { sandbox, send, bill, clearBill, lineOf } = openVideos()
 afterAll(() => sandbox.stop())

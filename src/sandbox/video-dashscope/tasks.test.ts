@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { until } from '../testing.ts'
-import { isLost, jsonOf, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
+import { jsonOf, until } from '../testing.ts'
+import { isLost, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
 import { openWan, type Record } from './testing.ts'
 
 const { sandbox, root, send, post, create, get, end, cancel, bill, clearBill, lineOf } = openWan()

@@ -1,5 +1,5 @@
-import { until } from '../testing.ts'
-import { jsonOf, openVideos } from '../video/testing.ts'
+import { jsonOf, until } from '../testing.ts'
+import { openVideos } from '../video/testing.ts'
 
 export type Record = {
   request_id: string

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { until } from '../testing.ts'
-import { isLost, jsonOf, openListener, openVideos, readMp4, staysRunning } from '../video/testing.ts'
+import { jsonOf, until } from '../testing.ts'
+import { isLost, openListener, openVideos, readMp4, staysRunning } from '../video/testing.ts'
 
 const { sandbox, send, bill, clearBill, lineOf } = openVideos()
 afterAll(() => sandbox.stop())

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
-import { until } from '../testing.ts'
-import { isLost, jsonOf, openVideos, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
+import { jsonOf, until } from '../testing.ts'
+import { isLost, openVideos, readMp4, staysQueued, staysRunning } from '../video/testing.ts'
 
 const { sandbox, send, bill, clearBill, lineOf } = openVideos()
 afterAll(() => sandbox.stop())

@@ -1,6 +1,5 @@
 import { type SandboxModel, startSandbox } from '../sandbox.ts'
-import type { BillLine as PlainLine } from '../testing.ts'
-import { until } from '../testing.ts'
+import { type BillLine as PlainLine, billOf, until } from '../testing.ts'
 
 type Prices = SandboxModel['prices']
 
@@ -84,16 +83,11 @@ type Sent = { method?: string; headers?: Record<string, string>; ref?: string; s
 /** A sandbox on a free port, and the calls that every protocol's tests make. */
 export function openVideos() {
   const sandbox = startSandbox({ port: 0, models: () => models })
-
-  async function bill(ref?: string): Promise<BillLine[]> {
-    const query = ref === undefined ? '' : `?ref=${ref}`
-    const { data }: { data: BillLine[] } = await (await fetch(`${sandbox.url}/__bill${query}`)).json()
-    return data
-  }
+  const { bill, clearBill } = billOf<BillLine>(sandbox)
   return {
     sandbox,
     bill,
-    clearBill: () => fetch(`${sandbox.url}/__bill`, { method: 'DELETE' }),
+    clearBill,
     /** The bill line of a task, once there is one. */
     lineOf: (ref: string): Promise<BillLine> => until(async () => (await bill(ref))[0]),
     send: (url: string, body?: unknown, { method, headers, ref, signal }: Sent = {}): Promise<Response> =>
@@ -104,11 +98,6 @@ export function openVideos() {
         ...(signal && { signal }),
       }),
   }
-}
-
-export async function jsonOf<T>(response: Response | Promise<Response>): Promise<T> {
-  const body: T = await (await response).json()
-  return body
 }
 
 /** A callback receiver that keeps what is posted, and answers with the given statuses and then with 200. */
