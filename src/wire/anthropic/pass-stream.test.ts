@@ -134,6 +134,26 @@ describe('the usage of a stream', () => {
     }
   })
 
+  test.each([
+    [
+      { input_tokens: 0, cache_read_input_tokens: 0, cache_creation: { ephemeral_1h_input_tokens: 0 } },
+      { input: 9, cachedInput: 4, cacheWriteHour: 2 },
+    ],
+    [{ input_tokens: 0 }, { input: 9, cachedInput: 4 }],
+    // All of the prompt turned out to be cached.
+    [
+      { input_tokens: 0, cache_read_input_tokens: 16 },
+      { input: 0, cachedInput: 16 },
+    ],
+  ])('an end that counts %j leaves the usage at %j', (input, counts) => {
+    const end = event({
+      type: 'message_delta',
+      delta: { stop_reason: 'end_turn' },
+      usage: { ...input, output_tokens: 12 },
+    })
+    expect(follow([start, say('Hi'), end, stop]).facts.usage).toMatchObject({ ...counts, output: 12 })
+  })
+
   test('usage is undefined where the vendor reports none', () => {
     const silent = event({ type: 'message_start', message: { model: 'ours' } })
     expect(follow([silent, say('Hi'), stop]).facts.usage).toBeUndefined()

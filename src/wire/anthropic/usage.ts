@@ -38,11 +38,21 @@ function cacheWritesIn(usage: JsonObject): { minutes: number; hour: number } {
   return { minutes: total - hour, hour }
 }
 
-/** Merges earlier counts with later ones: each count is a total, and one that is not repeated stays. */
+/**
+ * Merges earlier counts with later ones: each count is a total, and one that is not repeated stays. No prompt is empty,
+ * so an input of zeros, which some relays send with the output's count, is no count.
+ */
 export function mergeUsage(known: JsonObject | undefined, later: Json | undefined): JsonObject | undefined {
   if (!isObject(later)) return known
-  const given = Object.entries(later).filter(([, value]) => isGiven(value))
+  const hasInput = inputCounts.some((name) => countIn(later[name]) > 0)
+  const given = Object.entries(later).filter(([name, value]) => {
+    return isGiven(value) && (hasInput || known?.[name] === undefined || !isOfInput(name))
+  })
   return { ...known, ...Object.fromEntries(given) }
+}
+
+function isOfInput(name: string): boolean {
+  return inputCounts.includes(name) || name === 'cache_creation'
 }
 
 /** At its start a stream knows only the prompt's counts; the one output token it names there is no real count. */
