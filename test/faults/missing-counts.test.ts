@@ -148,6 +148,15 @@ describe('a stream in which the vendor left a count out', () => {
   })
 })
 
+test('reasoning that only the total counts is charged as output', async () => {
+  bytes = answer(200, completion(text, { usage: { prompt_tokens: 50, completion_tokens: 7, total_tokens: 80 } }))
+  const before = await booked(gateway, 'revenue:m')
+  const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm' }))
+  const record = await recordOf(gateway, response)
+  expect(record).toMatchObject({ basis: 'vendor', cost: 350_000n, usage: { input: 50, output: 30, reasoning: 23 } })
+  expect(await booked(gateway, 'revenue:m')).toBe(nano(before + 350_000n))
+})
+
 const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 test('an image whose tokens the vendor did not count is charged by our estimate of them', async () => {

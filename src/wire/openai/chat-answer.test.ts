@@ -140,6 +140,33 @@ describe('usage', () => {
       },
       { input: 10, output: 43, reasoning: 28 },
     ],
+    // Relays repeat one count under several names, and leave some of them at 0.
+    [
+      { prompt_tokens: 10, prompt_cache_hit_tokens: 4, prompt_tokens_details: { cached_tokens: 0 } },
+      { input: 6, cachedInput: 4 },
+    ],
+    [
+      { prompt_tokens: 10, prompt_tokens_details: { cached_tokens: 3, cache_creation_tokens: 4 } },
+      { input: 3, cachedInput: 3, cacheWrite: 4 },
+    ],
+    [
+      { prompt_tokens: 10, completion_tokens: 40, completion_tokens_details: { image_tokens: 30 } },
+      { input: 10, output: 10, imageOutput: 30 },
+    ],
+    // Google's endpoint in this protocol counts thinking in the total alone.
+    [
+      { prompt_tokens: 10, completion_tokens: 15, total_tokens: 53 },
+      { input: 10, output: 43, reasoning: 28 },
+    ],
+    // Cached input that a relay left out of the prompt's count, and audio that Mistral counts in seconds, are not output.
+    [
+      { prompt_tokens: 10, completion_tokens: 15, total_tokens: 53, prompt_tokens_details: { cached_tokens: 28 } },
+      { cachedInput: 28, output: 15, reasoning: 0 },
+    ],
+    [
+      { prompt_tokens: 10, completion_tokens: 15, total_tokens: 53, prompt_audio_seconds: 2 },
+      { input: 10, output: 15, reasoning: 0 },
+    ],
   ])('the usage %j is read into our counts', (given, counts) => {
     expect(readUsage(given)).toMatchObject(counts)
   })

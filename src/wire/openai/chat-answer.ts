@@ -1,5 +1,5 @@
 import { GatewayError, refusedInside } from '../../base/errors.ts'
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { answerIn } from '../answer-body.ts'
@@ -44,32 +44,49 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   const isRead = typeof usage['prompt_tokens'] === 'number'
   const isSaid = typeof usage['completion_tokens'] === 'number'
   if (!isRead && !isSaid) return undefined
-  const promptDetails = objectIn(usage['prompt_tokens_details'])
-  const completionDetails = objectIn(usage['completion_tokens_details'])
+  const prompt = objectIn(usage['prompt_tokens_details'])
+  const completion = objectIn(usage['completion_tokens_details'])
   // DeepSeek has prompt_cache_hit_tokens, Moonshot cached_tokens at the top, DashScope cache_creation_input_tokens.
-  const cachedInput = countIn(
-    promptDetails['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],
+  const cachedInput = largestOf(prompt['cached_tokens'], usage['prompt_cache_hit_tokens'], usage['cached_tokens'])
+  const cacheWrite = largestOf(
+    prompt['cache_write_tokens'],
+    prompt['cache_creation_input_tokens'],
+    prompt['cache_creation_tokens'],
   )
-  const cacheWrite = countIn(promptDetails['cache_write_tokens'] ?? promptDetails['cache_creation_input_tokens'])
-  const audioInput = countIn(promptDetails['audio_tokens'])
-  const audioOutput = countIn(completionDetails['audio_tokens'])
-  const reasoning = countIn(completionDetails['reasoning_tokens'])
-  const completion = countIn(usage['completion_tokens']) + reasoningBeside(usage, reasoning)
+  const audioInput = countIn(prompt['audio_tokens'])
+  const imageOutput = countIn(completion['image_tokens'])
+  const audioOutput = countIn(completion['audio_tokens'])
+  const told = countIn(completion['reasoning_tokens'])
+  const beside = reasoningBeside(usage, told, [cachedInput, cacheWrite])
+  const output = countIn(usage['completion_tokens']) + beside - imageOutput - audioOutput
   return {
     ...(isRead && { input: Math.max(0, countIn(usage['prompt_tokens']) - cachedInput - cacheWrite - audioInput) }),
     cachedInput,
     cacheWrite,
     audioInput,
-    ...(isSaid && { output: Math.max(0, completion - audioOutput) }),
+    ...(isSaid && { output: Math.max(0, output) }),
+    ...(imageOutput > 0 && { imageOutput }),
     audioOutput,
-    reasoning,
+    reasoning: Math.max(told, beside),
   }
 }
 
-/** Most vendors include reasoning in `completion_tokens`; xAI counts it separately, which its total reveals. */
-function reasoningBeside(usage: JsonObject, reasoning: number): number {
-  const apart = countIn(usage['prompt_tokens']) + countIn(usage['completion_tokens'])
-  return reasoning > 0 && countIn(usage['total_tokens']) === apart + reasoning ? reasoning : 0
+/** One count under several names: some relays repeat it under all of them, and others leave all but one at 0. */
+function largestOf(...counts: readonly (Json | undefined)[]): number {
+  return Math.max(...counts.map(countIn))
+}
+
+/**
+ * Most vendors include reasoning in `completion_tokens`. xAI counts it separately, and Google's endpoint in this protocol
+ * names no count for it: the total reveals both. Cached input that is missing in the prompt's count is in the total too,
+ * and so is audio that Mistral counts in seconds.
+ */
+function reasoningBeside(usage: JsonObject, reasoning: number, [cached, written]: readonly [number, number]): number {
+  const beside = countIn(usage['total_tokens']) - countIn(usage['prompt_tokens']) - countIn(usage['completion_tokens'])
+  if (beside <= 0) return 0
+  if (reasoning > 0) return beside === reasoning ? reasoning : 0
+  const isInput = [cached, written, cached + written].includes(beside) || isGiven(usage['prompt_audio_seconds'])
+  return isInput ? 0 : beside
 }
 
 /** The error in place of an answer, if there is one; xAI and others send a string instead of an object. */
