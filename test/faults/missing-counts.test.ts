@@ -146,6 +146,34 @@ describe('a stream in which the vendor left a count out', () => {
     const record = await recordOf(gateway, response)
     expect(record).toMatchObject({ basis: 'vendor', cost: 120_000n, usage: { input: 50, output: 7 } })
   })
+
+  test('keeps the counts that it had before a usage of zeros', async () => {
+    bytes = stream(opening + delta(text) + finish + usageEvent(50, 7) + usageEvent(0, 0) + done)
+    for (const path of ['/v1/chat/completions', '/v1/messages']) {
+      const response = await gateway.post(path, says('Hello!', { model: 'm', stream: true, max_tokens: 100 }))
+      await response.text()
+      const record = await recordOf(gateway, response)
+      expect(record).toMatchObject({ basis: 'vendor', cost: 120_000n, usage: { input: 50, output: 7 } })
+    }
+  })
+
+  test('keeps the input that message_start counted if the end counts zeros', async () => {
+    const events = [
+      { type: 'message_start', message: { ...message, content: [], usage: { input_tokens: 50, output_tokens: 1 } } },
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { input_tokens: 0, output_tokens: 7 } },
+      { type: 'message_stop' },
+    ]
+    bytes = stream(events.map(event).join(''))
+    for (const path of ['/v1/messages', '/v1/chat/completions']) {
+      const response = await gateway.post(path, says('Hello!', { model: 'a', stream: true, max_tokens: 100 }))
+      await response.text()
+      const record = await recordOf(gateway, response)
+      expect(record).toMatchObject({ basis: 'vendor', cost: 120_000n, usage: { input: 50, output: 7 } })
+    }
+  })
 })
 
 test('reasoning that only the total counts is charged as output', async () => {

@@ -89,6 +89,11 @@ function reasoningBeside(usage: JsonObject, reasoning: number, [cached, written]
   return isInput ? 0 : beside
 }
 
+/** The usage of an answer or a chunk with one choice. Moonshot puts that of a stream into the choice. */
+export function usageIn({ usage, choices }: JsonObject): Usage | undefined {
+  return readUsage(usage) ?? readUsage(objectsIn(choices)[0]?.['usage'])
+}
+
 /** The error in place of an answer, if there is one; xAI and others send a string instead of an object. */
 export function failureIn(json: JsonObject): GatewayError | undefined {
   const { error, code } = json

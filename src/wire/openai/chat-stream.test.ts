@@ -126,6 +126,25 @@ describe('events that are forwarded', () => {
     expect(closing).toBe(usageOnly + done)
   })
 
+  test('a last usage of zeros neither replaces the one before it nor reaches the client', () => {
+    const zeros = event({ id: 'c', model: 'ours', choices: [], usage: { prompt_tokens: 0, completion_tokens: 0 } })
+    const { facts, closing } = follow([opening, chunk({ content: 'Hi' }, 'stop', { usage }), zeros, done], {
+      usageShown: true,
+    })
+    expect(facts.usage).toMatchObject({ input: 5, output: 2 })
+    expect(closing).toBe(done)
+    expect(follow([opening, chunk({ content: 'Hi' }), zeros, done]).facts.usage).toMatchObject({ input: 0, output: 0 })
+  })
+
+  test('the usage inside the only choice counts where the event has none of its own', () => {
+    const inside = event({ id: 'c', model: 'ours', choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] })
+    const { facts, text } = follow([opening, chunk({ content: 'Hi' }), inside, done])
+    expect(facts.usage).toMatchObject({ input: 5, output: 2 })
+    expect(text.at(-1)).toBe(inside)
+    // Each of several choices counts only itself.
+    expect(follow([opening, inside, done], { choices: 2 }).facts.usage).toBeUndefined()
+  })
+
   test('the last of several running usages counts, and none is forwarded unasked', () => {
     const running = (count: number) => chunk({ content: 'x' }, null, { usage: { ...usage, completion_tokens: count } })
     const { facts, text } = follow([running(1), running(2), running(3), chunk({}, 'stop'), done])

@@ -1,11 +1,12 @@
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
+import { recounted, type Usage } from '../../capabilities/usage.ts'
 import { unreadableEnd } from '../answer-body.ts'
 import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
-import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
+import { failureIn, namedFailure, readUsage, usageIn } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')
@@ -47,15 +48,22 @@ export function passStream(ask: ChatAsk): ChatStream {
    */
   function takeUsage(event: Uint8Array, chunk: JsonObject): Uint8Array | undefined {
     const counted = readUsage(chunk['usage'])
-    facts.usage = counted ?? facts.usage // some servers end with a usage that counts nothing
+    const isNews = count(counted)
     const { choices } = chunk
     if (Array.isArray(choices) && choices.length > 0) {
       if (ask.usageShown) return event
       const { usage: _, ...shown } = chunk
       return encoder.encode(`data: ${JSON.stringify({ ...shown, model: ask.model })}\n\n`)
     }
-    if (counted !== undefined || heldUsage === undefined) heldUsage = event
+    if (isNews || facts.usage === undefined) heldUsage = event
     return undefined
+  }
+
+  /** Says whether that is the usage now: some servers end with one that counts nothing. */
+  function count(counted: Usage | undefined): boolean {
+    if (counted === undefined) return false
+    facts.usage = recounted(facts.usage, counted)
+    return facts.usage === counted
   }
 
   function unreadable(): undefined {
@@ -107,6 +115,7 @@ export function passStream(ask: ChatAsk): ChatStream {
         const chunk = parseLoosely(dataOf(shown))
         if (chunk === undefined) return unreadable()
         if (isObject(chunk) && isObject(chunk['usage'])) return takeUsage(shown, chunk)
+        if (isObject(chunk) && ask.choices === 1) count(usageIn(chunk))
       }
       return shown
     },

@@ -93,3 +93,11 @@ test('whole calls without ids that share an index are told apart, and one in par
   ])
   expect(read(part('{"x"'), part(':1}'), part(''))).toEqual([start(0, any, 'f'), delta(0, '{"x"'), delta(0, ':1}')])
 })
+
+test('the usage inside a choice counts where the chunk has none of its own', () => {
+  const usage = { prompt_tokens: 5, completion_tokens: 2 }
+  expect(read({ ...finish('stop'), usage }).at(-1)).toMatchObject({
+    kind: 'usage-count',
+    usage: { input: 5, output: 2 },
+  })
+})

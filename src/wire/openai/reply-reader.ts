@@ -5,7 +5,7 @@ import type { Citation, ReplyEvent } from '../../capabilities/conversation.ts'
 import { unreadableEvent } from '../answer-body.ts'
 import { isWholeObject, itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
-import { failureIn, namedFailure, readUsage } from './chat-answer.ts'
+import { failureIn, namedFailure, usageIn } from './chat-answer.ts'
 import {
   argumentsTextIn,
   partsIn,
@@ -100,7 +100,7 @@ export function openReader(): ReplyReader {
       const listed = sourcesIn(chunk)
       if (listed.length > 0) sources = listed
       for (const choice of objectsIn(chunk['choices'])) readChoice(textIn(chunk['id']), choice, events)
-      const usage = readUsage(chunk['usage'])
+      const usage = usageIn(chunk)
       if (usage !== undefined) events.push({ kind: 'usage-count', usage })
       return events
     },
