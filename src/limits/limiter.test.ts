@@ -96,3 +96,19 @@ test('an estimate given back in a later minute does not raise the limit of that 
     message: expect.stringContaining('this key has 20 of its 100 tokens per minute left'),
   })
 })
+
+test('a request that finds no free place does not count towards the requests of the minute', async () => {
+  const { enter, said } = keyWith({ requestsPerMinute: 2, concurrent: 1 })
+  const first = await enter()
+  delete said['x-ratelimit-remaining-requests']
+  expect(await thrownBy(enter())).toMatchObject({ kind: 'too-many', message: expect.stringContaining('at once') })
+  expect(said['x-ratelimit-remaining-requests']).toBe('1')
+  first.leave(0)
+  const second = await enter()
+  expect(said['x-ratelimit-remaining-requests']).toBe('0')
+  second.leave(0)
+  // A request beyond the minute's gives its place back.
+  for (let tries = 0; tries < 2; tries++) {
+    expect(await thrownBy(enter())).toMatchObject({ message: expect.stringContaining('a minute') })
+  }
+})

@@ -97,13 +97,18 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
     const { requestsPerMinute, tokensPerMinute, concurrent } = limits
     if (tokensPerMinute !== undefined) report(setHeader, 'tokens', tokensPerMinute, await counters.tokens.get(keyId))
     if (requestsPerMinute !== undefined) {
+      report(setHeader, 'requests', requestsPerMinute, await counters.requests.get(keyId))
+    }
+    // The place comes first: clients retry every second until one is free, which must not use up their minute.
+    if (concurrent !== undefined) takePlace(keyId, concurrent)
+    if (requestsPerMinute !== undefined) {
       const counted = await counters.requests.consume(keyId)
       report(setHeader, 'requests', requestsPerMinute, counted)
       if (counted.consumedPoints > requestsPerMinute) {
+        if (concurrent !== undefined) leavePlace(keyId)
         throw tooMany(`This key may make ${requestsPerMinute} requests a minute.`, counted)
       }
     }
-    if (concurrent !== undefined) takePlace(keyId, concurrent)
     return passOf(keyId, limits, setHeader)
   }
 
