@@ -153,15 +153,31 @@ describe('usage', () => {
       { prompt_tokens: 10, completion_tokens: 40, completion_tokens_details: { image_tokens: 30 } },
       { input: 10, output: 10, imageOutput: 30 },
     ],
+    // Audio may be cached too, and then counts as cached input alone.
+    [
+      { prompt_tokens: 110, prompt_tokens_details: { cached_tokens: 80, audio_tokens: 100 } },
+      { input: 0, cachedInput: 80, audioInput: 30 },
+    ],
+    [
+      {
+        prompt_tokens: 110,
+        prompt_tokens_details: { cached_tokens: 80, audio_tokens: 100, cached_tokens_details: { audio_tokens: 80 } },
+      },
+      { input: 10, cachedInput: 80, audioInput: 20 },
+    ],
     // Google's endpoint in this protocol counts thinking in the total alone.
     [
       { prompt_tokens: 10, completion_tokens: 15, total_tokens: 53 },
       { input: 10, output: 43, reasoning: 28 },
     ],
-    // Cached input that a relay left out of the prompt's count, and audio that Mistral counts in seconds, are not output.
+    // An input that was left out, cached input outside the prompt's count, and audio in Mistral's seconds are not output.
     [
       { prompt_tokens: 10, completion_tokens: 15, total_tokens: 53, prompt_tokens_details: { cached_tokens: 28 } },
       { cachedInput: 28, output: 15, reasoning: 0 },
+    ],
+    [
+      { completion_tokens: 15, total_tokens: 53 },
+      { output: 15, reasoning: 0 },
     ],
     [
       { prompt_tokens: 10, completion_tokens: 15, total_tokens: 53, prompt_audio_seconds: 2 },

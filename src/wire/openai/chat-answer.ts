@@ -36,8 +36,8 @@ export function readChoices(body: Uint8Array): { json: JsonObject; choices: read
 }
 
 /**
- * Splits the vendor's overlapping counts: `prompt_tokens` includes cached and cache-written input. A count that is not a
- * number is left out, because it does not mean zero.
+ * Splits the vendor's overlapping counts: `prompt_tokens` includes cached and cache-written input, and either may be
+ * audio. A count that is not a number is left out, because it does not mean zero.
  */
 export function readUsage(usage: Json | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined
@@ -53,14 +53,16 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
     prompt['cache_creation_input_tokens'],
     prompt['cache_creation_tokens'],
   )
-  const audioInput = countIn(prompt['audio_tokens'])
+  const rest = isRead ? Math.max(0, countIn(usage['prompt_tokens']) - cachedInput - cacheWrite) : Infinity
+  const cachedAudio = countIn(objectIn(prompt['cached_tokens_details'])['audio_tokens'])
+  const audioInput = Math.min(Math.max(0, countIn(prompt['audio_tokens']) - cachedAudio), rest)
   const imageOutput = countIn(completion['image_tokens'])
   const audioOutput = countIn(completion['audio_tokens'])
   const told = countIn(completion['reasoning_tokens'])
-  const beside = reasoningBeside(usage, told, [cachedInput, cacheWrite])
+  const beside = isRead && isSaid ? reasoningBeside(usage, told, [cachedInput, cacheWrite]) : 0
   const output = countIn(usage['completion_tokens']) + beside - imageOutput - audioOutput
   return {
-    ...(isRead && { input: Math.max(0, countIn(usage['prompt_tokens']) - cachedInput - cacheWrite - audioInput) }),
+    ...(isRead && { input: rest - audioInput }),
     cachedInput,
     cacheWrite,
     audioInput,
