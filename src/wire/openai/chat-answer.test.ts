@@ -173,7 +173,18 @@ describe('usage', () => {
     // An input that was left out, cached input outside the prompt's count, and audio in Mistral's seconds are not output.
     [
       { prompt_tokens: 10, completion_tokens: 15, total_tokens: 53, prompt_tokens_details: { cached_tokens: 28 } },
-      { cachedInput: 28, output: 15, reasoning: 0 },
+      { input: 10, cachedInput: 28, output: 15, reasoning: 0 },
+    ],
+    [
+      {
+        prompt_tokens: 10,
+        completion_tokens: 15,
+        total_tokens: 53,
+        prompt_tokens_details: { cached_tokens: 20 },
+        cache_read_input_tokens: 20,
+        cache_creation_input_tokens: 8,
+      },
+      { input: 10, cachedInput: 20, cacheWrite: 8, output: 15, reasoning: 0 },
     ],
     [
       { completion_tokens: 15, total_tokens: 53 },

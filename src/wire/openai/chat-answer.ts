@@ -46,21 +46,16 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   if (!isRead && !isSaid) return undefined
   const prompt = objectIn(usage['prompt_tokens_details'])
   const completion = objectIn(usage['completion_tokens_details'])
-  // DeepSeek has prompt_cache_hit_tokens, Moonshot cached_tokens at the top, DashScope cache_creation_input_tokens.
-  const cachedInput = largestOf(prompt['cached_tokens'], usage['prompt_cache_hit_tokens'], usage['cached_tokens'])
-  const cacheWrite = largestOf(
-    prompt['cache_write_tokens'],
-    prompt['cache_creation_input_tokens'],
-    prompt['cache_creation_tokens'],
-  )
-  const rest = isRead ? Math.max(0, countIn(usage['prompt_tokens']) - cachedInput - cacheWrite) : Infinity
+  const { cachedInput, cacheWrite } = cacheCounts(usage, prompt)
+  const told = countIn(completion['reasoning_tokens'])
+  const { input, reasoning } = isRead && isSaid ? besides(usage, told, [cachedInput, cacheWrite]) : nothing
+
+  const rest = isRead ? Math.max(0, countIn(usage['prompt_tokens']) + input - cachedInput - cacheWrite) : Infinity
   const cachedAudio = countIn(objectIn(prompt['cached_tokens_details'])['audio_tokens'])
   const audioInput = Math.min(Math.max(0, countIn(prompt['audio_tokens']) - cachedAudio), rest)
   const imageOutput = countIn(completion['image_tokens'])
   const audioOutput = countIn(completion['audio_tokens'])
-  const told = countIn(completion['reasoning_tokens'])
-  const beside = isRead && isSaid ? reasoningBeside(usage, told, [cachedInput, cacheWrite]) : 0
-  const output = countIn(usage['completion_tokens']) + beside - imageOutput - audioOutput
+  const output = countIn(usage['completion_tokens']) + reasoning - imageOutput - audioOutput
   return {
     ...(isRead && { input: rest - audioInput }),
     cachedInput,
@@ -69,26 +64,47 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
     ...(isSaid && { output: Math.max(0, output) }),
     ...(imageOutput > 0 && { imageOutput }),
     audioOutput,
-    reasoning: Math.max(told, beside),
+    reasoning: Math.max(told, reasoning),
   }
 }
 
-/** One count under several names: some relays repeat it under all of them, and others leave all but one at 0. */
+/**
+ * DeepSeek has `prompt_cache_hit_tokens`, Moonshot `cached_tokens` at the top, DashScope `cache_creation_input_tokens`.
+ * Some relays repeat a count under several names, and others leave all names but one at 0.
+ */
+function cacheCounts(usage: JsonObject, prompt: JsonObject): { cachedInput: number; cacheWrite: number } {
+  return {
+    cachedInput: largestOf(
+      prompt['cached_tokens'],
+      usage['prompt_cache_hit_tokens'],
+      usage['cached_tokens'],
+      usage['cache_read_input_tokens'],
+    ),
+    cacheWrite: largestOf(
+      prompt['cache_write_tokens'],
+      prompt['cache_creation_input_tokens'],
+      prompt['cache_creation_tokens'],
+      usage['cache_creation_input_tokens'],
+    ),
+  }
+}
+
 function largestOf(...counts: readonly (Json | undefined)[]): number {
   return Math.max(...counts.map(countIn))
 }
 
+const nothing = { input: 0, reasoning: 0 }
+
 /**
- * Most vendors include reasoning in `completion_tokens`. xAI counts it separately, and Google's endpoint in this protocol
- * names no count for it: the total reveals both. Cached input that is missing in the prompt's count is in the total too,
- * and so is audio that Mistral counts in seconds.
+ * What the total has besides the counts of the prompt and the completion. Most vendors include reasoning in the
+ * completion, but xAI counts it separately, and Google's endpoint in this protocol names no count for it. Some relays
+ * leave cached input out of the prompt's count. Mistral counts audio in seconds, which cannot be told from the rest.
  */
-function reasoningBeside(usage: JsonObject, reasoning: number, [cached, written]: readonly [number, number]): number {
+function besides(usage: JsonObject, told: number, [cached, written]: readonly [number, number]) {
   const beside = countIn(usage['total_tokens']) - countIn(usage['prompt_tokens']) - countIn(usage['completion_tokens'])
-  if (beside <= 0) return 0
-  if (reasoning > 0) return beside === reasoning ? reasoning : 0
-  const isInput = [cached, written, cached + written].includes(beside) || isGiven(usage['prompt_audio_seconds'])
-  return isInput ? 0 : beside
+  if (beside <= 0 || isGiven(usage['prompt_audio_seconds'])) return nothing
+  if (beside !== told && [cached, written, cached + written].includes(beside)) return { input: beside, reasoning: 0 }
+  return told === 0 || told === beside ? { input: 0, reasoning: beside } : nothing
 }
 
 /** The usage of an answer or a chunk with one choice. Moonshot puts that of a stream into the choice. */
