@@ -134,6 +134,16 @@ describe('a refusal', () => {
     expect(error.message).not.toContain('credit')
   })
 
+  test.each([
+    [400, 'This organization has been disabled.'],
+    // Zhipu's endpoint in this protocol
+    [429, '[1113][Insufficient balance or no resource package. Please recharge.][20260922]'],
+    [429, 'Insufficient balance or no resource package. Please recharge.'],
+  ])('an account that is closed or empty rests the key: %d %s', (status, message) => {
+    const { error, restCredentialSeconds } = told(status, { type: 'invalid_request_error', message })
+    expect([error.kind, restCredentialSeconds]).toEqual(['upstream-failed', 60])
+  })
+
   test.each(['Your credit balance is too low', 'You have reached your specified API usage limits'])(
     'billing words that are quoted from the request do not rest the key: %s',
     (words) => {

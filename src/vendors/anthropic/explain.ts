@@ -13,11 +13,12 @@ import {
 } from '../verdicts.ts'
 
 /**
- * An empty account, or a limit that its owner has set, is reported as the request's fault; only the message tells. It
- * is matched from its beginning, because a message may quote the request, which must not rest a credential.
+ * An account that is empty or closed, or a limit that its owner has set, is reported as the request's fault, and by
+ * Zhipu's endpoint in this protocol as a rate limit; only the message tells. It is matched from its beginning, because
+ * a message may quote the request, which must not rest a credential.
  */
 const outOfCredit =
-  /^(?:your credit balance is too low|you have reached your specified (?:api|workspace) usage limits)/i
+  /^(?:your credit balance is too low|you have reached your specified (?:api|workspace) usage limits|this organization has been disabled|(?:\[1113\]\[)?insufficient balance)/i
 
 /**
  * Judges Anthropic's refusal. What is the request's fault passes on as it came, because the vendor's command-line tool

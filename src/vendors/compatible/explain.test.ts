@@ -158,3 +158,30 @@ test.each([
 ])('a refusal that is no sentence is the vendor’s failure: %s', (_what, body) => {
   expect(told(400, body)).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
 })
+
+test.each([
+  // Zhipu, in two languages
+  [429, '{"error":{"code":"1113","message":"Insufficient balance or no resource package. Please recharge."}}'],
+  [429, '{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}'],
+  // Fireworks
+  [
+    412,
+    '{"error":{"message":"Account acme is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices.","code":"PRECONDITION_FAILED","type":"error"}}',
+  ],
+  // xAI
+  [
+    429,
+    '{"code":"Some resource has been exhausted","error":"Your team 1-2 has either used all available credits or reached its monthly spending limit."}',
+  ],
+])('an account without credit rests the key, and no client is told: %d %s', (status, body) => {
+  const verdict = told(status, body)
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
+  expect(verdict.error.details.refusal).toBeUndefined()
+})
+
+test('words about an account that are quoted from the request do not rest the key', () => {
+  const message = "Unknown parameter: 'Account acme is suspended'."
+  const verdict = told(400, JSON.stringify({ error: { message } }))
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected', message }, retryable: false })
+  expect(verdict.restCredentialSeconds).toBeUndefined()
+})

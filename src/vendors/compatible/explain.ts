@@ -8,9 +8,11 @@ import { failureIn } from '../../wire/openai/chat-answer.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { credentialRefused, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
-/** Codes of vendors for an operator's account that is out of credit; they come with several statuses. */
+/** Codes of vendors for an operator's account that is out of credit; they come with several statuses. Zhipu's is 1113. */
 const outOfCredit =
-  /insufficient_quota|exceeded_current_quota|credit_balance|billing_hard_limit|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded/i
+  /insufficient_quota|exceeded_current_quota|credit_balance|billing_hard_limit|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded|\b1113\b/i
+// Fireworks says this with a 412, and xAI with a 429. Matched from the beginning, as the refusal of a key is.
+const closedAccount = /^(?:account \S+ is suspended|your team \S+ has (?:either )?used all available credits)/i
 // xAI refuses a key with a 400. Matched from the beginning, because other messages may quote the client's own words.
 const refusedKey = /^(?:incorrect|invalid) api key\b/i
 // The account lacks one model and has others, although some vendors say so with the status of a refused key. The same
@@ -40,7 +42,8 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const isOfKey = [401, 402, 403].includes(status) || (status === 400 && refusedKey.test(said))
   // The message is matched only beside the status of a refused key, because others may quote the client's own words.
   const isOfModel = unknownModel.test(code) || (isOfKey && closedModel.test(said))
-  if (outOfCredit.test(code) || (isOfKey && !isOfWords && !isOfModel)) return credentialRefused()
+  const isOfAccount = outOfCredit.test(code) || closedAccount.test(said)
+  if (isOfAccount || (isOfKey && !isOfWords && !isOfModel)) return credentialRefused()
   if (status === 404 || isOfModel) return vendorFailed()
   if (status === 429) return overRate(response)
   if (status === 408 || status === 504) return timedOut()
