@@ -136,6 +136,8 @@ describe('a refusal', () => {
 
   test.each([
     [400, 'This organization has been disabled.'],
+    [400, 'You have reached your specified API usage limits. To continue, please adjust your limits.'],
+    [400, 'You have reached your specified workspace API usage limits. You will regain access on 2026-06-01.'],
     // Zhipu's endpoint in this protocol
     [429, '[1113][Insufficient balance or no resource package. Please recharge.][20260922]'],
     [429, 'Insufficient balance or no resource package. Please recharge.'],

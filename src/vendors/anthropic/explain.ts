@@ -18,7 +18,7 @@ import {
  * a message may quote the request, which must not rest a credential.
  */
 const outOfCredit =
-  /^(?:your credit balance is too low|you have reached your specified (?:api|workspace) usage limits|this organization has been disabled|(?:\[1113\]\[)?insufficient balance)/i
+  /^(?:your credit balance is too low|you have reached your specified (?:workspace )?(?:api )?usage limits|this organization has been disabled|(?:\[1113\]\[)?insufficient balance)/i
 
 /**
  * Judges Anthropic's refusal. What is the request's fault passes on as it came, because the vendor's command-line tool
