@@ -160,6 +160,17 @@ test.each([
 })
 
 test.each([
+  // OpenAI
+  [
+    429,
+    '{"error":{"message":"Your account is not active, please check your billing details on our website.","type":"billing_not_active","param":null,"code":"billing_not_active"}}',
+  ],
+  [
+    429,
+    '{"error":{"message":"Your access was terminated due to violation of our policies.","type":"access_terminated","param":null,"code":null}}',
+  ],
+  // Groq
+  [400, '{"error":{"message":"Organization has been restricted. Please reach out to support.","type":"x"}}'],
   // Zhipu, in two languages
   [429, '{"error":{"code":"1113","message":"Insufficient balance or no resource package. Please recharge."}}'],
   [429, '{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}'],
@@ -173,7 +184,7 @@ test.each([
     429,
     '{"code":"Some resource has been exhausted","error":"Your team 1-2 has either used all available credits or reached its monthly spending limit."}',
   ],
-])('an account without credit rests the key, and no client is told: %d %s', (status, body) => {
+])('an account that is closed or without credit rests the key, and no client is told: %d %s', (status, body) => {
   const verdict = told(status, body)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
   expect(verdict.error.details.refusal).toBeUndefined()

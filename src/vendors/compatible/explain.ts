@@ -8,11 +8,12 @@ import { failureIn } from '../../wire/openai/chat-answer.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { credentialRefused, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
-/** Codes of vendors for an operator's account that is out of credit; they come with several statuses. Zhipu's is 1113. */
+/** Vendors' codes for an account of the operator that is closed or out of credit; they come with several statuses. */
 const outOfCredit =
-  /insufficient_quota|exceeded_current_quota|credit_balance|billing_hard_limit|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded|\b1113\b/i
-// Fireworks says this with a 412, and xAI with a 429. Matched from the beginning, as the refusal of a key is.
-const closedAccount = /^(?:account \S+ is suspended|your team \S+ has (?:either )?used all available credits)/i
+  /insufficient_quota|exceeded_current_quota|credit_balance|billing_hard_limit|billing_not_active|access_terminated|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded|\b1113\b/i
+// Fireworks says this with a 412, xAI with a 429, and Groq with a 400. Matched from the beginning, as a refused key is.
+const closedAccount =
+  /^(?:account \S+ is suspended|your team \S+ has (?:either )?used all available credits|organization has been restricted)/i
 // xAI refuses a key with a 400. Matched from the beginning, because other messages may quote the client's own words.
 const refusedKey = /^(?:incorrect|invalid) api key\b/i
 // The account lacks one model and has others, although some vendors say so with the status of a refused key. The same

@@ -128,7 +128,7 @@ export function namedFailure(text: string): GatewayError {
 /** The codes by which vendors report a rate limit, missing funds, a bad credential, overload, and whose fault it is. */
 const statuses: readonly (readonly [RegExp, status: number])[] = [
   [
-    /rate_?limit|limit_requests|throttling|too_?many_?requests|quota|credit_balance|billing_hard_limit|arrearage|overdue/i,
+    /rate_?limit|limit_requests|throttling|too_?many_?requests|quota|credit_balance|billing_hard_limit|billing_not_active|access_terminated|arrearage|overdue|\b1113\b/i,
     429,
   ],
   [/invalid_api_key|authentication_error/, 401],
