@@ -1,3 +1,4 @@
+import { refuseUncountedSearch } from '../../wire/openai/chat-ask.ts'
 import { refuseKeptFiles } from '../../wire/openai/kept-files.ts'
 import { passAsk } from '../../wire/openai/pass-ask.ts'
 import { readAnswer } from '../../wire/openai/read-answer.ts'
@@ -100,6 +101,7 @@ export function compatible(dialect: Dialect): Vendor {
       choicesMax: dialect.choicesMax ?? Number.POSITIVE_INFINITY,
       pass(ask, context) {
         refuseKeptFiles(ask.native)
+        refuseUncountedSearch(ask.native)
         return callWith(passAsk(ask, targetOf(context)), context)
       },
       translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, targetOf(context)), context),

@@ -199,6 +199,16 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
   }
 }
 
+/**
+ * Refuses hosted search where the ask passes on to a vendor of this protocol, even if the model has a price for it: such
+ * a vendor's answer does not say how often it searched.
+ */
+export function refuseUncountedSearch(body: JsonObject): void {
+  const field = searchFields.find((name) => isAsked(body[name]))
+  if (field !== undefined)
+    throw notSupported(field, 'the vendor that serves this model here does not count its searches.')
+}
+
 /** `'low', 'medium', and 'high'`: the vendor's own punctuation, which tools match. */
 export function listValues(values: readonly string[]): string {
   const quoted = values.map((value) => `'${value}'`)
