@@ -41,7 +41,10 @@ const failsAgain =
 
 export type Failed = Extract<Outcome, { kind: 'failed' }>
 
-/** Sends one call and hands a 200 response to `accept`; where `accept` throws, the attempt has failed. */
+// Some servers answer every POST with a 201, as their frameworks do by default; official clients take either.
+const answerStatuses: readonly number[] = [200, 201]
+
+/** Sends one call and hands the answer to `accept`; where `accept` throws, the attempt has failed. */
 export async function attempt<T>(
   parts: CallParts,
   routed: Routed,
@@ -67,7 +70,7 @@ export async function attempt<T>(
   const { exchange } = sent
   crashPoint('after-send')
   try {
-    if (exchange.status !== 200) return explained(parts, routed, await readRefusal(exchange, routed))
+    if (!answerStatuses.includes(exchange.status)) return explained(parts, routed, await readRefusal(exchange, routed))
     checkEncoding(exchange)
     const accepted = await accept(exchange)
     // A stream has only begun: its relay reports the channel as answering once it has come to its end.
@@ -115,14 +118,17 @@ function checkEncoding(exchange: Exchange): void {
 }
 
 const streamType = /^text\/event-stream/i
-// Local servers often give their streams no type, or that of plain text; official clients do not look at it.
-const looseType = /^(?:text\/plain|application\/octet-stream|$)/i
+// JSON or a page, by its first character.
+const otherBody = /^\s*[[{"<]/
 
-export function streams({ ask }: Routed, exchange: Exchange): boolean {
-  const type = exchange.header('content-type') ?? ''
+/** Local servers and gateways often give a stream no type, or a wrong one, which official clients do not look at. */
+export async function streams({ ask }: Routed, exchange: Exchange): Promise<boolean> {
+  if (!ask.stream) return false
+  if (streamType.test(exchange.header('content-type') ?? '')) return true
   // Nobody knows the length of a stream in advance: a body with one is an error in its place.
-  const isLoose = looseType.test(type) && exchange.header('content-length') === null
-  return ask.stream && (isLoose || streamType.test(type))
+  if (exchange.header('content-length') !== null) return false
+  const first = await exchange.peek()
+  return first !== undefined && !otherBody.test(decodeUtf8(first))
 }
 
 /** Call after the answer was read: if it is an error under status 200, that is the better message for the client. */

@@ -29,6 +29,8 @@ export type Exchange = Source & {
   header(name: string): string | null
   /** All bytes that have come, or the next that come; undefined at the end. */
   read(): Promise<Uint8Array | undefined>
+  /** The same as `read` would give, which is still to be read afterwards. */
+  peek(): Promise<Uint8Array | undefined>
   readAll(bytesMax: number): Promise<Uint8Array>
   /** Call when all that matters was read: takes the little that may follow, so that the connection can be reused. */
   finish(): void
@@ -185,6 +187,12 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
         end: (failure) => (failure === undefined ? resolve(undefined) : reject(failure)),
       })
     })
+  }
+
+  async peek(): Promise<Uint8Array | undefined> {
+    const first = await this.read()
+    if (first !== undefined) this.#incoming?.putBack(first)
+    return first
   }
 
   readAll(bytesMax: number): Promise<Uint8Array> {

@@ -307,3 +307,42 @@ test.each(['', 'content-type: text/plain\r\n'])(
     expect(await recordOf(gateway, response)).toMatchObject({ status: 400, cost: 0n })
   },
 )
+
+test.each(['application/json', 'text/html; charset=utf-8'])(
+  'a stream that is declared as %s is read as one by what it begins with',
+  async (type) => {
+    const begin = `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n`
+    const first = begin + chunk(': hold on\n\n').toString()
+    const rest = chunk(opening + delta('word') + finish + usageEvent(10, 5) + done).toString() + lastChunk
+    const { gateway } = await gatewayTo((socket) => void (socket.write(first), setImmediate(() => socket.write(rest))))
+    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true }))
+    expect(response.headers.get('content-type')).toStartWith('text/event-stream')
+    expect(await response.text()).toEndWith(done)
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis: 'vendor', cost: 60_000n })
+  },
+)
+
+test('an error in place of a stream keeps its status and message without a length and a type', async () => {
+  const error = { message: 'The prompt is too long.', type: 'invalid_request_error', code: 'context_length_exceeded' }
+  const body = chunk(`\n${JSON.stringify({ error })}`).toString() + lastChunk
+  const { gateway } = await gatewayTo(
+    (socket) => void socket.write(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${body}`),
+  )
+  const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true }))
+  expect([response.status, await response.json()]).toEqual([400, { error: expect.objectContaining(error) }] as never)
+  expect(await recordOf(gateway, response)).toMatchObject({ status: 400, cost: 0n })
+})
+
+test('an answer with status 201 is delivered and charged, whole or streamed', async () => {
+  const events = chunk(opening + delta('word') + finish + usageEvent(10, 5) + done).toString() + lastChunk
+  const { gateway, vendor } = await gatewayTo((socket, { body }) => {
+    const begun = streamHead.replace('200 OK', '201 Created')
+    socket.write(body['stream'] === true ? begun + events : answer(201, completion('word')))
+  })
+  for (const stream of [false, true]) {
+    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream }))
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('word')])
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis: 'vendor' })
+  }
+  expect(vendor.requests).toHaveLength(2)
+})

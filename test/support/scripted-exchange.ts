@@ -21,6 +21,11 @@ export function scriptedExchange(
     pour: (outlet) => pump.pour(outlet),
     pause: () => pump.pause(),
     read,
+    async peek() {
+      const first = await read()
+      if (first !== undefined) left.unshift(Buffer.from(first).toString())
+      return first
+    },
     async readAll() {
       const parts: Uint8Array[] = []
       for (let part = await read(); part !== undefined; part = await read()) parts.push(part)

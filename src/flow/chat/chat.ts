@@ -109,7 +109,7 @@ async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> 
 }
 
 async function accept(parts: CallParts, routed: ChatRouted, lane: Lane, exchange: Exchange): Promise<Delivered> {
-  if (streams(routed, exchange)) {
+  if (await streams(routed, exchange)) {
     const stream = lane.openStream()
     const relay = openRelay(parts, routed, lane.call, exchange, stream, legOfStream(routed, stream.facts))
     await relay.begin()

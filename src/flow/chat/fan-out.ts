@@ -46,7 +46,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
     const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
     try {
       const tried = await attempt(parts, leg, { ...call, headers }, async (exchange): Promise<Opened> => {
-        if (!streams(leg, exchange)) {
+        if (!(await streams(leg, exchange))) {
           const reply = readers.readAnswer(await exchange.readAll(answerBytesMax))
           refuseIfStreamWanted(leg)
           return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }

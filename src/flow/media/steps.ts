@@ -161,8 +161,8 @@ class Walk {
             header: (name: string) => exchange.header(name),
             body: await exchange.readAll(this.#bytesMax),
           }
-          const status = statusOf?.(response) ?? exchange.status
-          if (status !== exchange.status) throw refusedInside({ status, body: decodeUtf8(response.body) })
+          const status = statusOf?.(response) ?? 200
+          if (status !== 200) throw refusedInside({ status, body: decodeUtf8(response.body) })
           return response
         },
       )

@@ -39,6 +39,12 @@ export class Incoming {
     this.#outlet = undefined
   }
 
+  /** Takes back what was poured last and is still to be read. */
+  putBack(piece: Uint8Array): void {
+    this.#unread.unshift(piece)
+    this.#unreadBytes += piece.length
+  }
+
   /** Drops the rest of the response: its reader gets the reason instead. */
   abort(reason: Error): void {
     // A response that is over has given its connection back, which may carry another exchange by now.
