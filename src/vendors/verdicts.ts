@@ -28,6 +28,14 @@ export function rejected(message: string, refusal: Refusal): Verdict {
   return { error: new GatewayError('upstream-rejected', message, { refusal }), retryable: false }
 }
 
+/**
+ * A 403 with an HTML page is that of a firewall in front of the vendor, which may object to a customer's words. Vendors
+ * themselves refuse a key in JSON, and no customer's prompt may rest the credential.
+ */
+export function isOfFirewall({ status, body }: Pick<BadResponse, 'status' | 'body'>): boolean {
+  return status === 403 && /^\s*</.test(body)
+}
+
 export function overRate({
   retryAfterSeconds = retryAfterSecondsUsual,
 }: Pick<BadResponse, 'retryAfterSeconds'>): Verdict {

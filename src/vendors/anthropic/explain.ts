@@ -4,6 +4,7 @@ import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import {
   credentialRefused,
+  isOfFirewall,
   overRate,
   rejected,
   retryAfterSecondsUsual,
@@ -27,6 +28,7 @@ const outOfCredit =
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { status } = response
+  if (isOfFirewall(response)) return vendorFailed()
   const json = objectIn(parseLoosely(response.body))
   const error = objectIn(json['error'])
   const type = textIn(error['type'])

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { explain as explainAnthropic } from '../anthropic/explain.ts'
 import { explain } from './explain.ts'
 
 const secrets = { baseUrl: 'https://api.vendor.example/v1', credential: 'vk-0123456789abcdef' }
@@ -68,7 +69,6 @@ test.each([
   '{"error":{"message":"The API key has no permission","code":"permission_denied"}}',
   '{"error":{"message":"Your account has been flagged for review."}}',
   '{"error":{"message":"This API key was disabled: its organization violates our terms."}}',
-  '<html>',
   '',
 ])('any other 403 rests the key: %s', (body) => {
   const verdict = told(403, body)
@@ -196,3 +196,13 @@ test('words about an account that are quoted from the request do not rest the ke
   expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected', message }, retryable: false })
   expect(verdict.restCredentialSeconds).toBeUndefined()
 })
+
+test.each([explain, explainAnthropic])(
+  "a firewall's page with a 403 does not rest the key, because a customer's words may be the reason",
+  (judge) => {
+    const body = '\n<!DOCTYPE html><html><title>Attention Required!</title>Sorry, you have been blocked</html>'
+    const verdict = judge({ status: 403, retryAfterSeconds: undefined, body }, secrets)
+    expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
+    expect(verdict.restCredentialSeconds).toBeUndefined()
+  },
+)

@@ -6,7 +6,7 @@ import { indexOfBytes } from '../../wire/json-bytes.ts'
 import { itemsIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { failureIn } from '../../wire/openai/chat-answer.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { credentialRefused, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
+import { credentialRefused, isOfFirewall, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /** Vendors' codes for an account of the operator that is closed or out of credit; they come with several statuses. */
 const outOfCredit =
@@ -36,6 +36,7 @@ const foreignReasoning = /invalid_encrypted_content/
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { status } = response
+  if (isOfFirewall(response)) return vendorFailed()
   const { error, message: said } = readRefusal(response.body)
   const code = `${textOf(error?.['code'])} ${textOf(error?.['type'])}`
 
