@@ -226,3 +226,11 @@ describe('usage', () => {
     )
   })
 })
+
+test('an error object at the top of an answer, as hosts of vLLM send it with a 200, is judged by its code', () => {
+  const error = { object: 'error', message: 'The prompt is too long.', type: 'BadRequestError', param: null, code: 400 }
+  const inside = { status: 400, body: JSON.stringify({ error }) }
+  expect(() => read(JSON.stringify(error))).toThrow(
+    expect.objectContaining({ message: error.message, details: { inside } }),
+  )
+})

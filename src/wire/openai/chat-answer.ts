@@ -112,10 +112,14 @@ export function usageIn({ usage, choices }: JsonObject): Usage | undefined {
   return readUsage(usage) ?? readUsage(objectsIn(choices)[0]?.['usage'])
 }
 
-/** The error in place of an answer, if there is one; xAI and others send a string instead of an object. */
+/**
+ * The error in place of an answer, if there is one; xAI and others send a string instead of an object, and hosts of vLLM
+ * the object itself.
+ */
 export function failureIn(json: JsonObject): GatewayError | undefined {
-  const { error, code } = json
+  const { error, code, object } = json
   if (isObject(error)) return readFailure(error)
+  if (object === 'error') return readFailure(json)
   return textIn(error) === '' ? undefined : readFailure({ message: error, code })
 }
 
