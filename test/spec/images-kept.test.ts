@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readImageHead } from '../../src/base/image-head.ts'
+import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
-import { attemptsOf, lastRequestOf } from '../support/records.ts'
+import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
 import { startTinyS3 } from '../support/s3.ts'
 
 // Where a vendor gives bytes and a link is wanted, or the operator keeps everything, the link is the gateway's own.
@@ -77,4 +78,47 @@ test('a client that leaves during a slow upload to the bucket is a 499, not a bu
   await gateway.assertBooks()
   await gateway.close()
   await s3.stop()
+})
+
+describe('a server of the operator that was asked for bytes', () => {
+  const bytes = drawImage({ width: 64, height: 32, format: 'png', seed: 1 })
+  const base64 = Buffer.from(bytes).toString('base64')
+  let made: unknown
+  let vendor: ReturnType<typeof Bun.serve>
+  let gateway: TestGateway
+  beforeAll(async () => {
+    vendor = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: ({ method }) => (method === 'GET' ? new Response(bytes) : Response.json({ created: 1, data: [made] })),
+    })
+    const yaml = `
+sandbox: false
+channels: [{ id: own, vendor: compatible, baseUrl: "http://127.0.0.1:${vendor.port}/v1" }]
+models: [{ id: drawer, capability: images, channels: [{ channel: own }], prices: { perImage: "0.01" } }]`
+    gateway = await startTestGateway({ yaml })
+  })
+  afterAll(async () => {
+    await gateway.close()
+    await vendor.stop(true)
+  })
+
+  test.each([
+    ['a link', () => ({ url: `http://127.0.0.1:${vendor.port}/x.png`, b64_json: null })],
+    ['a data URL as the link', () => ({ url: `data:image/png;base64,${base64}` })],
+    ['a data URL as the bytes', () => ({ b64_json: `data:image/png;base64,${base64}` })],
+  ])('%s becomes the link or the bytes that the client wants', async (_name, member) => {
+    made = member()
+    const link = await linkOf(gateway, 'drawer')
+    expect(link).toStartWith(`${gateway.url}/artifacts/`)
+    expect(Buffer.from(await (await fetch(link)).arrayBuffer()).toString('base64')).toBe(base64)
+    const response = await gateway.post('/v1/images/generations', {
+      ...ask,
+      model: 'drawer',
+      response_format: 'b64_json',
+    })
+    expect(await response.json()).toMatchObject({ data: [{ b64_json: base64 }] })
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 200, cost: 10_000_000n })
+    await gateway.assertBooks()
+  })
 })

@@ -53,9 +53,11 @@ function step(ask: ImageAskBase, call: Call, references: number): Step<ImagesAns
     const size = readSize(textIn(answer.said?.['size'])) ?? measure(images, ask.size)
     const looks = looksOf(size, textIn(answer.said?.['quality']))
     const used = countImages(ask, { made: images.length, looks, tokens: answer.tokens, references })
-    return { answer: { ...answer, images, ...size, passed: body }, used }
+    return { answer: { ...answer, images, ...size }, used }
   }
-  return imageStep(ask, call, read, statusInside)
+  // Bytes were asked for. A link in their place is fetched for every client: it may work for an hour only, or lead into
+  // the operator's network.
+  return imageStep({ ...ask, delivery: 'bytes' }, call, read, statusInside)
 }
 
 const gatewayFields = ['stream', 'partial_images', 'response_format', 'quality', 'image']

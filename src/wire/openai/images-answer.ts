@@ -6,26 +6,37 @@ import { answerIn } from '../answer-body.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { failureIn } from './chat-answer.ts'
 
-/** Reads a vendor's answer in this protocol. Throws where it is none, whatever its status said. */
+/**
+ * Reads a vendor's answer in this protocol, whose own bytes pass on where they are as clients expect them. Throws where
+ * it is none, whatever its status said.
+ */
 export function readAnswer(body: Uint8Array, mediaType: string): ImagesAnswer {
   const json = answerIn(body)
   const failure = failureIn(json)
   if (failure !== undefined) throw failure
   const { data, created: _, ...said } = json
-  const images = objectsIn(data).flatMap((member) => readImage(member, mediaType))
+  const members = objectsIn(data)
+  const images = members.flatMap((member) => readImage(member, mediaType))
   if (images.length === 0) throw new GatewayError('upstream-failed', "The model's vendor sent no image.")
   const tokens = readTokens(json['usage'])
-  return { images, ...(tokens !== undefined && { tokens }), said }
+  const isPlain = !members.some(({ url, b64_json: base64 }) => [url, base64].some(isDataUrl))
+  return { images, ...(tokens !== undefined && { tokens }), said, ...(isPlain && { passed: body }) }
+}
+
+const dataUrl = /^data:[^,]*;base64,/i
+
+function isDataUrl(value: Json | undefined): boolean {
+  return dataUrl.test(textIn(value))
 }
 
 function readImage(member: JsonObject, mediaType: string): MadeImage[] {
-  const { url, b64_json: base64, revised_prompt: revised } = member
-  const revisedPrompt = textIn(revised)
+  const url = textIn(member['url'])
+  const revisedPrompt = textIn(member['revised_prompt'])
   const about = revisedPrompt === '' ? {} : { revisedPrompt }
-  if (typeof base64 === 'string' && base64 !== '') {
-    return [{ media: { kind: 'bytes', mediaType, base64 }, ...about }]
-  }
-  return typeof url === 'string' && url !== '' ? [{ media: { kind: 'url', url }, ...about }] : []
+  // Some servers put bytes into a `data:` URL, in place of plain base64 or of a link.
+  const base64 = (textIn(member['b64_json']) || (isDataUrl(url) ? url : '')).replace(dataUrl, '')
+  if (base64 !== '') return [{ media: { kind: 'bytes', mediaType, base64 }, ...about }]
+  return url === '' ? [] : [{ media: { kind: 'url', url }, ...about }]
 }
 
 /** Splits the vendor's overlapping counts; undefined where it does not count in tokens, or only a part of them. */
