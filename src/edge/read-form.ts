@@ -39,12 +39,16 @@ export async function readForm(request: Request, bytesMax: number): Promise<Form
     maxTotalSize: bytesMax,
   })
   const form = new FormReader()
+  let hasBegun = false
   try {
     const bytes = await takePieces(request, bytesMax, async (piece) => {
-      for (let at = 0; at < piece.length; at += turnBytes) {
+      // Some clients, Unity's among them, begin with a line end, which the standard allows and the parser does not.
+      const start = hasBegun ? 0 : lineEndsIn(piece)
+      hasBegun ||= start < piece.length
+      for (let at = start; at < piece.length; at += turnBytes) {
         // Bytes after the last boundary mean nothing, but the parser would report them as an error.
         if (isDone(parser)) return
-        if (at > 0) await setImmediate()
+        if (at > start) await setImmediate()
         for (const part of parser.write(piece.subarray(at, at + turnBytes))) form.take(part)
       }
     })
@@ -53,6 +57,12 @@ export async function readForm(request: Request, bytesMax: number): Promise<Form
   } catch (thrown) {
     throw explain(thrown)
   }
+}
+
+/** How many bytes at the beginning of a piece are line ends. */
+function lineEndsIn(piece: Uint8Array): number {
+  const first = piece.findIndex((byte) => byte !== 13 && byte !== 10)
+  return first === -1 ? piece.length : first
 }
 
 class FormReader {

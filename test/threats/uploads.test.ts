@@ -65,6 +65,13 @@ describe('a valid form', () => {
     expect((await send(inPieces(`${good}${end}epilogue`, 5))).status).toBe(200)
   })
 
+  test('line ends before the first boundary are accepted', async () => {
+    for (const ends of ['\r\n', '\r\n\r\n']) {
+      expect((await send(`${ends}${good}${end}`)).status).toBe(200)
+      expect((await send(inPieces(`${ends}${good}${end}`, 1))).status).toBe(200)
+    }
+  })
+
   test('images with a type and no file name are accepted', async () => {
     const text = field('model', 'gpt-image-2') + field('prompt', 'a hat')
     for (const type of ['image/png', 'IMAGE/PNG', 'application/octet-stream']) {
