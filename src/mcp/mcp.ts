@@ -1,7 +1,7 @@
 import { createMcpHandler, isLegacyRequest, specTypeSchemas, type McpHttpHandler } from '@modelcontextprotocol/server'
 import { badRequest } from '../base/errors.ts'
 import { writeFieldPath } from '../base/field-path.ts'
-import type { JsonLimits, JsonObject } from '../base/json.ts'
+import { isObject, withoutNull, type JsonLimits, type JsonObject } from '../base/json.ts'
 import type { Mac } from '../base/secret.ts'
 import { bearerOf } from '../edge/credential.ts'
 import { readJsonBody } from '../edge/read-body.ts'
@@ -49,7 +49,7 @@ export function makeMcp(parts: McpParts): Mcp {
     const credential = bearerOf(request)
     const principal = await parts.line.authenticate({ credential, address: visit.address })
     visit.speak(writeRpcError(null))
-    const { body } = await readJsonBody(request, parts.bodyBytesMax, parts.json)
+    const body = withoutNulls((await readJsonBody(request, parts.bodyBytesMax, parts.json)).body)
     connection.holdOpen()
     visit.speak(writeRpcError(idOf(body)))
     const caller = { visit, principal, credential: credential ?? '' }
@@ -73,7 +73,7 @@ export function makeMcp(parts: McpParts): Mcp {
     if (session !== null) sessions.check(session, caller.principal.keyId)
     if (session !== null && body['method'] === 'notifications/cancelled') sessions.cancel(session, cancelledIn(body))
     const answer = async (signal: AbortSignal) => {
-      const inner = new Request(request.url, { method: 'POST', headers: request.headers, signal })
+      const inner = new Request(request.url, { method: 'POST', headers: acceptingBoth(request.headers), signal })
       callers.set(inner, caller)
       const newer = await handler.fetch(inner, { parsedBody: body })
       const response = isOlder && body['method'] === 'resources/read' ? await inOlderCodes(newer) : newer
@@ -94,6 +94,22 @@ export function makeMcp(parts: McpParts): Mcp {
       await Promise.all([plain.close(), streaming.close()])
     },
   }
+}
+
+/** Some clients write null for `params`, `arguments` or a `cursor` that they do not have, and the library refuses it. */
+function withoutNulls(body: JsonObject): JsonObject {
+  const { params, ...rest } = body
+  if (params === null) return rest
+  return isObject(params) ? { ...rest, params: withoutNull(params) } : body
+}
+
+/** The library wants both types to be named. A client that names none, or only streams, can read what we send too. */
+function acceptingBoth(given: Headers): Headers {
+  const accepted = given.get('accept') ?? '*/*'
+  if (!/\*\/\*|text\/(?:event-stream|\*)/i.test(accepted)) return given
+  const headers = new Headers(given)
+  headers.set('accept', 'application/json, text/event-stream')
+  return headers
 }
 
 /**

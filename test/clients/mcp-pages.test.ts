@@ -4,6 +4,7 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { operatorOf } from '../support/operator.ts'
 import { setLimits } from '../support/limits.ts'
 import { connect, eras, lastText, rpc, sendRpc, shown, type ToolClient } from '../support/mcp.ts'
+import { sendRaw } from '../support/raw-socket.ts'
 
 let gateway: TestGateway
 
@@ -13,6 +14,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 
 const chatModel = 'gpt-4o-mini'
+const ofJson = { 'content-type': 'application/json' }
 type Video = { id: string }
 
 describe.each(eras)('resources, prompts and limits of the tool server, with a %s client', (era) => {
@@ -314,3 +316,36 @@ test('optional arguments given as null are absent, as on every path', async () =
   await client.close()
   await gateway.assertBooks()
 }, 120_000)
+
+test.each([
+  ['tools/list', null],
+  ['prompts/list', { cursor: null }],
+  ['tools/call', { name: 'list_models', arguments: null }],
+])('%s with the parameters %j counts what is null as absent', async (method, params) => {
+  const headers = { authorization: `Bearer ${gateway.key}`, accept: 'application/json, text/event-stream' }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+  const response = await fetch(gateway.mcpUrl, { method: 'POST', headers: { ...headers, ...ofJson }, body })
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('"result":')])
+})
+
+test.each(['', '*/*', 'text/event-stream'])('a client that accepts %j is served', async (accept) => {
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+  const note = { jsonrpc: '2.0', method: 'notifications/initialized' }
+  const lines = (body: object) =>
+    Object.entries({
+      host: new URL(gateway.mcpUrl).host,
+      authorization: `Bearer ${gateway.key}`,
+      'content-length': String(JSON.stringify(body).length),
+      connection: 'close',
+      ...ofJson,
+      ...(accept !== '' && { accept }),
+    }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const statuses = [ping, note].map(async (body) => {
+    const sent = await sendRaw(
+      gateway.mcpUrl,
+      `POST /mcp HTTP/1.1\r\n${lines(body).join('')}\r\n${JSON.stringify(body)}`,
+    )
+    return sent.status
+  })
+  expect(await Promise.all(statuses)).toEqual([200, 202])
+})
