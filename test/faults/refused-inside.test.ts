@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { standingClock } from '../support/movable-clock.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
-import { answer, startVendor, type RawVendor } from '../support/vendor.ts'
+import { says } from '../support/streams.ts'
+import { answer, completion, startVendor, type RawVendor } from '../support/vendor.ts'
 
 // A vendor of images that refuses under status 200 means the same as under an error status.
 
@@ -142,4 +143,35 @@ test.each([
   expect(await refused.json()).toMatchObject({ error: { message: 'so it is', code } })
   expect(vendor.requests).toHaveLength(1)
   expect(await recordOf(gateway, refused)).toMatchObject({ cost: 0n })
+})
+
+describe('MiniMax, which refuses a chat with a number of its own', () => {
+  const sold = { id: 'talker', capability: 'chat', price: 'inputPerMillion: "1", outputPerMillion: "1"' }
+  const said = (code: number) => ({ choices: null, base_resp: { status_code: code, status_msg: 'so it is' } })
+  const made = { ...(JSON.parse(completion('Hi')) as object), base_resp: { status_code: 0, status_msg: '' } }
+  const ask = () => gateway.post('/v1/chat/completions', says('Hello!', { model: 'talker' }))
+
+  test.each([
+    [1004, 1],
+    [1008, 1],
+    [1002, 0],
+    [1013, 0],
+  ])('after %d the other channel answers, and the first call costs nothing', async (code, complaintsDue) => {
+    await open('minimax', sold, said(code), made)
+    const response = await ask()
+    expect(response.status).toBe(200)
+    expect(complaints()).toHaveLength(complaintsDue)
+    expect((await attemptsOf(gateway, response)).find(({ channel }) => channel === 'main')).toMatchObject({
+      delivered: false,
+      vendor_cost: 0n,
+    })
+  })
+
+  test('a refusal of the request is a 400 with its message, and costs nothing', async () => {
+    await open('minimax', sold, said(1026), made)
+    const refused = await ask()
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: { message: 'so it is' } }])
+    expect(vendor.requests).toHaveLength(1)
+    expect(await recordOf(gateway, refused)).toMatchObject({ cost: 0n })
+  })
 })

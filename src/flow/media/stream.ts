@@ -21,7 +21,8 @@ export async function relayEvents(parts: CallParts, routed: Routed, call: Call, 
   // A vendor may be silent between two images for as long as before a whole one.
   const timeouts = { ...parts.timeouts, stream: { ...whole, idleMs: Math.max(whole.idleMs, whole.firstByteMs) } }
   const attempted = await attempt({ ...parts, timeouts }, routed, call, async (exchange): Promise<Outcome> => {
-    if (!(await streams(routed, exchange))) throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
+    if (!(await streams(routed, exchange)))
+      throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
     const relay = new StreamRelay(exchange, following.events, {
       bytesMax: following.bytesMax,
       leg: { attemptId: routed.attemptId, count: () => following.count() },

@@ -206,3 +206,9 @@ test.each([explain, explainAnthropic])(
     expect(verdict.restCredentialSeconds).toBeUndefined()
   },
 )
+
+test("MiniMax's 429 for an account without credit rests the key like a refused one", () => {
+  const error = { http_code: '429', message: 'insufficient balance (1008)', type: 'insufficient_balance_error' }
+  const verdict = told(429, JSON.stringify({ error }))
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, restCredentialSeconds: 60 })
+})

@@ -10,7 +10,7 @@ import { credentialRefused, isOfFirewall, overRate, rejected, timedOut, tooLarge
 
 /** Vendors' codes for an account of the operator that is closed or out of credit; they come with several statuses. */
 const outOfCredit =
-  /insufficient_quota|exceeded_current_quota|credit_balance|billing_hard_limit|billing_not_active|access_terminated|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded|\b1113\b/i
+  /insufficient_(?:quota|balance)|exceeded_current_quota|credit_balance|billing_hard_limit|billing_not_active|access_terminated|Arrearage|AccountOverdue|ServiceOverdue|QuotaExceeded|\b1113\b/i
 // Fireworks says this with a 412, xAI with a 429, and Groq with a 400. Matched from the beginning, as a refused key is.
 const closedAccount =
   /^(?:account \S+ is suspended|your team \S+ has (?:either )?used all available credits|organization has been restricted)/i

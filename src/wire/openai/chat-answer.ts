@@ -113,13 +113,14 @@ export function usageIn({ usage, choices }: JsonObject): Usage | undefined {
 }
 
 /**
- * The error in place of an answer, if there is one; xAI and others send a string instead of an object, and hosts of vLLM
- * the object itself.
+ * The error in place of an answer, if there is one; xAI and others send a string instead of an object, hosts of vLLM the
+ * object itself, and MiniMax a number of its own, which is zero beside an answer.
  */
 export function failureIn(json: JsonObject): GatewayError | undefined {
-  const { error, code, object } = json
+  const { error, code, object, base_resp: base } = json
   if (isObject(error)) return readFailure(error)
   if (object === 'error') return readFailure(json)
+  if (countIn(objectIn(base)['status_code']) > 0) return refusedInside({ status: 200, body: JSON.stringify(json) })
   return textIn(error) === '' ? undefined : readFailure({ message: error, code })
 }
 
