@@ -13,12 +13,3 @@ test.each([
   facts.note(Array.from({ length: events }, () => said))
   expect(estimateOutput(facts)).toBe(tokens)
 })
-
-test('a last usage of zeros does not replace the one before it', () => {
-  const facts = new ReplyFacts()
-  facts.note([{ kind: 'usage-count', usage: { input: 0, output: 0 } }])
-  expect(facts.usage).toEqual({ input: 0, output: 0 })
-  facts.note([{ kind: 'usage-count', usage: { input: 5, output: 2 } }])
-  facts.note([{ kind: 'usage-count', usage: { input: 0, output: 0 } }])
-  expect(facts.usage).toEqual({ input: 5, output: 2 })
-})

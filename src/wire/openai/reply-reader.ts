@@ -19,6 +19,7 @@ import {
 /** Reads a stream of the common protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
   let started = false
+  let hasBegun = false
   // The calls of each choice in the order in which they began, which is how we count them.
   const calls = new Map<number, SeenCall[]>()
   // The pages behind the whole text, which are cited at its end.
@@ -100,8 +101,12 @@ export function openReader(): ReplyReader {
       const listed = sourcesIn(chunk)
       if (listed.length > 0) sources = listed
       for (const choice of objectsIn(chunk['choices'])) readChoice(textIn(chunk['id']), choice, events)
-      const usage = usageIn(chunk)
-      if (usage !== undefined) events.push({ kind: 'usage-count', usage })
+      hasBegun ||= events.some(({ kind }) => kind.endsWith('-delta') || kind === 'tool-call-start')
+      const usage = usageIn(chunk, () => hasBegun)
+      if (usage !== undefined) {
+        events.push({ kind: 'usage-count', usage })
+        hasBegun = true
+      }
       return events
     },
   }
