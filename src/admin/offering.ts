@@ -49,7 +49,7 @@ function showChannel(channel: Channel, channels: Channels) {
   return {
     id,
     vendor: vendor.id,
-    base_url: withoutItsSecrets(baseUrl),
+    base_url: baseUrl,
     weight,
     priority,
     health: healthOf(channel, channels, resting),
@@ -60,10 +60,4 @@ function showChannel(channel: Channel, channels: Channels) {
 function healthOf(channel: Channel, channels: Channels, resting: number): 'ok' | 'degraded' | 'resting' {
   if (resting === channel.credentials.length) return 'resting'
   return resting > 0 || channels.isFailing(channel) ? 'degraded' : 'ok'
-}
-
-/** Some proxies take a password as part of their address. */
-function withoutItsSecrets(baseUrl: string): string {
-  const { origin, pathname } = new URL(baseUrl)
-  return `${origin}${pathname === '/' ? '' : pathname}`
 }

@@ -166,7 +166,6 @@ async function describeDatabase(environment: Environment): Promise<string> {
 const columns: readonly Column<Channel>[] = [
   { name: 'CHANNEL', show: ({ id }) => id },
   { name: 'VENDOR', show: ({ vendor }) => vendor.id },
-  // The host alone: an address may have a password in it.
   { name: 'HOST', show: ({ baseUrl }) => new URL(baseUrl).host },
   { name: 'KEYS', align: 'right', show: ({ credentials }) => String(credentials.length) },
   { name: 'WEIGHT', align: 'right', show: ({ weight }) => String(weight) },

@@ -51,6 +51,10 @@ describe('a mistake in the file', () => {
     ['limits:\n  atemptsMax: 3\n', 'no such setting'],
     ['exchange: { cny: "0.14" }\n', 'must be three capital letters, such as CNY'],
     [
+      'channels: [{ id: a, vendor: compatible, baseUrl: "http://me:canary@127.0.0.1/v1" }]\n',
+      'must not have a user name or a password: they would not be sent',
+    ],
+    [
       'mcp: { hosts: ["https://tools.example.com"] }\n',
       'must be written as in the Host header, such as tools.example.com:8443',
     ],

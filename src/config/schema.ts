@@ -14,6 +14,7 @@ const httpUrl = z
   .string()
   .refine(isHttpUrl, 'must be an http or https address without a trailing slash')
   .refine((text) => !/[?#\s]/.test(text), 'must not have a query, a fragment or spaces')
+  .refine((text) => !hasLogin(text), 'must not have a user name or a password: they would not be sent')
 // A host with a scheme, a path or a wildcard would never be equal to what a client sends.
 const host = z.string().regex(/^[^\s/*]+$/, 'must be written as in the Host header, such as tools.example.com:8443')
 const currency = z.string().regex(/^[A-Z]{3}$/, 'must be three capital letters, such as CNY')
@@ -125,6 +126,11 @@ export type FileSettings = z.infer<typeof fileSchema>
 
 function isOriginOrAny(text: string): boolean {
   return text === '*' || (URL.canParse(text) && new URL(text).origin === text)
+}
+
+function hasLogin(text: string): boolean {
+  const url = URL.parse(text)
+  return url !== null && (url.username !== '' || url.password !== '')
 }
 
 function isHttpUrl(text: string): boolean {
