@@ -101,3 +101,19 @@ describe('the audio converter', () => {
     expect(log.slice(2)).toEqual(['close'])
   })
 })
+
+test.each(['494433040000', 'fff340c40102'])(
+  'mp3 from a server that was asked for wav is passed through if mp3 was requested: %s',
+  async (file) => {
+    const { log, encoders } = recording()
+    const converter = new AudioConverter('mp3', encoders)
+    for (const piece of [file, '0102']) expect(hex(await converter.push(bytes(piece), { kind: 'wav' }))).toBe(piece)
+    converter.endPiece()
+    const whole = Buffer.concat([wavHead(mono, 2), bytes('0304')])
+    expect(hex(await converter.push(whole, { kind: 'wav' }))).toBe('ee')
+    expect(log).toEqual(['open 24000', 'encode 0304'])
+    await expect(
+      new AudioConverter('wav', encoders).push(bytes(file.padEnd(200, '0')), { kind: 'wav' }),
+    ).rejects.toThrow()
+  },
+)

@@ -15,6 +15,8 @@ export class AudioConverter {
   /** The bytes of a sample whose rest has not come yet. */
   #odd: Uint8Array = nothing
   #hasHead = false
+  /** Whether the piece is mp3 although wav was asked for: some servers make nothing else. */
+  #isMp3: boolean | undefined
 
   constructor(format: string, encoders: Mp3Encoders) {
     this.#format = format
@@ -27,7 +29,8 @@ export class AudioConverter {
   }
 
   async push(audio: Uint8Array, form: AudioForm): Promise<Uint8Array> {
-    if (form.kind === 'ready') return audio
+    this.#isMp3 ??= this.#format === 'mp3' && form.kind === 'wav' && beginsMp3(audio)
+    if (form.kind === 'ready' || this.#isMp3) return audio
     const whole = this.#wholeSamples(this.#bare(audio, form))
     const samples = this.#samples
     if (whole.length === 0 || samples === undefined) return nothing
@@ -46,6 +49,7 @@ export class AudioConverter {
   endPiece(): void {
     this.#wav = undefined
     this.#odd = nothing
+    this.#isMp3 = undefined
   }
 
   /** What the encoder still holds for a frame that is not full. */
@@ -92,4 +96,10 @@ export class AudioConverter {
     this.#odd = all.subarray(end)
     return all.subarray(0, end)
   }
+}
+
+/** An mp3 file begins with a tag or with the first frame, whose first eleven bits are set. */
+function beginsMp3([first = 0, second = 0, third = 0]: Uint8Array): boolean {
+  const isTag = first === 0x49 && second === 0x44 && third === 0x33
+  return isTag || (first === 0xff && second >= 0xe0)
 }
