@@ -235,3 +235,18 @@ test.each([
   expect(sent({ store: false })).toEqual(expected)
   expect(sent({ store: true })).toEqual({ metadata })
 })
+
+test.each([
+  ['mistral', 'as they came'],
+  ['openai', 'left out'],
+  ['deepseek', 'left out'],
+])("the reasoning and the references among the parts of Mistral's answers are, for %s, %s", (vendor, expected) => {
+  const thinking = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }], closed: true }
+  const said = { type: 'text', text: 'Noon.' }
+  const answer = { role: 'assistant', content: [thinking, said, { type: 'reference', reference_ids: [1] }] }
+  const alone = { role: 'assistant', content: [thinking] }
+  const [, kept, last] = passed(vendor, [hi, answer, alone])
+  const isKept = expected === 'as they came'
+  expect(kept).toEqual(isKept ? answer : { ...answer, content: [said] })
+  expect(last).toEqual(isKept ? alone : { ...alone, content: '' })
+})

@@ -80,7 +80,7 @@ export const dialects: readonly Dialect[] = [
     baseUrl: 'https://api.mistral.ai/v1',
     environment: ['MISTRAL_API_KEY'],
     usageInStream: 'always',
-    pastReasoning: 'refused',
+    pastReasoning: 'parts',
     takesUser: false,
     callIds: 'nine',
     instructions: 'first',

@@ -18,8 +18,11 @@ export type ChatTarget = Thinker & {
   readonly metadata: 'any' | 'stored'
   /** Whether the vendor knows the role `developer`; others refuse the request, and take the same text as `system`. */
   readonly takesDeveloper: boolean
-  /** What the vendor does with `reasoning_content`: some require it in a running tool loop, some refuse the message. */
-  readonly pastReasoning: 'wanted' | 'ignored' | 'refused'
+  /**
+   * What the vendor does with `reasoning_content`: some require it in a running tool loop, some refuse the message, and
+   * `parts` refuses it too, but takes reasoning among the parts of the content.
+   */
+  readonly pastReasoning: 'wanted' | 'ignored' | 'refused' | 'parts'
   /** Keeps the cache and user labels of different accounts distinct at the vendor. */
   namespaced(label: string): string
 }
@@ -65,7 +68,7 @@ function passMessage(written: Json, target: ChatTarget): Json {
   if (!target.takesDeveloper && isObject(written) && written['role'] === 'developer') {
     return { ...written, role: 'system' }
   }
-  return withoutForeign(withoutEmptyCalls(written), target)
+  return withoutForeign(withoutForeignParts(withoutEmptyCalls(written), target), target)
 }
 
 function withoutEmptyCalls(written: Json): Json {
@@ -109,7 +112,7 @@ function withoutForeign(written: Json, { upstreamModel, pastReasoning }: ChatTar
   const { thinking_blocks: signed, reasoning_content: words, tool_calls: calls, ...rest } = message
   const isForeign = isGiven(signed) && !/claude/i.test(upstreamModel)
   // Beside signed thinking, `reasoning_content` repeats the same text.
-  const isUnwanted = words !== undefined && (isForeign || pastReasoning === 'refused')
+  const isUnwanted = words !== undefined && (isForeign || pastReasoning === 'refused' || pastReasoning === 'parts')
   const isSigned = itemsIn(calls).some((call) => isGiven(googlePart(call))) && !takesGoogleSignatures(upstreamModel)
   if (!isForeign && !isUnwanted && !isSigned) return written
   return {
@@ -118,6 +121,16 @@ function withoutForeign(written: Json, { upstreamModel, pastReasoning }: ChatTar
     ...(!isUnwanted && words !== undefined && { reasoning_content: words }),
     ...(calls !== undefined && { tool_calls: isSigned ? itemsIn(calls).map(withoutSignature) : calls }),
   }
+}
+
+const partsOfMistral: ReadonlySet<Json | undefined> = new Set(['thinking', 'reference'])
+
+/** Only Mistral takes back the parts that its models put among their text; others refuse a part they do not know. */
+function withoutForeignParts(written: Json, { pastReasoning }: ChatTarget): Json {
+  const { role, content } = objectIn(written)
+  if (pastReasoning === 'parts' || role !== 'assistant' || !Array.isArray(content)) return written
+  const parts = itemsIn(content).filter((part) => !partsOfMistral.has(objectIn(part)['type']))
+  return { ...objectIn(written), content: parts.length > 0 ? parts : '' }
 }
 
 function googlePart(call: Json): Json | undefined {

@@ -96,7 +96,7 @@ export function partsIn(content: Json | undefined): { readonly kind: 'text' | 't
   return parts
 }
 
-function thinkingTextOf(thinking: Json | undefined): string {
+export function thinkingTextOf(thinking: Json | undefined): string {
   return typeof thinking === 'string'
     ? thinking
     : objectsIn(thinking)

@@ -12,7 +12,7 @@ import type {
 } from '../../capabilities/conversation.ts'
 import { invalid } from '../issues.ts'
 import { argumentsIn, parseLoosely } from '../loose.ts'
-import { readSignature } from './read-answer.ts'
+import { readSignature, thinkingTextOf } from './read-answer.ts'
 import type { ChatRequest } from './schema.ts'
 
 type Message = ChatRequest['messages'][number]
@@ -113,7 +113,8 @@ export function assistantBlocks(message: AssistantMessage, at: number): Assistan
   const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content ?? [])
   for (const part of parts) {
     if (part.type === 'refusal') blocks.push({ kind: 'refusal', text: part.refusal })
-    else if (part.text !== '') blocks.push(textBlock(part))
+    else if (part.type === 'text' && part.text !== '') blocks.push(textBlock(part))
+    else if (part.type === 'thinking') blocks.push({ kind: 'thinking', text: thinkingTextOf(part.thinking as Json) })
   }
   if (typeof refusal === 'string' && refusal !== '') blocks.push({ kind: 'refusal', text: refusal })
   return [...blocks, ...calls(message, at)]

@@ -34,6 +34,9 @@ const resultPart = z.discriminatedUnion('type', [textPart, imagePart, filePart])
 const assistantPart = z.discriminatedUnion('type', [
   textPart,
   z.looseObject({ type: z.literal('refusal'), refusal: z.string() }),
+  // What Mistral's models put among their text, and clients send back as it came.
+  z.looseObject({ type: z.literal('thinking'), thinking: z.union([text, z.array(z.looseObject({}))]) }),
+  z.looseObject({ type: z.literal('reference') }),
 ])
 
 const toolCall = z.discriminatedUnion('type', [
