@@ -36,6 +36,7 @@ test('a call without an id gets one that is unique to the answer, and keeps its 
   expect(idsIn('c1')).toEqual(idsIn('c1'))
   expect(new Set([...idsIn('c1'), ...idsIn('c2')]).size).toBe(4)
   expect(() => said({ tool_calls: [{ id: 'c', function: { arguments: '{}' } }] })).toThrow('without a name')
+  expect(() => said({ tool_calls: [{ id: 'c', function: { name: '', arguments: '{}' } }] })).toThrow('without a name')
 })
 
 test.each([{ reasoning_content: 'hm' }, { reasoning: 'hm' }, { reasoning_content: '', reasoning: 'hm' }])(

@@ -111,7 +111,7 @@ export function reasoningIn(message: JsonObject): string | undefined {
 
 function readCall(call: JsonObject, madeId: string): ToolCallBlock {
   const { name, arguments: text } = objectIn(call['function'])
-  if (typeof name !== 'string') {
+  if (typeof name !== 'string' || name === '') {
     throw new GatewayError('upstream-failed', "The model's vendor sent a tool call without a name.")
   }
   const signature = readSignature(call)

@@ -110,3 +110,18 @@ test('a usage of zeros counts only where nothing was said or counted before', ()
   expect(countsIn(read({ ...finish('stop'), usage }, { ...finish('stop'), usage: zeros }))).toBe(1)
   expect(countsIn(read({ index: 0, delta: { content: 'Hi' } }, { ...finish('stop'), usage: zeros }))).toBe(0)
 })
+
+test('a call whose name comes late starts with its name, and then gives the arguments that came before it', () => {
+  const unnamed = { index: 0, id: 'a', function: { name: '', arguments: '{"x"' } }
+  const named = { index: 0, id: 'a', function: { name: 'f', arguments: ':1' } }
+  expect(read(calls(unnamed), calls(begun(1, 'b', 'g')), calls(named), calls(more(0, '}')))).toEqual([
+    start(0, 'b', 'g'),
+    start(1, 'a', 'f'),
+    delta(1, '{"x":1'),
+    delta(1, '}'),
+  ])
+})
+
+test('a call that never gets a name is left out, and does not make the reply end with calls', () => {
+  expect(read(calls(begun(0, '', '')), finish('stop'))).toEqual([{ kind: 'choice-finish', choice: 0, finish: 'stop' }])
+})

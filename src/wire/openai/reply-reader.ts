@@ -20,12 +20,12 @@ import {
 export function openReader(): ReplyReader {
   let started = false
   let hasBegun = false
-  // The calls of each choice in the order in which they began, which is how we count them.
+  // The calls of each choice. We count them in the order in which their names came.
   const calls = new Map<number, SeenCall[]>()
   // The pages behind the whole text, which are cited at its end.
   let sources: readonly Citation[] = []
 
-  /** Gives all calls that have begun, because some servers send an empty list of calls with every delta. */
+  /** Gives all calls so far, because some servers send an empty list of calls with every delta. */
   function readCalls(
     replyId: string,
     choice: number,
@@ -41,23 +41,28 @@ export function openReader(): ReplyReader {
       const id = textIn(delta['id'])
       const name = textIn(called['name'])
       const text = argumentsTextIn(called['arguments'])
-      let call = findCall(known, { index, id, name, text })
-      if (call === -1) {
-        call = known.push({ index, id, text: '' }) - 1
-        const signature = readSignature(delta)
-        events.push({
-          kind: 'tool-call-start',
-          choice,
-          call,
-          id: id === '' ? madeCallId(JSON.stringify([replyId, choice, call])) : id,
-          name,
-          ...(signature !== undefined && { signature }),
-        })
+      const found = known[findCall(known, { index, id, name, text })]
+      const call = found ?? { index, id, text: '', at: undefined }
+      if (found === undefined) known.push(call)
+      call.text += text
+      if (call.at !== undefined) {
+        if (text !== '') events.push({ kind: 'tool-call-delta', choice, call: call.at, text })
+        continue
       }
-      if (text === '') continue
-      const begun = known[call]
-      if (begun !== undefined) begun.text += text
-      events.push({ kind: 'tool-call-delta', choice, call, text })
+      // A name that comes late is waited for: no client can use a call without one, or send it back.
+      if (name === '') continue
+      const at = known.filter((one) => one.at !== undefined).length
+      call.at = at
+      const signature = readSignature(delta)
+      events.push({
+        kind: 'tool-call-start',
+        choice,
+        call: at,
+        id: call.id || id || madeCallId(JSON.stringify([replyId, choice, at])),
+        name,
+        ...(signature !== undefined && { signature }),
+      })
+      if (call.text !== '') events.push({ kind: 'tool-call-delta', choice, call: at, text: call.text })
     }
     return known
   }
@@ -79,7 +84,14 @@ export function openReader(): ReplyReader {
     const reason = written['finish_reason']
     if (typeof reason === 'string' && reason !== '') {
       for (const citation of sources) events.push({ kind: 'citation-add', choice, citation })
-      events.push({ kind: 'choice-finish', choice, finish: readFinish(reason, known.length > 0) })
+      events.push({
+        kind: 'choice-finish',
+        choice,
+        finish: readFinish(
+          reason,
+          known.some(({ at }) => at !== undefined),
+        ),
+      })
     }
   }
 
@@ -112,11 +124,11 @@ export function openReader(): ReplyReader {
   }
 }
 
-/** A call that has begun, with the vendor's index and id, and its arguments so far. */
-type SeenCall = { readonly index: number; readonly id: string; text: string }
+/** A call with the vendor's index and id, its arguments so far, and the number we gave it once its name was known. */
+type SeenCall = { readonly index: number; readonly id: string; text: string; at: number | undefined }
 
 /** What a delta says of a call. */
-type CallDelta = Readonly<SeenCall> & { readonly name: string }
+type CallDelta = Readonly<Omit<SeenCall, 'at'>> & { readonly name: string }
 
 /**
  * Which call a delta continues; -1 where it begins one. Some vendors give all parallel calls the same index and only
