@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import { openReader } from '../../wire/gemini/read-answer.ts'
+import { openaiChat } from '../../wire/openai/chat.ts'
+import { name, streamAsk } from '../../wire/openai/testing.ts'
 import { estimateOutput } from './estimate.ts'
-import { ReplyFacts } from './translate.ts'
+import { ReplyFacts, translateStream } from './translate.ts'
 
 test.each([
   ['a short event counts as one token', 100, ' rivers', 100],
@@ -12,4 +15,18 @@ test.each([
   const said: ReplyEvent = { kind: 'text-delta', choice: 0, text }
   facts.note(Array.from({ length: events }, () => said))
   expect(estimateOutput(facts)).toBe(tokens)
+})
+
+const finished = (...parts: object[]) => ({ candidates: [{ content: { parts }, finishReason: 'STOP' }] })
+
+test('a finish that a vendor gives before its last output is written once, behind everything, as the last one given', () => {
+  const stream = translateStream(openReader(), openaiChat.openWriter(streamAsk, name), () => undefined)
+  const call = { functionCall: { name: 'f', args: {} } }
+  const events = [finished(), finished({ text: 'Oslo' }), finished({ text: ' has' }), finished(call)]
+  const written = events.map((event) => stream.take(Buffer.from(`data: ${JSON.stringify(event)}\n\n`)) ?? '')
+  const text = [...written, stream.closing()].map((bytes) => Buffer.from(bytes).toString()).join('')
+  const chunks = text.split('\n\n').flatMap((event) => (event.startsWith('data: {') ? [event.slice(6)] : []))
+  const choices = chunks.flatMap((chunk) => (JSON.parse(chunk) as { choices: { finish_reason: unknown }[] }).choices)
+  expect(choices.map(({ finish_reason: reason }) => reason)).toEqual([null, null, null, null, 'tool_calls'])
+  expect(choices).toMatchObject([{ delta: { content: 'Oslo' } }, { delta: { content: ' has' } }, {}, {}, {}])
 })

@@ -95,14 +95,21 @@ export function translateStream(
   estimate: (facts: StreamFacts) => Usage | undefined,
 ): ChatStream {
   const facts = new ReplyFacts(writer)
+  // By choice. Some servers give a finish before their last output, where clients would stop reading.
+  const finishes = new Map<number, ReplyEvent>()
   return {
     facts,
     take(event) {
       const events = reader.read(event)
       facts.note(events)
-      return events.length === 0 ? undefined : writer.write(events)
+      for (const one of events) if (one.kind === 'choice-finish') finishes.set(one.choice, one)
+      const others = events.filter(({ kind }) => kind !== 'choice-finish')
+      return others.length === 0 ? undefined : writer.write(others)
     },
     left: () => void (facts.isOwed = true),
-    closing: () => writer.closing(isWhole(facts.usage) ? facts.usage : estimate(facts)),
+    closing() {
+      const finish = writer.write([...finishes.values()]) ?? new Uint8Array()
+      return Buffer.concat([finish, writer.closing(isWhole(facts.usage) ? facts.usage : estimate(facts))])
+    },
   }
 }

@@ -12,7 +12,7 @@ import { isOutputCounted, readUsage } from './read-usage.ts'
 export type ResponseReader = (response: JsonObject) => ReplyEvent[]
 
 /** The state of one candidate so far. */
-type Candidate = { calls: number; hasOutput: boolean; isFinished: boolean }
+type Candidate = { calls: number; hasOutput: boolean; finish: Finish | undefined }
 
 export function openResponses(): ResponseReader {
   const candidates = new Map<number, Candidate>()
@@ -21,7 +21,7 @@ export function openResponses(): ResponseReader {
   let hasSpoken = false
 
   function stateOf(index: number): Candidate {
-    const known = candidates.get(index) ?? { calls: 0, hasOutput: false, isFinished: false }
+    const known = candidates.get(index) ?? { calls: 0, hasOutput: false, finish: undefined }
     candidates.set(index, known)
     return known
   }
@@ -42,11 +42,11 @@ export function openResponses(): ResponseReader {
       if (output.length > 0) state.hasOutput = true
       hasSpoken ||= output.some(({ kind }) => kind !== 'thinking-delta')
       events.push(...output)
-      if (!state.isFinished) ends.push(...readEnd(written, index, state))
+      ends.push(...readEnd(written, index, state))
     }
     // A blocked prompt has no candidates, so the refusal is the whole reply.
-    if (found.length === 0 && isBlocked(response) && !stateOf(0).isFinished) {
-      stateOf(0).isFinished = true
+    if (found.length === 0 && isBlocked(response) && stateOf(0).finish === undefined) {
+      stateOf(0).finish = 'refusal'
       ends.push({ kind: 'choice-finish', choice: 0, finish: 'refusal' })
     }
     const usage = readCounts(response['usageMetadata'], hasSpoken)
@@ -147,10 +147,10 @@ const finishes: ReadonlyMap<string, Finish | 'botched'> = new Map([
   ['MALFORMED_RESPONSE', 'botched'],
 ])
 
+/** The end of a candidate, unless the same was given before: some servers repeat it with every response. */
 function readEnd(candidate: JsonObject, choice: number, state: Candidate): ReplyEvent[] {
   const { finishReason: reason } = candidate
   if (typeof reason !== 'string' || reason === '' || reason === 'FINISH_REASON_UNSPECIFIED') return []
-  state.isFinished = true
   const known = finishes.get(reason) ?? 'stop'
   // A botched answer without output is a failure; after output that was already delivered, it ends the reply.
   if (known === 'botched' && !state.hasOutput) {
@@ -159,7 +159,10 @@ function readEnd(candidate: JsonObject, choice: number, state: Candidate): Reply
   }
   const isStop = known === 'stop' || known === 'botched'
   // The vendor gives STOP after calls too.
-  return [{ kind: 'choice-finish', choice, finish: isStop ? (state.calls > 0 ? 'tool-calls' : 'stop') : known }]
+  const finish = isStop ? (state.calls > 0 ? 'tool-calls' : 'stop') : known
+  if (finish === state.finish) return []
+  state.finish = finish
+  return [{ kind: 'choice-finish', choice, finish }]
 }
 
 /** An error object in place of an answer. Its `code` is the HTTP status that the error has outside of a stream. */
