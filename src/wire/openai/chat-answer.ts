@@ -21,17 +21,12 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
 /** A vendor may send an error or an HTML page with status 200: an answer needs `choices`. */
 export function readChoices(body: Uint8Array): { json: JsonObject; choices: readonly Json[] } {
   const json = answerIn(body)
-  const failure = failureIn(json)
+  const failure = failureOf(json)
   if (failure !== undefined) throw failure
   const { choices } = json
-  const written = objectsIn(choices)
-  if (!Array.isArray(choices) || written.length === 0) {
+  if (!Array.isArray(choices) || objectsIn(choices).length === 0) {
     throw new GatewayError('upstream-failed', "The model's vendor sent an answer without choices.")
   }
-  // OpenRouter puts the failure of a model's host into each choice, beside an empty message.
-  const failures = written.map(failureIn)
-  const [first] = failures
-  if (first !== undefined && failures.every((each) => each !== undefined)) throw first
   return { json, choices }
 }
 
@@ -127,6 +122,17 @@ function besides(usage: JsonObject, told: number, [cached, written]: readonly [n
 /** The usage of a chunk with one choice. Moonshot puts that of a stream into the choice. */
 export function usageIn({ usage, choices }: JsonObject, hasBegun: () => boolean): Usage | undefined {
   return readCounts(usage, hasBegun) ?? readCounts(objectsIn(choices)[0]?.['usage'], hasBegun)
+}
+
+/**
+ * The failure that an answer or a chunk of it tells of, if it does. OpenRouter puts the failure of a model's host into
+ * each choice, beside an empty message.
+ */
+export function failureOf(json: JsonObject): GatewayError | undefined {
+  const told = failureIn(json)
+  if (told !== undefined) return told
+  const failures = objectsIn(json['choices']).map(failureIn)
+  return failures.every((each) => each !== undefined) ? failures[0] : undefined
 }
 
 /**

@@ -207,6 +207,10 @@ describe('the end of a stream', () => {
   test.each([
     ['a message alone', event({ error: 'on fire' })],
     ['beside a choice that finished with an error', event({ ...finishing, error: { message: 'on fire' } })],
+    [
+      'in the choice itself',
+      event({ choices: finishing.choices.map((one) => ({ ...one, error: { message: 'on fire' } })) }),
+    ],
     ['named by the event', 'event: error\ndata: {"message":"on fire"}\n\n'],
     ['named by the event, with an error object', 'id: 7\nevent:error\ndata: {"error":{"message":"on fire"}}\n\n'],
     ['named by the event, without JSON', 'event: error\r\ndata: on fire\r\n\r\n'],

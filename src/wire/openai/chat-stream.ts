@@ -5,7 +5,7 @@ import { unreadableEnd } from '../answer-body.ts'
 import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
-import { failureIn, namedFailure, readCounts, usageIn } from './chat-answer.ts'
+import { failureOf, namedFailure, readCounts, usageIn } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')
@@ -99,7 +99,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       if (error === openBrace || error === quote) {
         const told = parseLoosely(dataOf(event))
         if (told === undefined) return unreadable()
-        facts.failure = isObject(told) ? failureIn(told) : undefined
+        facts.failure = isObject(told) ? failureOf(told) : undefined
         if (facts.failure !== undefined) return undefined
       }
       if (valueByteAfter(event, finishKey) === quote) takeFinish(event)

@@ -75,7 +75,13 @@ test('unreadable events and error events are failures', () => {
   for (const said of ['{"a":', '[]', '{"error":{"message":"no"}}']) {
     expect([...openReader().read(Buffer.from(`data: ${said}\n\n`))]).toMatchObject([{ kind: 'failure' }])
   }
-  for (const said of ['data: {"error":"no"}', 'event: error\ndata: {"message":"no"}', 'event: error\ndata: no']) {
+  const inChoice = 'data: {"choices":[{"delta":{},"finish_reason":"error","error":{"message":"no"}}]}'
+  for (const said of [
+    inChoice,
+    'data: {"error":"no"}',
+    'event: error\ndata: {"message":"no"}',
+    'event: error\ndata: no',
+  ]) {
     const failure = { kind: 'failure', error: { message: 'no' } }
     expect([...openReader().read(Buffer.from(`${said}\n\n`))]).toMatchObject([failure])
   }

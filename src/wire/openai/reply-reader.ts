@@ -5,7 +5,7 @@ import type { Citation, ReplyEvent } from '../../capabilities/conversation.ts'
 import { unreadableEvent } from '../answer-body.ts'
 import { isWholeObject, itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
-import { failureIn, namedFailure, usageIn } from './chat-answer.ts'
+import { failureOf, namedFailure, usageIn } from './chat-answer.ts'
 import {
   argumentsTextIn,
   partsIn,
@@ -103,7 +103,7 @@ export function openReader(): ReplyReader {
       if (isNamedError(event)) return [{ kind: 'failure', error: namedFailure(data) }]
       const chunk = parseLoosely(data)
       if (!isObject(chunk)) return [{ kind: 'failure', error: unreadableEvent() }]
-      const failure = failureIn(chunk)
+      const failure = failureOf(chunk)
       if (failure !== undefined) return [{ kind: 'failure', error: failure }]
       const events: ReplyEvent[] = []
       if (!started) {
