@@ -250,3 +250,20 @@ test.each([
   expect(kept).toEqual(isKept ? answer : { ...answer, content: [said] })
   expect(last).toEqual(isKept ? alone : { ...alone, content: '' })
 })
+
+test.each([
+  ['compatible', 'deepseek-v4-flash-free', ['Hm.', ' ']],
+  ['openrouter', 'deepseek/deepseek-v3.2', ['Hm.', ' ']],
+  ['fireworks', 'accounts/fireworks/models/kimi-k2p5', ['Hm.', ' ']],
+  ['groq', 'moonshotai/kimi-k2.5', []],
+  ['compatible', 'deepseek-v3', []],
+  ['compatible', 'qwen3-max', []],
+])(
+  'the reasoning of two turns, of which the client has the first, is sent to %s for %s as %j',
+  (vendor, model, sent) => {
+    const begun = { role: 'assistant', content: [{ type: 'thinking', thinking: 'Hm.', signature: '' }] }
+    const { messages } = translated(vendor, { messages: [hi, begun, hi, ...calling('call_1').slice(1)] }, model)
+    const thoughts = messages.flatMap(({ reasoning_content: thought }) => thought ?? [])
+    expect(thoughts).toEqual(sent)
+  },
+)

@@ -150,6 +150,14 @@ export function urlOf(media: Media, place: Placed): string {
 // and for a turn of another vendor's model there is none.
 const missingReasoning = ' '
 
+// Spelled as their own vendors and those that resell them do (`kimi-k2p5`).
+const remembersReasoning = /deepseek-(?:reasoner|v(?:3[.p][2-9]|[4-9]))|kimi-k(?:2[.p][5-9]|2-thinking|[3-9])/i
+
+/** These models refuse to continue without their reasoning, wherever they are served: many sellers only pass it on. */
+function wantsReasoning({ pastReasoning, upstreamModel }: Speaker): boolean {
+  return pastReasoning === 'wanted' || (pastReasoning === 'ignored' && remembersReasoning.test(upstreamModel))
+}
+
 function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): JsonObject {
   const isSigned = takesGoogleSignatures(speaker.upstreamModel)
   const text = textOf(blocks)
@@ -167,7 +175,7 @@ function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): Js
     role: 'assistant',
     content: text !== '' ? text : calls.length > 0 || refusals.length > 0 ? null : '',
     ...(refusals.length > 0 && { refusal: refusals.join('') }),
-    ...(speaker.pastReasoning === 'wanted' && { reasoning_content: thoughts.join('') || missingReasoning }),
+    ...(wantsReasoning(speaker) && { reasoning_content: thoughts.join('') || missingReasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
 }
