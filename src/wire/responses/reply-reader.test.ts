@@ -141,6 +141,12 @@ describe('a stream', () => {
     expect(reader.read(Buffer.from('data: [DONE]\n\n'))).toEqual([])
     expect(read({ type: 'response.new_thing.delta', delta: 'x' })).toEqual([{ kind: 'reply-start' }])
   })
+
+  test('a keepalive does not start the reply, and is passed on once it has started', () => {
+    const alive = { type: 'keepalive', sequence_number: 2 }
+    expect(read(alive, alive)).toEqual([])
+    expect(read(words('msg_1', 'Hi'), alive).at(-1)).toEqual({ kind: 'heartbeat' })
+  })
 })
 
 describe('a whole answer', () => {

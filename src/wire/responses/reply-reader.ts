@@ -131,7 +131,10 @@ export function openReader(): ReplyReader {
       if (data === '') return [{ kind: 'heartbeat' }]
       const json = parseLoosely(data)
       if (!isObject(json)) return data.trim() === '[DONE]' ? [] : [{ kind: 'failure', error: unreadableEvent() }]
-      if (beginnings.has(textIn(json['type']))) return []
+      const type = textIn(json['type'])
+      if (beginnings.has(type)) return []
+      // Not documented; OpenAI sends it while a model is busy, also before the first item.
+      if (type === 'keepalive') return isStarted ? [{ kind: 'heartbeat' }] : []
       const events = readEvent(json)
       return events[0]?.kind === 'failure' ? events : [...start(), ...events]
     },
