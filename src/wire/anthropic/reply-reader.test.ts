@@ -127,6 +127,7 @@ describe('a stream', () => {
     ])
     expect(openReader().read(Buffer.from(': hello\n\n'))).toEqual([{ kind: 'heartbeat' }])
     expect(openReader().read(Buffer.from('data: {"type":"cont\n\n'))).toMatchObject([{ kind: 'failure' }])
+    expect(openReader().read(Buffer.from('data: [DONE]\n\n'))).toEqual([{ kind: 'reply-end' }])
   })
 
   test.each([

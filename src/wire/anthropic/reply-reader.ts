@@ -145,6 +145,8 @@ export function openReader(): ReplyReader {
     read(event) {
       const data = dataOf(event)
       if (data === '') return [{ kind: 'heartbeat' }]
+      // The end in the common protocol, by which some proxies in front of this one end every stream.
+      if (data.trim() === '[DONE]') return [{ kind: 'reply-end' }]
       const json = parseExactly(data)
       if (!isObject(json)) return [{ kind: 'failure', error: unreadableEvent() }]
       switch (textIn(json['type'])) {
