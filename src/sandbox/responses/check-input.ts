@@ -36,6 +36,7 @@ const kinds: Readonly<Record<string, Kind>> = {
 
 /** Items of the vendor's other tools, which are accepted unchecked. */
 const others = [
+  'agent_message',
   'apply_patch_call',
   'apply_patch_call_output',
   'code_interpreter_call',

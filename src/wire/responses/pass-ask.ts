@@ -5,6 +5,7 @@ import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { labels } from '../openai/pass-ask.ts'
 import { writeCallId } from '../openai/write-messages.ts'
 import { requestOf } from './read-conversation.ts'
+import { isMislabelled } from './read-items.ts'
 import type { Item, ResponsesRequest, WrittenTool } from './schema.ts'
 import { unseal } from './sealed.ts'
 import { isSearchType, isWebSearch, placedTools, webSearches } from './tools.ts'
@@ -12,7 +13,12 @@ import { label, type ResponsesTarget } from './write-ask.ts'
 
 /** Tools and items that only newer models take as written; for other models the request is translated. */
 const newerTools: ReadonlySet<WrittenTool['type']> = new Set(['namespace', 'tool_search'])
-const newerItems: ReadonlySet<Item['type']> = new Set(['additional_tools', 'tool_search_call', 'tool_search_output'])
+const newerItems: ReadonlySet<Item['type']> = new Set([
+  'additional_tools',
+  'agent_message',
+  'tool_search_call',
+  'tool_search_output',
+])
 
 /** Whether the vendor can read the request as the client wrote it. `findsTools`: the model knows tool search. */
 export function isNative(ask: ChatAsk, findsTools: boolean): boolean {
@@ -20,6 +26,7 @@ export function isNative(ask: ChatAsk, findsTools: boolean): boolean {
   const items = itemsOf(request)
   // An image that another vendor's model made cannot be written for this one; translation leaves it out.
   if (items.some(({ type }) => type === 'image_generation_call')) return false
+  if (items.some((item) => item.type === 'agent_message' && isMislabelled(item))) return false
   if (findsTools) return true
   if (placedTools(request).some(({ tool }) => newerTools.has(tool.type))) return false
   return !items.some((item) => newerItems.has(item.type) || ('namespace' in item && isGiven(item.namespace)))

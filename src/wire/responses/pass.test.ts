@@ -132,6 +132,16 @@ describe('a request that is passed through', () => {
   )
 })
 
+const agentMessage = (words: string) => ({
+  type: 'agent_message',
+  author: '/root',
+  recipient: '/root/worker',
+  content: [
+    { type: 'input_text', text: 'Payload:' },
+    { type: 'encrypted_content', encrypted_content: words },
+  ],
+})
+
 describe('the choice between pass-through and translation', () => {
   const tool = { type: 'function', name: 'f' }
   const hello = { role: 'user', content: 'Hi' }
@@ -139,10 +149,15 @@ describe('the choice between pass-through and translation', () => {
     { tools: [{ type: 'namespace', name: 'n', tools: [tool] }] },
     { tools: [{ type: 'tool_search', execution: 'client' }] },
     { input: [hello, { type: 'additional_tools', tools: [tool] }] },
+    { input: [agentMessage(`gAAAA${'x'.repeat(80)}==`)] },
     { input: [{ type: 'function_call', call_id: 'c', name: 'f', namespace: 'n', arguments: '{}' }] },
   ])('tool search and namespaces pass through only to models that know them: %j', (body) => {
     expect(isNative(askOf(body, thinker), false)).toBe(false)
     expect(isNative(askOf(body, thinker), true)).toBe(true)
+  })
+
+  test('a message between agents that another vendor’s model wrote is translated', () => {
+    expect(isNative(askOf({ input: [agentMessage('List the files.')] }, thinker), true)).toBe(false)
   })
 
   test('a request with an image_generation_call is always translated', () => {

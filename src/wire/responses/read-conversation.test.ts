@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import type { JsonObject } from '../../base/json.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
 import type { Conversation } from '../../capabilities/conversation.ts'
 import { responsesChat } from './chat.ts'
 import { seal } from './sealed.ts'
@@ -291,4 +291,19 @@ test('only reasoning in an unknown encoding is read as OpenAI’s own', () => {
   const signature = 'openai:gAAAAA'
   expect(turns(user, reasoning('gAAAAA'))[1]?.blocks).toEqual([{ kind: 'thinking', text: '', signature }])
   expect(turns(user, reasoning(''), reasoning('tpk_%%%'))).toEqual([hi] as never)
+})
+
+const labelled = (words: string) => ({ type: 'encrypted_content', encrypted_content: words })
+
+function toldByAgent(content: Json): unknown[] {
+  const message = { type: 'agent_message', id: 'amsg_1', author: '/root', recipient: '/root/worker', content }
+  return turns(message, user).flatMap(({ blocks }) => blocks.map((block) => block.kind === 'text' && block.text))
+}
+
+test('a message between agents is read as the user’s, with all words but those that OpenAI encrypted', () => {
+  const head = { type: 'input_text', text: 'Message Type: NEW_TASK\nPayload:\n' }
+  expect(toldByAgent([head, labelled('List the files.')])).toEqual([`${head.text}List the files.`, 'Hi'])
+  expect(toldByAgent([head, labelled(`gAAAA${'x'.repeat(80)}==`)])).toEqual([head.text, 'Hi'])
+  expect(toldByAgent('Done.')).toEqual(['Done.', 'Hi'])
+  expect(toldByAgent(null)).toEqual(['Hi'])
 })

@@ -43,6 +43,8 @@ export function readItem(item: Item, at: string, signature: string | undefined):
       const thought = readReasoning(item)
       return thought === undefined ? undefined : assistant(thought)
     }
+    case 'agent_message':
+      return { role: 'user', blocks: textBlock(agentWords(item)) }
     case 'image_generation_call': {
       const { result, output_format: format } = item
       if (!isGiven(result) || result === '') return undefined
@@ -88,6 +90,23 @@ function readReasoning({ summary, content, encrypted_content: seal }: Reasoning)
   const isOpenais = isGiven(seal) && seal !== '' && !isMarked(seal)
   if (words === '' && !isOpenais) return undefined
   return { kind: 'thinking', text: words, ...(isOpenais && { signature: markOpenai(seal) }) }
+}
+
+type AgentMessage = Extract<Item, { type: 'agent_message' }>
+
+const openaisEncryption = /^gAAAA[\w-]{32,}={0,2}$/
+
+/** Whether any words are only labelled as encrypted, as those of other vendors' models are: OpenAI refuses them. */
+export function isMislabelled({ content }: AgentMessage): boolean {
+  const parts = Array.isArray(content) ? content : []
+  return parts.some((part) => part.type === 'encrypted_content' && !openaisEncryption.test(part.encrypted_content))
+}
+
+/** The words of a message between agents, without those that OpenAI encrypted. */
+function agentWords({ content }: AgentMessage): string {
+  if (!Array.isArray(content)) return content ?? ''
+  const words = content.map((part) => (part.type === 'input_text' ? part.text : part.encrypted_content))
+  return words.filter((text) => !openaisEncryption.test(text)).join('')
 }
 
 function readMessage(message: Message, at: string): Turn {

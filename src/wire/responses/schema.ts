@@ -39,6 +39,12 @@ const messagePart = z.discriminatedUnion('type', [
 const toolOutput = z.union([z.string(), z.array(z.discriminatedUnion('type', [input.text, input.image, input.file]))])
 const callId = z.string().min(1)
 
+/** A part of what one of Codex's agents tells another. Only what a model of OpenAI's wrote is really encrypted. */
+const agentPart = z.discriminatedUnion('type', [
+  input.text,
+  z.looseObject({ type: z.literal('encrypted_content'), encrypted_content: z.string() }),
+])
+
 const functionTool = z.looseObject({
   type: z.literal('function'),
   name: toolName,
@@ -117,6 +123,7 @@ const item = z.discriminatedUnion('type', [
     result: z.string().nullish(),
     output_format: z.string().nullish(),
   }),
+  z.looseObject({ type: z.literal('agent_message'), content: z.union([z.string(), z.array(agentPart)]).nullish() }),
   z.looseObject({ type: z.literal('additional_tools'), tools: z.array(tool) }),
   z.looseObject({ type: z.literal('tool_search_call'), call_id: callId, arguments: z.looseObject({}) }),
   z.looseObject({ type: z.literal('tool_search_output'), call_id: callId, tools: z.array(tool) }),
