@@ -50,6 +50,7 @@ test.each<[path: string, body: Record<string, unknown>, param: string, meant: st
   ['messages', { ...message, Fallbacks: [] }, 'Fallbacks', 'fallbacks'],
   ['messages', { ...message, Container: 'container_1' }, 'Container', 'container'],
   ['embeddings', { model: 'text-embedding-3-small', input: 'Hi', Input: ['Hi', 'Ho'] }, 'Input', 'input'],
+  ['embeddings', { model: 'text-embedding-3-small', input: 'Hi', Fallbacks: ['x'] }, 'Fallbacks', 'fallbacks'],
   ['audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi', INPUT: 'A longer text.' }, 'INPUT', 'input'],
   ['images/generations', { model: 'gpt-image-1', prompt: 'A fox.', N: 4 }, 'N', 'n'],
   ['videos/generations', { ...video, parameters: { Duration: 15 } }, 'parameters.Duration', 'parameters.duration'],

@@ -251,10 +251,29 @@ describe('agreement of what is priced with what is sent', () => {
     ['route', 'fallback'],
     ['preset', 'mine'],
     ['provider', { order: ['other'] }],
+    ['fallbacks', ['gpt-5-pro']],
+    ['context_window_fallbacks', [{ 'gpt-4o-mini': ['gpt-5-pro'] }]],
     ['modalities', ['text', 'audio']],
   ])('%s as %j costs extra and has no price, so it is refused', async (field, value) => {
     const error = await refused(() => chat(says('Hi', { [field]: value })))
     expect(error).toMatchObject({ status: 400, param: field, code: 'unsupported_value' })
+  })
+
+  // A relay in a vendor's place would have another model answer.
+  test.each([
+    ['/v1/embeddings', { model: 'text-embedding-3-small', input: 'Hi' }, 'fallbacks'],
+    ['/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi' }, 'fallbacks'],
+    ['/v1/images/generations', { model: 'gpt-image-1', prompt: 'A fox.' }, 'fallbacks'],
+    ['/v1/messages', { model: 'claude-opus-5', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] }, 'models'],
+    [
+      '/v1/messages',
+      { model: 'claude-opus-5', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] },
+      'plugins',
+    ],
+  ])('%s refuses %j with %s', async (where, body, field) => {
+    const response = await refusedForFree(gateway, () => gateway.post(where, { ...body, [field]: [{ id: 'web' }] }))
+    expect(response.status).toBe(400)
+    expect(await response.text()).toContain(`'${field}' is not supported`)
   })
 
   test('a service tier without extra cost and unknown fields are passed on', async () => {

@@ -7,6 +7,7 @@ import { checkBy } from '../check.ts'
 import { notSupported } from '../issues.ts'
 import { plainTiers, withDoubles } from '../openai/chat-ask.ts'
 import { requireModel } from '../require-model.ts'
+import { refuseRerouting, reroutingFields } from '../rerouting.ts'
 import { inputTokensMax, withBetaLimits, searchesMax } from './bounds.ts'
 import { countRequest, messagesRequest } from './schema.ts'
 import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
@@ -18,9 +19,10 @@ const checkCount = checkBy(countRequest)
 const checkSpelling = checkSpellingOf([
   ...Object.keys(messagesRequest.shape),
   'thread',
-  'fallbacks',
+  'plugins',
   'container',
   'mcp_servers',
+  ...reroutingFields,
 ])
 
 /** Reads a message request and checks its shape and what it may cost; the vendor judges the rest in its own words. */
@@ -107,7 +109,9 @@ function checkPricedFields(body: JsonObject): void {
     const supported = plain.map((name) => `'${name}'`).join(', ')
     throw badRequest(`Unsupported value: '${field}' may only be ${supported} here.`, field, 'unsupported_value')
   }
-  if (isGiven(body['fallbacks'])) throw notSupported('fallbacks', 'another model has another price.')
+  refuseRerouting(body)
+  // OpenRouter serves this protocol too, and would search the web in its own way, at its own price.
+  if (isGiven(body['plugins'])) throw notSupported('plugins', 'hosted search is a tool here.')
   for (const { tool, at } of toolsIn(body)) {
     const type = typeOf(tool)
     if (kindOf(type) === 'unpriced') throw unpriced(type, at)

@@ -7,6 +7,7 @@ import { checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
 import { invalid, notSupported, unsupportedValue } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
+import { refuseRerouting, reroutingFields } from '../rerouting.ts'
 import { chatRequest, type ChatRequest } from './schema.ts'
 import { withToolObject } from './tool-choice.ts'
 
@@ -127,8 +128,6 @@ function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
   }
 }
 
-/** OpenRouter's fields by which another model, or another host of it, would answer in place of this one. */
-const reroutingFields = ['models', 'route', 'preset', 'provider'] as const
 const searchFields = ['web_search_options', 'enable_search', 'search_options', 'search_parameters', 'plugins'] as const
 
 /** Fields of single vendors by which an answer would cost what no hold bounds, and why they are refused. */
@@ -185,9 +184,7 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
   if (request.modalities?.includes('audio') && !traits.sells('audioOutput')) {
     throw unsupportedValue('modalities', "'audio'", 'This model has no price for audio output.')
   }
-  for (const field of reroutingFields) {
-    if (isGiven(body[field])) throw notSupported(field, 'another model has another price.')
-  }
+  refuseRerouting(body)
   for (const [field, why] of unsold) {
     if (isAsked(body[field])) throw notSupported(field, `${why}.`)
   }

@@ -8,6 +8,7 @@ import { parseBy } from '../check.ts'
 import { countText } from '../estimate.ts'
 import { invalid, unsupportedValue } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
+import { refuseRerouting, reroutingFields } from '../rerouting.ts'
 import { writeAnswer } from './embeddings-answer.ts'
 import { readInputs } from './embeddings-input.ts'
 import { embeddingsRequest } from './embeddings-schema.ts'
@@ -21,7 +22,7 @@ const numbersPerCallMax = 1_048_576
 export const openaiEmbeddings = { readAsk, estimateInput: ({ inputs }: EmbeddingsAsk) => tokensIn(inputs), writeAnswer }
 
 const withoutInput = embeddingsRequest.omit({ input: true })
-const checkSpelling = checkSpellingOf(Object.keys(embeddingsRequest.shape))
+const checkSpelling = checkSpellingOf([...Object.keys(embeddingsRequest.shape), ...reroutingFields])
 
 function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTraits): EmbeddingsAsk {
   const model = requireModel(body)
@@ -29,6 +30,7 @@ function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTrai
   const { embeddings: whole } = traits
   if (whole === undefined) throw new GatewayError('bug', `${model} has no limits for embeddings`)
   checkSpelling(body)
+  refuseRerouting(body)
   const { input, ...rest } = body
   const inputs = readInputs(input, whole.inputTokensMax)
   const request = parseBy(withoutInput, { ...rest, dimensions: asDouble(body['dimensions']) }, body)

@@ -12,9 +12,10 @@ import { invalid } from '../issues.ts'
 import { nativeSizes } from '../native/schema.ts'
 import { isPublicLink } from '../public-link.ts'
 import { requireModel } from '../require-model.ts'
+import { refuseRerouting, reroutingFields } from '../rerouting.ts'
 import { imagesRequest, type ImagesRequest } from './images-schema.ts'
 
-const checkSpelling = checkSpellingOf(Object.keys(imagesRequest.shape))
+const checkSpelling = checkSpellingOf([...Object.keys(imagesRequest.shape), ...reroutingFields])
 
 /** The common form: a prompt, and what the images should be like. */
 export function readAsk(
@@ -24,6 +25,7 @@ export function readAsk(
 ): ImagesAsk {
   const traits = lookUp(requireModel(body))
   checkSpelling(body)
+  refuseRerouting(body)
   const request = parseBy(imagesRequest, body)
   const limits = imageLimitsOf(traits)
   const count = request.n ?? 1

@@ -10,6 +10,7 @@ import { parseBy } from '../check.ts'
 import { countText } from '../estimate.ts'
 import { invalid, unsupportedValue } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
+import { refuseRerouting, reroutingFields } from '../rerouting.ts'
 import { writeStreamError } from './errors.ts'
 import { speechRequest } from './speech-schema.ts'
 
@@ -41,7 +42,7 @@ const commonVoices: ReadonlySet<string> = new Set(
 // More than an hour of speech: 200 MB of samples.
 const inputCharactersMax = 65_536
 
-const checkSpelling = checkSpellingOf(Object.keys(speechRequest.shape))
+const checkSpelling = checkSpellingOf([...Object.keys(speechRequest.shape), ...reroutingFields])
 
 function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTraits): SpeechAsk {
   const model = requireModel(body)
@@ -49,6 +50,7 @@ function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTrai
   const { speech: limits } = traits
   if (limits === undefined) throw new GatewayError('bug', `${model} has no limits for speech`)
   checkSpelling(body)
+  refuseRerouting(body)
   const request = parseBy(speechRequest, { ...body, speed: asDouble(body['speed']) }, body)
   const { model: _, input, voice, response_format, instructions, speed, stream_format, ...extras } = request
 
