@@ -1,5 +1,6 @@
 import { isGiven, type JsonObject } from '../base/json.ts'
 import { notSupported } from './issues.ts'
+import { objectIn } from './loose.ts'
 
 /**
  * Fields by which a relay that stands in a vendor's place (OpenRouter, LiteLLM, Bifrost) would have another model, or
@@ -16,6 +17,11 @@ export const reroutingFields = [
 ] as const
 
 export function refuseRerouting(body: JsonObject): void {
-  const field = reroutingFields.find((name) => isGiven(body[name]))
+  const field = reroutingFields.find((name) => isGiven(body[name])) ?? vercelField(body)
   if (field !== undefined) throw notSupported(field, 'another model has another price.')
+}
+
+/** Vercel's gateway has such fields in an object that is otherwise about how the model should answer. */
+function vercelField({ providerOptions }: JsonObject): string | undefined {
+  return isGiven(objectIn(providerOptions)['gateway']) ? 'providerOptions.gateway' : undefined
 }

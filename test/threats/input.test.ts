@@ -261,6 +261,11 @@ describe('agreement of what is priced with what is sent', () => {
 
   // A relay in a vendor's place would have another model answer.
   test.each([
+    [
+      '/v1/chat/completions',
+      says('Hi', { providerOptions: { gateway: { models: ['x'] } } }),
+      'providerOptions.gateway',
+    ],
     ['/v1/embeddings', { model: 'text-embedding-3-small', input: 'Hi' }, 'fallbacks'],
     ['/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi' }, 'fallbacks'],
     ['/v1/images/generations', { model: 'gpt-image-1', prompt: 'A fox.' }, 'fallbacks'],
