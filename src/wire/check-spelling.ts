@@ -1,10 +1,11 @@
 import { badRequest } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
+import { objectIn } from './loose.ts'
 
 /**
- * Makes a check that refuses a field whose name differs from one of these only in capital letters. Unknown fields pass
- * on, and a server written in Go reads names in any case and takes the last: there `N` or `Model` would be carried out,
- * while `n` and `model` are what was checked and priced.
+ * Makes a check that refuses a second spelling of one of these fields. Unknown fields pass on, and a server written in
+ * Go reads names in any case and takes the last: there `N` or `Model` would be carried out, while `n` and `model` are
+ * what was checked and priced. LiteLLM lays the fields of `extra_body` over those of the body.
  */
 export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, at?: string) => void {
   const known = new Set(names)
@@ -15,6 +16,12 @@ export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, 
       if (meant === undefined) continue
       const param = at + name
       throw badRequest(`Unknown parameter: '${param}'. Did you mean '${at}${meant}'?`, param, 'unknown_parameter')
+    }
+    for (const name of Object.keys(objectIn(fields['extra_body']))) {
+      const meant = byFolded.get(folded(name))
+      if (meant === undefined) continue
+      const param = `${at}extra_body.${name}`
+      throw badRequest(`'${param}' is not supported: write '${at}${meant}' itself.`, param, 'unsupported_value')
     }
   }
 }
