@@ -80,3 +80,41 @@ test('capital letters in a name that resembles no known field are passed on', as
   expect(response.status).toBe(200)
   expect((await gateway.calls()).at(-1)?.body).toMatchObject({ topK: 5, safeMode: true })
 })
+
+test.each([
+  ['/v1/chat/completions', says('Hi', { providerOptions: { gateway: { models: ['x'] } } }), 'providerOptions.gateway'],
+  ['/v1/embeddings', { model: 'text-embedding-3-small', input: 'Hi' }, 'fallbacks'],
+  ['/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi' }, 'fallbacks'],
+  ['/v1/images/generations', { model: 'gpt-image-1', prompt: 'A fox.' }, 'fallbacks'],
+  ['/v1/messages', message, 'models'],
+  ['/v1/messages', message, 'plugins'],
+])(
+  '%s refuses a field by which a relay would have another model answer, or search: %j with %s',
+  async (where, body, field) => {
+    const response = await refusedForFree(gateway, () => gateway.post(where, { ...body, [field]: [{ id: 'web' }] }))
+    expect(response.status).toBe(400)
+    expect(await response.text()).toContain(`'${field}' is not supported`)
+  },
+)
+
+// LiteLLM lays the fields of this object over those of the body.
+test.each([
+  ['/v1/chat/completions', says('Hi'), 'model'],
+  ['/v1/chat/completions', says('Hi'), 'service_tier'],
+  ['/v1/chat/completions', says('Hi'), 'Max_Tokens'],
+  ['/v1/chat/completions', says('Hi'), 'fallbacks'],
+  ['/v1/embeddings', { model: 'text-embedding-3-small', input: 'Hi' }, 'model'],
+  ['/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi' }, 'model'],
+  ['/v1/images/generations', { model: 'gpt-image-1', prompt: 'A fox.' }, 'n'],
+  ['/v1/messages', message, 'model'],
+])('%s refuses a field of the request in extra_body: %j with %s', async (where, body, field) => {
+  const response = await refusedForFree(gateway, () => gateway.post(where, { ...body, extra_body: { [field]: 'x' } }))
+  expect(response.status).toBe(400)
+  expect(await response.text()).toContain(`'extra_body.${field}' is not supported`)
+})
+
+test('an extra_body without fields of the request is passed on', async () => {
+  const extra = { google: { thinking_config: { include_thoughts: true } } }
+  expect((await gateway.post('/v1/chat/completions', says('Hi', { extra_body: extra }))).status).toBe(200)
+  expect((await gateway.calls()).at(-1)?.body).toMatchObject({ extra_body: extra })
+})

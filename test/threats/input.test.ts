@@ -259,50 +259,6 @@ describe('agreement of what is priced with what is sent', () => {
     expect(error).toMatchObject({ status: 400, param: field, code: 'unsupported_value' })
   })
 
-  // A relay in a vendor's place would have another model answer.
-  test.each([
-    [
-      '/v1/chat/completions',
-      says('Hi', { providerOptions: { gateway: { models: ['x'] } } }),
-      'providerOptions.gateway',
-    ],
-    ['/v1/embeddings', { model: 'text-embedding-3-small', input: 'Hi' }, 'fallbacks'],
-    ['/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi' }, 'fallbacks'],
-    ['/v1/images/generations', { model: 'gpt-image-1', prompt: 'A fox.' }, 'fallbacks'],
-    ['/v1/messages', { model: 'claude-opus-5', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] }, 'models'],
-    [
-      '/v1/messages',
-      { model: 'claude-opus-5', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] },
-      'plugins',
-    ],
-  ])('%s refuses %j with %s', async (where, body, field) => {
-    const response = await refusedForFree(gateway, () => gateway.post(where, { ...body, [field]: [{ id: 'web' }] }))
-    expect(response.status).toBe(400)
-    expect(await response.text()).toContain(`'${field}' is not supported`)
-  })
-
-  // LiteLLM lays the fields of this object over those of the body.
-  test.each([
-    ['/v1/chat/completions', says('Hi'), 'model'],
-    ['/v1/chat/completions', says('Hi'), 'service_tier'],
-    ['/v1/chat/completions', says('Hi'), 'Max_Tokens'],
-    ['/v1/chat/completions', says('Hi'), 'fallbacks'],
-    ['/v1/embeddings', { model: 'text-embedding-3-small', input: 'Hi' }, 'model'],
-    ['/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi' }, 'model'],
-    ['/v1/images/generations', { model: 'gpt-image-1', prompt: 'A fox.' }, 'n'],
-    ['/v1/messages', { model: 'claude-opus-5', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] }, 'model'],
-  ])('%s refuses %j with %s in extra_body', async (where, body, field) => {
-    const response = await refusedForFree(gateway, () => gateway.post(where, { ...body, extra_body: { [field]: 'x' } }))
-    expect(response.status).toBe(400)
-    expect(await response.text()).toContain(`'extra_body.${field}' is not supported`)
-  })
-
-  test('an extra_body without fields of the request is passed on', async () => {
-    const extra = { google: { thinking_config: { include_thoughts: true } } }
-    expect((await chat(says('Hi', { extra_body: extra }))).status).toBe(200)
-    expect((await sentToVendor()).body).toMatchObject({ extra_body: extra })
-  })
-
   test('a service tier without extra cost and unknown fields are passed on', async () => {
     const answer = await chat(says('Hi', { service_tier: 'auto', brand_new_field: { a: [1, 'b', null] } }))
     expect(answer.status).toBe(200)
