@@ -212,3 +212,14 @@ test("MiniMax's 429 for an account without credit rests the key like a refused o
   const verdict = told(429, JSON.stringify({ error }))
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, restCredentialSeconds: 60 })
 })
+
+const listed = (message: string) => JSON.stringify([{ error: { code: 400, message, status: 'INVALID_ARGUMENT' } }])
+
+test('a refusal of Google’s endpoint for this protocol, which comes in a list, is judged as Google’s', () => {
+  const { error, retryable } = told(400, listed('Function call is missing a thought_signature.'))
+  expect(error).toMatchObject({ kind: 'upstream-rejected', message: 'Function call is missing a thought_signature.' })
+  expect(error.details.refusal).toMatchObject({ status: 400, protocol: 'gemini' })
+  expect(retryable).toBe(false)
+  const ofKey = told(400, listed('API key not valid. Please pass a valid API key.'))
+  expect(ofKey).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
+})

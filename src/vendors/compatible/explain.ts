@@ -5,6 +5,7 @@ import { decodeUtf8 } from '../../base/utf8.ts'
 import { indexOfBytes } from '../../wire/json-bytes.ts'
 import { itemsIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { failureIn } from '../../wire/openai/chat-answer.ts'
+import { explain as explainGoogle } from '../google/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import { credentialRefused, isOfFirewall, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
@@ -37,7 +38,10 @@ const foreignReasoning = /invalid_encrypted_content/
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { status } = response
   if (isOfFirewall(response)) return vendorFailed()
-  const { error, message: said } = readRefusal(response.body)
+  const json = parseLoosely(response.body)
+  // Google's own endpoint for this protocol writes its refusals in a list, in the shape of its other endpoints.
+  if (Array.isArray(json)) return explainGoogle(response, secrets)
+  const { error, message: said } = readRefusal(json, response.body)
   const code = `${textOf(error?.['code'])} ${textOf(error?.['type'])}`
 
   const isOfWords = status === 403 && refusedWords.test(`${code} ${said}`)
@@ -78,8 +82,7 @@ function textOf(value: Json | undefined): string {
 /**
  * The common protocol's error object or, without one, a message: in `message`, `detail`, xAI's `error` text, or plain.
  */
-function readRefusal(body: string): { error: JsonObject | undefined; message: string } {
-  const json = parseLoosely(body)
+function readRefusal(json: Json | undefined, body: string): { error: JsonObject | undefined; message: string } {
   if (json === undefined) return { error: undefined, message: plainWords(body) }
   if (!isObject(json)) return { error: undefined, message: '' }
   const { error, message, detail } = json
