@@ -131,3 +131,13 @@ test('a call whose name comes late starts with its name, and then gives the argu
 test('a call that never gets a name is left out, and does not make the reply end with calls', () => {
   expect(read(calls(begun(0, '', '')), finish('stop'))).toEqual([{ kind: 'choice-finish', choice: 0, finish: 'stop' }])
 })
+
+test('arguments that are repeated after they were complete are left out', () => {
+  const named = { index: 0, id: 'a', function: { name: 'f', arguments: '{"x":1}' } }
+  const once = [start(0, 'a', 'f'), delta(0, '{"x"'), delta(0, ':1}')]
+  const parts = [calls(begun(0, 'a', 'f')), calls(more(0, '{"x"')), calls(more(0, ':1}'))]
+  expect(read(...parts, calls(more(0, '{"x":1}')))).toEqual(once)
+  expect(read(...parts, calls(named))).toEqual(once)
+  // What is incomplete goes on, whatever it goes on with.
+  expect(read(calls(begun(0, 'a', 'f')), calls(more(0, '{"x":{}')), calls(more(0, '{}')))).toHaveLength(3)
+})

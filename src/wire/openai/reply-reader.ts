@@ -44,6 +44,7 @@ export function openReader(): ReplyReader {
       const found = known[findCall(known, { index, id, name, text })]
       const call = found ?? { index, id, text: '', at: undefined }
       if (found === undefined) known.push(call)
+      if (isRepetition(call, text)) continue
       call.text += text
       if (call.at !== undefined) {
         if (text !== '') events.push({ kind: 'tool-call-delta', choice, call: call.at, text })
@@ -140,4 +141,9 @@ function findCall(known: readonly SeenCall[], { index, id, name, text }: CallDel
   if (same === -1) return name === '' ? known.findLastIndex((call) => call.index === index) : -1
   const isAnother = id === '' && name !== '' && text !== '' && isWholeObject(known[same]?.text ?? '')
   return isAnother ? -1 : same
+}
+
+/** Some servers send all arguments once more at the end of a call. Only a delta that may begin an object is checked. */
+function isRepetition({ text: known, at }: SeenCall, text: string): boolean {
+  return at !== undefined && text.startsWith('{') && isWholeObject(known)
 }
