@@ -14,6 +14,8 @@ export type WebhookEvent = {
   readonly url: string
   readonly payload: string
   readonly state: WebhookEventState
+  /** Attempts since the task ended, or since the event was last resent by hand. */
+  readonly attempts: number
   /** When it is tried next, if at all. */
   readonly nextAt: number | null
   readonly createdAt: number
@@ -120,6 +122,7 @@ function toEvent(row: Selectable<WebhookEventTable>): WebhookEvent {
     url: row.url,
     payload: row.payload,
     state: row.state,
+    attempts: row.attempts,
     nextAt: row.next_at,
     createdAt: row.created_at,
   }
