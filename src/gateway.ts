@@ -314,7 +314,7 @@ function makePublicRoutes(
     heldHere: books.heldHere,
     mp3,
     readAsk: (asked, lookUp) => videoCodec.readAsk(asked, lookUp, webhookRules, isOwnLink),
-    checkWebhook: (url, signal) => webhooks.checkUrl(url, 'webhook_url', signal),
+    checkWebhook: (url, signal) => webhooks.checkUrl(url, signal),
     count: makeCount({
       ...calling,
       log,

@@ -23,7 +23,7 @@ const headersOf = ({ headers }: Received) => headers as Record<string, string>
 const isPublic = (address: string) => address === '127.0.0.2'
 
 const outcome = (webhooks: Webhooks, url: string) =>
-  webhooks.checkUrl(url, 'webhook_url').then(
+  webhooks.checkUrl(url).then(
     () => 'taken',
     ({ kind, details }: GatewayError) => `${kind} ${details.param}`,
   )
@@ -146,16 +146,16 @@ eachEngine('webhooks', (open, place, engine) => {
         'not a url',
       ]
       for (const url of refused) {
-        const thrown: unknown = await webhooks.checkUrl(url, 'webhook_url').catch((error: unknown) => error)
+        const thrown: unknown = await webhooks.checkUrl(url).catch((error: unknown) => error)
         expect({ url, thrown }).toMatchObject({
           url,
           thrown: { kind: 'bad-request', details: { code: 'invalid_url', param: 'webhook_url' } },
         })
         expect(String(thrown)).not.toMatch(/\d/)
       }
-      await webhooks.checkUrl('https://outside.test/hook?a=b', 'webhook_url')
-      await start({ mode: 'real', settings: { allowPrivate: true } }).checkUrl(receiver.url(), 'webhook_url')
-      await start({ mode: 'sandbox' }).checkUrl(receiver.url('localhost'), 'webhook_url')
+      await webhooks.checkUrl('https://outside.test/hook?a=b')
+      await start({ mode: 'real', settings: { allowPrivate: true } }).checkUrl(receiver.url())
+      await start({ mode: 'sandbox' }).checkUrl(receiver.url('localhost'))
       expect(receiver.connections()).toBe(0)
     })
 
@@ -196,7 +196,7 @@ eachEngine('webhooks', (open, place, engine) => {
       const outside = { resolve: (name: string) => Promise.resolve(names[name] ?? []) }
       const words = async (more: Partial<WebhookParts>, hosts: readonly string[]) => {
         const webhooks = start({ outside, ...more })
-        const said = hosts.map((host) => webhooks.checkUrl(`https://${host}/`, 'webhook_url').catch(String))
+        const said = hosts.map((host) => webhooks.checkUrl(`https://${host}/`).catch(String))
         return [...new Set(await Promise.all(said))]
       }
       const hosts = ['10.0.0.1', 'inside.test', '169.254.0.9', 'link.test', 'nowhere.test']
@@ -220,7 +220,7 @@ eachEngine('webhooks', (open, place, engine) => {
       let leadsTo = '127.0.0.2'
       const webhooks = start({ mode: 'real', outside: { isPublic, resolve: () => Promise.resolve([leadsTo]) } })
       const url = 'https://rebinding.test/'
-      await webhooks.checkUrl(url, 'webhook_url')
+      await webhooks.checkUrl(url)
       leadsTo = '127.0.0.1'
       const ids = await putEvents(store, account, [{ url }, { url: `http://127.0.0.1:${receiver.port}/` }])
       webhooks.wake()

@@ -12,7 +12,7 @@ import { makeWebhookSecrets, type WebhookSecrets } from './secrets.ts'
 export type Webhooks = {
   readonly secrets: WebhookSecrets
   /** For the request in which a client gives a URL: throws a 400 where events would not be delivered to it. */
-  checkUrl(url: string, param: string, signal?: AbortSignal): Promise<void>
+  checkUrl(url: string, signal?: AbortSignal): Promise<void>
   /** To be called once an event is committed on this node, so that it does not wait for the next look. */
   wake(): void
   close(options: { readonly withinMs: number }): Promise<void>
@@ -40,11 +40,11 @@ export function openWebhooks(parts: WebhookParts): Webhooks {
   const courier = startCourier({ ...parts, timers, secrets, fetch })
   return {
     secrets,
-    async checkUrl(url, param, signal) {
+    async checkUrl(url, signal) {
       try {
         await fetch.check(url, signal === undefined ? {} : { signal })
       } catch (thrown) {
-        throw thrown instanceof GuardRefusal ? webhookRefusal(thrown, policy, param) : thrown
+        throw thrown instanceof GuardRefusal ? webhookRefusal(thrown, policy, 'webhook_url') : thrown
       }
     },
     wake: () => courier.wake(),
