@@ -26,6 +26,15 @@ export type Bound = {
   readonly videoToken?: number
 }
 
+/** A body read whole: a JSON object, or a form with its files. */
+export type ReadBody = {
+  readonly body: JsonObject
+  readonly files: readonly AskedFile[]
+  /** Tells two bodies apart, and is the same where a client that retries orders or splits its body differently. */
+  readonly canonicalBytes: Uint8Array
+  readonly bytes: number
+}
+
 /** A request as received, in the form that its path takes. */
 export type ReceivedRequest = {
   /** A JSON object, or the text fields of a form. */

@@ -2,7 +2,8 @@ import { joined } from '../base/bytes.ts'
 import { badRequest, GatewayError } from '../base/errors.ts'
 import { systemClock } from '../base/clock.ts'
 import { Deadlines } from '../base/deadlines.ts'
-import { canonical, isObject, parseBody, type JsonLimits, type JsonObject } from '../base/json.ts'
+import { canonical, isObject, parseBody, type JsonLimits } from '../base/json.ts'
+import type { ReadBody } from '../capabilities/ask.ts'
 
 // A body may take ten seconds, and beyond that must arrive at a kilobyte a second: slower senders only occupy sockets.
 const graceMs = 10_000
@@ -11,11 +12,7 @@ const bytesPerMsMin = 1024 / 1000
 const jsonType = /^application\/json\s*(?:;|$)/i
 
 /** Reads a JSON object, bounded in bytes (checked as they arrive), time, depth and keys. */
-export async function readJsonBody(
-  request: Request,
-  bytesMax: number,
-  limits: JsonLimits,
-): Promise<{ body: JsonObject; files: readonly never[]; canonicalBytes: Uint8Array; bytes: number }> {
+export async function readJsonBody(request: Request, bytesMax: number, limits: JsonLimits): Promise<ReadBody> {
   checkHeaders(request, jsonType, 'application/json')
   const raw = await readBytes(request, bytesMax)
   const body = parseBody(decode(raw), limits)

@@ -8,17 +8,8 @@ import {
   type MultipartPart,
 } from '@remix-run/multipart-parser'
 import { badRequest, GatewayError } from '../base/errors.ts'
-import type { JsonObject } from '../base/json.ts'
-import type { AskedFile } from '../capabilities/ask.ts'
+import type { AskedFile, ReadBody } from '../capabilities/ask.ts'
 import { checkHeaders, takePieces } from './read-body.ts'
-
-export type Form = {
-  readonly body: JsonObject
-  readonly files: readonly AskedFile[]
-  /** Tells two forms apart. Not their raw bytes, because a client that retries makes up a new boundary. */
-  readonly canonicalBytes: Uint8Array
-  readonly bytes: number
-}
 
 /** Sixteen images and a mask, each as large as the common protocol allows. */
 const filesMax = 17
@@ -30,7 +21,7 @@ const fieldBytesMax = 64 * 1024
 const turnBytes = 256 * 1024
 
 /** Reads a form of text fields and files as it arrives, so that the raw body is never in memory beside its files. */
-export async function readForm(request: Request, bytesMax: number): Promise<Form> {
+export async function readForm(request: Request, bytesMax: number): Promise<ReadBody> {
   const type = checkHeaders(request, /^multipart\/form-data\s*(?:;|$)/i, 'multipart/form-data')
   const parser = new MultipartParser(boundaryOf(type), {
     maxHeaderSize: partHeadBytesMax,
@@ -86,13 +77,14 @@ class FormReader {
     this.#fields.set(name, part.text)
   }
 
-  end(bytes: number): Form {
+  end(bytes: number): ReadBody {
     const [fields, files] = [this.#fields, this.#files]
     return {
       body: Object.fromEntries(fields),
       files,
       bytes,
-      // A getter, because only requests with an Idempotency-Key read it.
+      // A getter, because only requests with an Idempotency-Key read it. Not the raw bytes, because a client that retries
+      // makes up a new boundary.
       get canonicalBytes() {
         const digests = files.map((file) => [file.field, createHash('sha256').update(file.bytes).digest('hex')])
         return Buffer.from(JSON.stringify([[...fields], digests]))

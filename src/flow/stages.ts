@@ -1,9 +1,8 @@
 import type { Address, Connection } from '../base/listen.ts'
 import type { GatewayError } from '../base/errors.ts'
 import type { AttemptId, RequestId } from '../base/ids.ts'
-import type { JsonObject } from '../base/json.ts'
 import type { Nano } from '../base/money.ts'
-import type { AskedFile, AskFacts } from '../capabilities/ask.ts'
+import type { AskFacts, ReadBody } from '../capabilities/ask.ts'
 import type { Hold } from '../billing/billing.ts'
 import type { Model } from '../catalogue/model.ts'
 import type { Pass, SetHeader } from '../limits/limiter.ts'
@@ -38,14 +37,6 @@ export type Received = {
   /** Called only after the key was accepted; reads once. Throws for a body that is too large or not an object. */
   readBody(): Promise<ReadBody>
   readonly header: (name: string) => string | null
-}
-
-/** A body read whole: a JSON object, or a form with its files. `canonicalBytes` tell two bodies apart. */
-export type ReadBody = {
-  readonly body: JsonObject
-  readonly files: readonly AskedFile[]
-  readonly canonicalBytes: Uint8Array
-  readonly bytes: number
 }
 
 /** Proof that the key is good. */
