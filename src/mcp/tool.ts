@@ -3,7 +3,10 @@ import { z } from 'zod'
 import { fieldError } from '../wire/issues.ts'
 import type { ToolContext, RouteName } from './tool-context.ts'
 
-/** What a tool returns: blocks that a client can show, and the same as a JSON object that a program can read. */
+/**
+ * What a tool returns: blocks that a client can show, and the same as a JSON object that a program can read, in which an
+ * undefined field is not sent.
+ */
 export type Shown = { readonly blocks: readonly ContentBlock[]; readonly structured: Record<string, unknown> }
 
 export type Tool = {
@@ -128,9 +131,8 @@ export const costField = z
   .optional()
   .meta({ description: 'What it cost, in dollars, where that is known yet.' })
 
-export function costOf(response: Response): { cost?: string } {
-  const cost = response.headers.get('x-turnpike-cost')
-  return cost === null ? {} : { cost }
+export function costOf(response: Response): string | undefined {
+  return response.headers.get('x-turnpike-cost') ?? undefined
 }
 
 export const modelField = (capability: string, example: string) =>

@@ -1,5 +1,4 @@
 import { dataOf, EventSplitter } from '../../base/sse.ts'
-import { looseJson } from '../loose-json.ts'
 
 /** A chat's answer, assembled from its chunks. */
 export type ChatReply = {
@@ -88,7 +87,7 @@ export async function readChatStream(
   await readPieces(body, signal, (piece) => {
     for (const event of splitter.push(piece)) {
       const text = dataOf(event)
-      const chunk = looseJson<Chunk>(text)
+      const chunk = readChunk(text)
       if (chunk !== undefined) take(chunk, text)
     }
   })
@@ -131,5 +130,15 @@ function grow(choice: Growing, delta: Delta): void {
     if (type !== undefined) call.type = type
     call.function.name += called?.name ?? ''
     call.function.arguments += called?.arguments ?? ''
+  }
+}
+
+/** Undefined for an event that is not a JSON object, such as `[DONE]`. */
+function readChunk(text: string): Chunk | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
   }
 }

@@ -126,10 +126,10 @@ type WholeAnswer = {
   readonly usage?: object
 }
 
-function show(reply: ChatReply, cost: { cost?: string } = {}): Shown {
+function show(reply: ChatReply, cost?: string): Shown {
   const { id, model, replies, usage } = reply
   const structured = {
-    ...(id !== undefined && { id }),
+    id,
     model,
     choices: replies.map(({ index, text, finish, more }) => ({
       index,
@@ -137,8 +137,8 @@ function show(reply: ChatReply, cost: { cost?: string } = {}): Shown {
       finish_reason: finish,
       ...Object.fromEntries(Object.entries(more).filter(([, value]) => !isEmpty(value))),
     })),
-    ...(usage !== undefined && { usage }),
-    ...cost,
+    usage,
+    cost,
   }
   return { blocks: textBlocks(reply), structured }
 }

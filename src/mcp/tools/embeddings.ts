@@ -35,7 +35,7 @@ export const createEmbeddings = tool({
     const asking = () => context.ask(path, { json: fields })
     const response = await context.progress.during('The texts are being embedded', asking)
     const { model, data, usage } = (await response.json()) as Vectors
-    return { blocks: [], structured: { model, data, ...(usage !== undefined && { usage }), ...costOf(response) } }
+    return { blocks: [], structured: { model, data, usage, cost: costOf(response) } }
   },
 })
 

@@ -120,12 +120,7 @@ function makeImages(
     const images = await Promise.all(data.map((made) => showImage(context, made)))
     return {
       blocks: images.flatMap(({ blocks }) => blocks),
-      structured: {
-        model,
-        images: images.map(({ about }) => about),
-        ...(usage !== undefined && { usage }),
-        ...costOf(response),
-      },
+      structured: { model, images: images.map(({ about }) => about), usage, cost: costOf(response) },
     }
   })
 }
@@ -134,15 +129,14 @@ async function showImage(
   context: ToolContext,
   { url, b64_json: base64, revised_prompt: revised }: Made['data'][number],
 ) {
-  const wording = revised === undefined ? {} : { revised_prompt: revised }
   if (base64 === undefined) {
-    const about = { ...(url !== undefined && { url }), ...wording }
-    return { blocks: url === undefined ? [] : [fileLink(url, 'image', 'image/*')], about }
+    const blocks = url === undefined ? [] : [fileLink(url, 'image', 'image/*')]
+    return { blocks, about: { url, revised_prompt: revised } }
   }
   const head = readBase64Head(base64)
   const { mediaType, ...sides } = head === undefined || head === 'broken' ? { mediaType: 'image/png' } : head
   const kept = await context.keep(Buffer.from(base64, 'base64'), mediaType)
   const blocks: ContentBlock[] = [{ type: 'image', data: base64, mimeType: mediaType }]
   if (kept !== undefined) blocks.push(fileLink(kept, `image.${mediaType.slice('image/'.length)}`, mediaType))
-  return { blocks, about: { ...(kept !== undefined && { url: kept }), media_type: mediaType, ...sides, ...wording } }
+  return { blocks, about: { url: kept, media_type: mediaType, ...sides, revised_prompt: revised } }
 }

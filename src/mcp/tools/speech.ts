@@ -37,13 +37,12 @@ export const speak = tool({
       const mediaType = response.headers.get('content-type')?.split(';')[0] ?? 'audio/mpeg'
       const audio = new Uint8Array(await response.arrayBuffer())
       const url = await context.keep(audio, mediaType)
-      const about = { model: fields.model, media_type: mediaType, bytes: audio.length }
       return {
         blocks: [
           { type: 'audio', data: Buffer.from(audio).toString('base64'), mimeType: mediaType },
           ...(url === undefined ? [] : [fileLink(url, 'speech', mediaType)]),
         ],
-        structured: { ...about, ...(url !== undefined && { url }), ...costOf(response) },
+        structured: { model: fields.model, media_type: mediaType, bytes: audio.length, url, cost: costOf(response) },
       }
     })
   },

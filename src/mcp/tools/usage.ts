@@ -41,9 +41,9 @@ export const getUsage = tool({
     if (report === 'balance') return show(await context.ask(balance))
     const query = {
       ...asked,
-      ...(own === true && { key: 'self' }),
-      ...(limit !== undefined && { limit: String(limit) }),
-      ...(report === 'requests' && { records: 'true' }),
+      key: own === true ? 'self' : undefined,
+      limit: limit?.toString(),
+      records: report === 'requests' ? 'true' : undefined,
     }
     return show(await context.ask(sums, { query }))
   },

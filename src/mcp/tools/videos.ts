@@ -98,8 +98,7 @@ export const listVideos = tool({
   output: z.looseObject({ data: z.array(record) }),
   routes: [list],
   async call({ limit, ...asked }, context) {
-    const query = { ...asked, ...(limit !== undefined && { limit: String(limit) }) }
-    const response = await context.ask(list, { query })
+    const response = await context.ask(list, { query: { ...asked, limit: limit?.toString() } })
     return { blocks: [], structured: (await response.json()) as Record<string, unknown> }
   },
 })
