@@ -1,8 +1,6 @@
-import { systemTimers, type Clock, type Timers } from '../../base/clock.ts'
+import { systemTimers, type Timers } from '../../base/clock.ts'
 import { makeGuardedFetch, type Outside } from '../../base/guarded-fetch.ts'
-import type { Log } from '../../base/log.ts'
 import { GuardRefusal, strictPolicy, type GuardPolicy } from '../../base/untrusted-url.ts'
-import type { Store } from '../../store/open.ts'
 import type { Mode } from '../../store/schema.ts'
 import { webhookRefusal } from '../../wire/native/webhook-refusal.ts'
 import { startCourier, type CourierParts } from './courier.ts'
@@ -18,16 +16,11 @@ export type Webhooks = {
   close(options: { readonly withinMs: number }): Promise<void>
 }
 
-export type WebhookParts = Pick<CourierParts, 'attemptLimits' | 'gateLimits' | 'random' | 'tally'> & {
-  readonly store: Store
-  readonly mode: Mode
-  readonly node: string
+export type WebhookParts = Omit<CourierParts, 'fetch' | 'secrets' | 'timers'> & {
   /** The installation's secret. */
   readonly secret: Uint8Array
   readonly settings: { readonly allowPrivate: boolean }
-  readonly clock: Clock
   readonly timers?: Timers
-  readonly log: Log
   /** Lets tests treat a part of the loopback addresses as the open internet. */
   readonly outside?: Partial<Outside>
 }
