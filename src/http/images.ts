@@ -1,14 +1,12 @@
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { IsOwnLink } from '../base/untrusted-url.ts'
 import { bearerOf } from '../edge/credential.ts'
-import { readJsonBody } from '../edge/read-body.ts'
 import { readForm } from '../edge/read-form.ts'
-import type { Visit } from '../edge/route.ts'
 import { editsJob, imagesJob } from '../flow/media/images.ts'
 import { editsCodec, formOf, imagesCodec } from '../wire/images.ts'
 import { writeError as writeNativeError } from '../wire/native/errors.ts'
 import { writeError } from '../wire/openai/errors.ts'
-import type { Endpoint } from './serve.ts'
+import { readJson, type Endpoint } from './serve.ts'
 
 type ImageParts = { readonly artifacts: Artifacts; readonly isOwnLink: IsOwnLink }
 
@@ -21,17 +19,13 @@ export function imagesEndpoint({ artifacts, isOwnLink }: ImageParts): Endpoint {
   return {
     job: imagesJob({ artifacts }, codec),
     credentialOf: bearerOf,
-    async readBody(visit, { bodyBytesMax, json }) {
-      const read = await readJsonBody(visit.request, bodyBytesMax, json)
-      speakForm(visit, read.body)
+    async readBody(visit, parts) {
+      const read = await readJson(visit, parts)
+      const form = formOf(read.body)
+      if (form !== undefined) visit.speak(form === 'native' ? writeNativeError : writeError)
       return read
     },
   }
-}
-
-function speakForm(visit: Visit, body: Parameters<typeof formOf>[0]): void {
-  const form = formOf(body)
-  if (form !== undefined) visit.speak(form === 'native' ? writeNativeError : writeError)
 }
 
 /** `POST /v1/images/edits`: a form with files. */
