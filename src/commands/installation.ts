@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Dialect, Kysely, sql } from 'kysely'
+import { type Dialect, Kysely } from 'kysely'
 import { databaseFile, readEnvironment, type Environment } from '../config/environment.ts'
 import { installationSecret } from '../config/installation-secret.ts'
 import { hadOtherSecret } from '../keys/first-start.ts'
@@ -8,6 +8,7 @@ import { makeSecretKeys, type SecretKeys } from '../keys/secret-keys.ts'
 import { planMarket, type Plan } from '../market.ts'
 import { anyAccount } from '../store/accounts.ts'
 import { isAway } from '../store/faults.ts'
+import { hasTable } from '../store/migrate.ts'
 import { cannotOpen, openStore, type Store, type StoreOptions } from '../store/open.ts'
 import type { Mode, Queries, Schema } from '../store/schema.ts'
 import { openSqlite } from '../store/sqlite.ts'
@@ -88,12 +89,8 @@ const asItHas = 'give TURNPIKE_SECRET as the gateway has it'
 
 /** Whether a gateway has ever been started here. The check creates nothing. */
 export async function isInstalled(environment: Environment): Promise<boolean> {
-  const isSqlite = environment.databaseUrl === undefined
-  if (isSqlite && !existsSync(databaseFile(environment))) return false
-  const found = isSqlite
-    ? sql`select 1 from sqlite_master where name = 'account'`
-    : sql`select 1 from pg_class where oid = to_regclass('account')`
-  return look(environment, async (db) => (await found.execute(db)).rows.length > 0)
+  if (environment.databaseUrl === undefined && !existsSync(databaseFile(environment))) return false
+  return look(environment, (db) => hasTable(db, 'account'))
 }
 
 /** Reads a database without migrating it, which is left to a start: these commands only ask what a start would do. */

@@ -11,6 +11,7 @@ import { delivered } from './migrations/0006-delivered.ts'
 import { credits } from './migrations/0007-credits.ts'
 import type { Engine } from './open.ts'
 import type { Queries } from './schema.ts'
+import { isPostgres } from './writes.ts'
 
 /**
  * The migrations in order. A released one is never edited: a change is a new line here. Migrations only add (expand) or
@@ -45,7 +46,7 @@ export async function migrate(store: Queries, engine: Engine): Promise<void> {
   const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(known) } })
   const giveUpAt = performance.now() + giveUpAfterMs
   // A database that a newer version has migrated further is fine for us; the migrator would call it corrupted.
-  while (!(await isDone(db, engine, names))) {
+  while (!(await isDone(db, names))) {
     const { error } = await migrator.migrateUp()
     if (error === undefined) continue
     if (!inUse.has(codeOf(error)) || performance.now() > giveUpAt) throw failure(error)
@@ -58,20 +59,19 @@ function failure(cause: unknown): Error {
   return new Error(`it could not be migrated: ${String(cause)}`, { cause })
 }
 
-async function isDone(db: Queries, engine: Engine, names: readonly string[]): Promise<boolean> {
-  const done = await executedNames(db, engine)
+async function isDone(db: Queries, names: readonly string[]): Promise<boolean> {
+  if (!(await hasTable(db, 'kysely_migration'))) return false
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
+  const done = new Set(rows.map((row) => row.name))
   return names.every((name) => done.has(name))
 }
 
 /** PostgreSQL: a lock timeout and a deadlock. SQLite: another connection is writing. */
 const inUse: ReadonlySet<unknown> = new Set(['55P03', '40P01', 'SQLITE_BUSY'])
 
-async function executedNames(db: Queries, engine: Engine): Promise<ReadonlySet<string>> {
-  const exists =
-    engine === 'sqlite'
-      ? await sql`select 1 from sqlite_master where name = 'kysely_migration'`.execute(db)
-      : await sql`select 1 from pg_class where oid = to_regclass('kysely_migration')`.execute(db)
-  if (exists.rows.length === 0) return new Set()
-  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db)
-  return new Set(rows.map((row) => row.name))
+export async function hasTable(db: Queries, name: string): Promise<boolean> {
+  const found = isPostgres(db)
+    ? sql`select 1 from pg_class where oid = to_regclass(${name})`
+    : sql`select 1 from sqlite_master where name = ${name}`
+  return (await found.execute(db)).rows.length > 0
 }
