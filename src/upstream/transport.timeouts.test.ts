@@ -44,6 +44,15 @@ async function startWriting() {
   }
 }
 
+/** A stream whose head has arrived. */
+async function startStreaming(options: Parameters<ReturnType<typeof openTransport>['open']>[1]) {
+  const { transport, asked, advance, pass } = await startWriting()
+  const sent = transport.open(wire.url, options)
+  const { socket, closed } = await asked
+  socket.write(streamHead)
+  return { socket, closed, exchange: await sent, advance, pass }
+}
+
 const firstByte = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString()
 
 describe('the timeouts of a call', () => {
@@ -77,12 +86,8 @@ describe('the timeouts of a call', () => {
   })
 
   test('a stream that is silent for longer than the idle timeout fails', async () => {
-    const { transport, asked, advance } = await startWriting()
-    const sent = transport.open(wire.url, { timeouts: limits })
-    const { socket, closed } = await asked
-    socket.write(streamHead)
+    const { socket, closed, exchange, advance } = await startStreaming({ timeouts: limits })
     socket.write(chunk('a'))
-    const exchange = await sent
     expect(firstByte(await exchange.read())).toBe('a')
     const second = thrownBy(exchange.read())
     advance(limits.idleMs + 1)
@@ -92,11 +97,7 @@ describe('the timeouts of a call', () => {
   })
 
   test('the idle timeout starts again with each read', async () => {
-    const { transport, asked, pass } = await startWriting()
-    const sent = transport.open(wire.url, { timeouts: limits })
-    const { socket } = await asked
-    socket.write(streamHead)
-    const exchange = await sent
+    const { socket, exchange, pass } = await startStreaming({ timeouts: limits })
     for (let i = 0; i < 3; i++) {
       const read = exchange.read()
       await pass(limits.idleMs - 1)
@@ -108,11 +109,7 @@ describe('the timeouts of a call', () => {
   })
 
   test('the total timeout ends a stream that is still being sent', async () => {
-    const { transport, asked, pass } = await startWriting()
-    const sent = transport.open(wire.url, { timeouts: { ...limits, totalMs: 11_000 } })
-    const { socket } = await asked
-    socket.write(streamHead)
-    const exchange = await sent
+    const { socket, exchange, pass } = await startStreaming({ timeouts: { ...limits, totalMs: 11_000 } })
     for (let i = 0; i < 2; i++) {
       const read = exchange.read()
       await pass(4_000)
@@ -125,11 +122,7 @@ describe('the timeouts of a call', () => {
   })
 
   test('no timeout runs while the vendor waits for a reader', async () => {
-    const { transport, asked, pass } = await startWriting()
-    const sent = transport.open(wire.url, { timeouts: limits })
-    const { socket } = await asked
-    socket.write(streamHead)
-    const exchange = await sent
+    const { socket, exchange, pass } = await startStreaming({ timeouts: limits })
     // No timeout runs before the first read or between two.
     await pass(limits.firstByteMs + limits.idleMs)
     socket.write(chunk('a'))
@@ -142,12 +135,8 @@ describe('the timeouts of a call', () => {
   })
 
   test('the idle timeout closes a connection whose finished stream does not end', async () => {
-    const { transport, asked, advance } = await startWriting()
-    const sent = transport.open(wire.url, { timeouts: limits })
-    const { socket, closed } = await asked
-    socket.write(streamHead)
+    const { socket, closed, exchange, advance } = await startStreaming({ timeouts: limits })
     socket.write(chunk('data: [DONE]\n\n'))
-    const exchange = await sent
     await exchange.read()
     exchange.finish()
     advance(limits.idleMs + 1)
@@ -206,12 +195,8 @@ describe('a client that leaves', () => {
   })
 
   test('a call that outlives its client goes on', async () => {
-    const { transport, asked } = await startWriting()
     const client = new AbortController()
-    const sent = transport.open(wire.url, { signal: client.signal })
-    const { socket } = await asked
-    socket.write(streamHead)
-    const exchange = await sent
+    const { socket, exchange } = await startStreaming({ signal: client.signal })
     exchange.outliveClient()
     expect(getEventListeners(client.signal, 'abort')).toEqual([])
     client.abort()
