@@ -26,15 +26,17 @@ function town(options: { nodes?: number; balance?: bigint; segmentBytes?: number
     const parts = { world, network, node: `node_${at}`, shared: nodes > 1, sync: 'interval', syncMsMax: 0 } as const
     return new Machine({ ...parts, segmentBytes: options.segmentBytes ?? 10_000 }, disk)
   })
+  const [machine] = machines
+  if (machine === undefined) throw new Error('no machine')
   const start = () => {
-    for (const machine of machines) machine.start()
+    for (const each of machines) each.start()
     pass(100)
   }
   const pass = (ms: number) => {
     world.run(world.now + ms)
     expect(world.failures).toEqual([])
   }
-  return { world, model, network, machines, start, pass }
+  return { world, model, network, machine, machines, start, pass }
 }
 
 /** The state of a promise, which can be looked at without awaiting it. */
@@ -85,9 +87,7 @@ test('a hold is taken and settled on the lease alone, and its charge is posted s
 })
 
 test('a hold is journaled with its first attempt, and each further attempt by itself', () => {
-  const { machines, start, pass } = town()
-  const [machine] = machines
-  if (machine === undefined) throw new Error('no machine')
+  const { machine, start, pass } = town()
   start()
   const taken = watch(up(machine).take(orderOf('req_1', 'acc_a', 10n)))
   pass(5)
@@ -105,9 +105,7 @@ test('a hold is journaled with its first attempt, and each further attempt by it
 })
 
 test('a new journal segment has every attempt of a request under way', () => {
-  const { machines, start, pass } = town({ segmentBytes: 2_000 })
-  const [machine] = machines
-  if (machine === undefined) throw new Error('no machine')
+  const { machine, start, pass } = town({ segmentBytes: 2_000 })
   start()
   const taken = watch(up(machine).take(orderOf('req_1', 'acc_a', 10n)))
   pass(50)
@@ -170,9 +168,7 @@ test('a node with an open hold keeps taking turns while nothing ends', () => {
 })
 
 test('an attempt that cannot be written to the journal does not count as sent', () => {
-  const { machines, start, pass } = town()
-  const [machine] = machines
-  if (machine === undefined) throw new Error('no machine')
+  const { machine, start, pass } = town()
   start()
   const taken = watch(up(machine).take(orderOf('req_1', 'acc_a', 10n)))
   pass(5)
@@ -206,9 +202,7 @@ test('a second ending of a hold changes nothing', () => {
 
 describe('a full disk', () => {
   test('a node that starts on a full disk admits nothing until there is room', () => {
-    const { machines, start, pass } = town()
-    const [machine] = machines
-    if (machine === undefined) throw new Error('no machine')
+    const { machine, start, pass } = town()
     machine.disk.othersBytes = 80_000
     start()
     expect(up(machine).ready).toBe(false)
@@ -225,9 +219,7 @@ describe('a full disk', () => {
 
   test('running requests settle while the disk is full, and no new ones begin', () => {
     // The reserve is meant to have room for both segments. Here it does not, so the segment is too large to rotate.
-    const { model, machines, start, pass } = town({ segmentBytes: 1_000_000 })
-    const [machine] = machines
-    if (machine === undefined) throw new Error('no machine')
+    const { model, machine, start, pass } = town({ segmentBytes: 1_000_000 })
     start()
     const taken = Array.from({ length: 20 }, (_, at) => watch(up(machine).take(orderOf(`req_${at}`, 'acc_a', 10n))))
     pass(50)
