@@ -58,6 +58,9 @@ export type Grant =
 
 export type Standing = { readonly turn: number; readonly leases: ReadonlyMap<string, Nano> }
 
+/** `posted`: which of the holds that were asked about are posted already. */
+export type OpenedNode = Standing & { readonly epoch: number; readonly posted: ReadonlySet<string> }
+
 /** Another process has taken this node's place. */
 export class Fenced extends Error {
   constructor(node: string) {
@@ -67,11 +70,7 @@ export class Fenced extends Error {
 }
 
 /** Takes a new epoch, which fences off the process before it. Also gives which of these holds are posted already. */
-export async function openNode(
-  store: Store,
-  node: string,
-  holdIds: readonly string[],
-): Promise<Standing & { readonly epoch: number; readonly posted: ReadonlySet<string> }> {
+export async function openNode(store: Store, node: string, holdIds: readonly string[]): Promise<OpenedNode> {
   return store.transaction(async (tx) => {
     const row = await tx
       .insertInto('node')

@@ -6,6 +6,7 @@ import {
   takeTurn,
   type Grant,
   type Identity,
+  type OpenedNode,
   type Standing,
   type Turn,
 } from '../../store/turns.ts'
@@ -15,10 +16,7 @@ export type Bank = {
   /** How many postings it takes in one turn. */
   readonly postingsPerTurn: number
   /** Takes a new epoch for the node, and tells which of these holds are already posted. */
-  open(
-    node: string,
-    holdIds: readonly string[],
-  ): Promise<Standing & { readonly epoch: number; readonly posted: ReadonlySet<string> }>
+  open(node: string, holdIds: readonly string[]): Promise<OpenedNode>
   /** Rejects with `Fenced`, which is final, with `BankUnavailable` if the outcome is unknown, or because of a bug. */
   turn(identity: Identity, turn: Turn): Promise<ReadonlyMap<string, Grant>>
   /** Tells by its number whether the turn `unknown` took place; if it did not, it never will. */

@@ -15,7 +15,7 @@ export type JournalOptions = {
   readonly sync: SyncMode
   /** The disk refused to make bytes durable, and may have dropped them: the process must end and replay. */
   readonly fatal: (error: unknown) => void
-  readonly segmentBytes?: number
+  readonly segmentBytes?: number | undefined
 }
 
 const syncEveryMs = 5

@@ -1,8 +1,6 @@
-import type { Clock, Timers } from '../../base/clock.ts'
 import { IntrusiveSet, type Member } from '../../base/intrusive-set.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { newId } from '../../base/ids.ts'
-import type { Log } from '../../base/log.ts'
 import { zeroNano } from '../../base/money.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import { chargeWithin } from '../../store/postings.ts'
@@ -10,26 +8,14 @@ import type { Posting } from '../../store/turns.ts'
 import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt, TakeOutcome } from '../billing.ts'
 import { logExcess, recordOf } from '../record.ts'
 import { accountDisabled, ledgerAway } from '../refusals.ts'
-import type { Bank } from './bank.ts'
-import type { Disk } from './disk.ts'
-import { Journal, recoverJournal, type SyncMode } from './journal.ts'
+import { Journal, recoverJournal, type JournalOptions } from './journal.ts'
 import type { WaitOutcome } from './lease.ts'
 import { endedBy, type EncodedRecord, type JournalRecord } from './records.ts'
 import { replay, type Underway } from './replay.ts'
-import { Teller } from './teller.ts'
+import { Teller, type TellerOptions } from './teller.ts'
 
-export type LeasedOptions = {
-  readonly node: string
-  readonly bank: Bank
-  readonly disk: Disk
-  readonly clock: Clock
-  readonly timers: Timers
-  readonly log: Log
-  readonly sync: SyncMode
-  /** Called when this process must not go on: the disk lost bytes, or another process took its place. */
-  readonly fatal: (why: string, cause: unknown) => void
-  readonly segmentBytes?: number
-}
+export type LeasedOptions = Omit<TellerOptions, 'recorded' | 'flushed'> &
+  Pick<JournalOptions, 'disk' | 'sync' | 'segmentBytes'>
 
 export type LeasedBilling = Billing & {
   /** False while the journal's disk is full or the database cannot be reached, and once this process was fenced off. */
@@ -59,16 +45,8 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   const { disk, timers, log } = options
   const { records, last } = recoverJournal(disk)
   const owed = replay(records)
-  const journal = new Journal(
-    {
-      disk,
-      timers,
-      sync: options.sync,
-      fatal: (error) => options.fatal('the journal could not be made durable', error),
-      ...(options.segmentBytes !== undefined && { segmentBytes: options.segmentBytes }),
-    },
-    last,
-  )
+  const notDurable = (error: unknown) => options.fatal('the journal could not be made durable', error)
+  const journal = new Journal({ ...options, fatal: notDurable }, last)
   const underway = new IntrusiveSet<UnderwayHere>()
   const teller = new Teller({
     ...options,

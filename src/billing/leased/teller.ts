@@ -18,6 +18,7 @@ export type TellerOptions = {
   /** Resolves once everything that has ended by now is in the journal, where no power cut can take it away. */
   readonly recorded: () => Promise<void>
   readonly flushed: (ids: readonly string[]) => void
+  /** Called when this process must not go on: the disk lost bytes, or another process took its place. */
   readonly fatal: (why: string, cause: unknown) => void
 }
 

@@ -1,4 +1,4 @@
-import { Fenced, type Grant, type Identity, type Standing, type Turn } from '../../store/turns.ts'
+import { Fenced, type Grant, type Identity, type OpenedNode, type Standing, type Turn } from '../../store/turns.ts'
 import { BankUnavailable, type Bank } from './bank.ts'
 import { encodeEndings, endedBy, WrittenTurn } from './records.ts'
 
@@ -64,8 +64,7 @@ export async function startWorkerBank(file: string, migrated: Promise<unknown>):
   }
   return {
     postingsPerTurn,
-    open: (node, holdIds) =>
-      ask<Standing & { epoch: number; posted: ReadonlySet<string> }>({ method: 'open', node, holdIds }),
+    open: (node, holdIds) => ask<OpenedNode>({ method: 'open', node, holdIds }),
     turn(identity, turn) {
       const { number, takes, returns } = turn
       const ended = turn instanceof WrittenTurn ? turn.ended : turn.postings.map(endedBy)
