@@ -1,11 +1,6 @@
 import type { Artifacts } from '../artifacts/artifacts.ts'
-import type { Clock } from '../base/clock.ts'
-import type { JsonLimits } from '../base/json.ts'
 import type { IsOwnLink } from '../base/untrusted-url.ts'
-import type { ModelsOnOffer } from '../catalogue/model.ts'
 import type { FileSettings } from '../config/schema.ts'
-import type { Stages } from '../flow/run.ts'
-import type { Store } from '../store/open.ts'
 import { chatJob } from '../flow/chat/chat.ts'
 import { embeddingsJob } from '../flow/media/embeddings.ts'
 import { speechJob } from '../flow/speech/speech.ts'
@@ -46,26 +41,18 @@ import {
 export type Route = EdgeRoute & { readonly docs?: OperationId }
 
 /** The limits have their names from the settings; which path takes which of them is said once, below. */
-export type RouteParts = FileSettings['limits'] & {
-  readonly line: Stages
-  readonly store: Store
-  readonly bringUpToDate: UsageParts['bringUpToDate']
-  readonly heldHere: UsageParts['heldHere']
-  readonly models: () => ModelsOnOffer
-  readonly artifacts: Artifacts
-  readonly isOwnLink: IsOwnLink
-  /** Where clients find us. `namedUrl` is the same where the operator has set it; otherwise `publicUrl` is a guess. */
-  readonly publicUrl: string
-  readonly namedUrl: string | undefined
-  readonly clock: Clock
-  readonly json: JsonLimits
-  readonly tasks: VideoRouteParts['tasks']
-  readonly readAsk: VideoRouteParts['readAsk']
-  readonly checkWebhook: VideoRouteParts['checkWebhook']
-  readonly mp3: Mp3Encoders
-  readonly count: Count
-  readonly readiness: Readiness
-}
+export type RouteParts = FileSettings['limits'] &
+  UsageParts &
+  VideoRouteParts & {
+    readonly artifacts: Artifacts
+    readonly isOwnLink: IsOwnLink
+    /** Where clients find us. `namedUrl` is the same where the operator has set it; otherwise `publicUrl` is a guess. */
+    readonly publicUrl: string
+    readonly namedUrl: string | undefined
+    readonly mp3: Mp3Encoders
+    readonly count: Count
+    readonly readiness: Readiness
+  }
 
 // Each line of the table has one of these, which says who may call the route and how its errors look.
 const keyed = { auth: 'key', writeError } as const
