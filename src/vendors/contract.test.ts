@@ -3,7 +3,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { restOf } from '../../test/support/rest-of.ts'
 import type { ErrorKind } from '../base/errors.ts'
-import type { AttemptId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import { EventSplitter } from '../base/sse.ts'
 import type { ChatAsk, ChatCodec, ReplyReader } from '../capabilities/chat.ts'
@@ -16,6 +15,7 @@ import { openaiChat } from '../wire/openai/chat.ts'
 import { readAnswer as readCompletion } from '../wire/openai/read-answer.ts'
 import { openReader as readCompletionStream } from '../wire/openai/reply-reader.ts'
 import { vendors } from './index.ts'
+import { plainContext } from './testing.ts'
 import type { Call, CallContext, ChatAdapter } from './vendor.ts'
 
 type Sent = {
@@ -60,15 +60,7 @@ const traits = { ...plainModel, id: 'ours', choicesMax: 1 }
 const secrets = { baseUrl: 'https://vendor.example/base', credential: 'vk-0123456789abcdef' }
 
 function contextFor({ upstreamModel }: Fixture): CallContext {
-  return {
-    ...secrets,
-    upstreamModel,
-    reasoning: false,
-    efforts: [],
-    outputTokensMax: traits.outputTokensMax,
-    ref: 'att_1' as AttemptId,
-    namespaced: (label: string) => `mine/${label}`,
-  }
+  return { ...plainContext, ...secrets, upstreamModel }
 }
 
 /** A protocol that clients speak, and how a client reads its answer. */

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AttemptId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { EmbeddingInput, EmbeddingsAsk } from '../capabilities/embeddings.ts'
 import { vendors } from './index.ts'
-import type { CallContext, VendorResponse, Step } from './vendor.ts'
+import { plainContext } from './testing.ts'
+import type { VendorResponse, Step } from './vendor.ts'
 
 /** What a vendor was sent for two texts, and answered. */
 type Fixture = {
@@ -65,15 +65,7 @@ test('the expected vendors offer embeddings', () => {
 describe.each(embedding)('the embeddings adapter of %s', (id, vendor, adapter) => {
   const fixture = fixtureOf(id)
   if (fixture === undefined) throw new Error(`${id} has no fixture`)
-  const context: CallContext = {
-    ...secrets,
-    upstreamModel: fixture.upstreamModel,
-    reasoning: false,
-    efforts: [],
-    outputTokensMax: 0,
-    ref: 'att_1' as AttemptId,
-    namespaced: (label) => `mine/${label}`,
-  }
+  const context = { ...plainContext, ...secrets, upstreamModel: fixture.upstreamModel }
   const start = (...inputs: EmbeddingInput[]) => calling(adapter.start(askFor(inputs), context))
 
   test("the request is written in the vendor's own form, with the key in one header", () => {
@@ -169,14 +161,14 @@ test.each<[string, unknown[]]>([
   ['a vector that is too short', [[0, 1], [1]]],
 ])('vectors that do not match the inputs are not an answer: %s', (_name, embeddings) => {
   const { user: _user, ...ask } = askFor(['Hello', 'again'])
-  const context = { ...secrets, upstreamModel: 'm', ref: 'att_1' as AttemptId } as CallContext
+  const context = { ...plainContext, ...secrets, upstreamModel: 'm' }
   const step = calling(vendors.get('mistral')?.embeddings?.start(ask, context))
   const data = embeddings.map((embedding, index) => ({ object: 'embedding', index, embedding }))
   expect(answerOf(step, { data, usage: { prompt_tokens: 2, total_tokens: 2 } })).toMatchObject(noAnswer)
 })
 
 test("a single text is sent to Google's embedContent", () => {
-  const context = { ...secrets, upstreamModel: 'm', ref: 'att_1' as AttemptId } as CallContext
+  const context = { ...plainContext, ...secrets, upstreamModel: 'm' }
   const step = calling(vendors.get('google')?.embeddings?.start(askFor(['Hello']), context))
   expect(step.calls).toMatchObject([{ url: `${secrets.baseUrl}/v1beta/models/m:embedContent` }])
   const vectors = [Float32Array.from([0, 1])]

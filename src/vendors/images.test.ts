@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import type { AttemptId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { ImagesAnswer, ImagesAsk } from '../capabilities/images.ts'
 import type { ImageLimits, ModelTraits } from '../capabilities/limits.ts'
@@ -7,19 +6,12 @@ import { drawImage } from '../sandbox/files/image.ts'
 import { imagesCodec } from '../wire/images.ts'
 import { explain as explainDashscope } from './dashscope/explain.ts'
 import { vendors } from './index.ts'
-import type { CallContext, Step } from './vendor.ts'
+import { plainContext } from './testing.ts'
+import type { Step } from './vendor.ts'
 
 // Feeds each adapter the vendor's documented responses, and checks what it makes of them.
 
-const context: Omit<CallContext, 'upstreamModel'> = {
-  baseUrl: 'https://vendor.example',
-  credential: 'vk-secret',
-  reasoning: false,
-  efforts: [],
-  outputTokensMax: 1,
-  ref: 'att_1' as AttemptId,
-  namespaced: (label) => `mine/${label}`,
-}
+const context = { ...plainContext, credential: 'vk-secret' }
 
 const anySize: ImageLimits = {
   sizes: [],

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AttemptId } from '../base/ids.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { SpeechLimits } from '../capabilities/limits.ts'
 import type { SpeechAsk } from '../capabilities/speech.ts'
 import { vendors } from './index.ts'
-import type { CallContext, AudioReader, SpeechAdapter } from './vendor.ts'
+import { plainContext } from './testing.ts'
+import type { AudioReader, SpeechAdapter } from './vendor.ts'
 
 type Fixture = {
   readonly upstreamModel: string
@@ -28,15 +28,7 @@ const fixtures = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   })
 
 const secrets = { baseUrl: 'https://vendor.example/base', credential: 'vk-0123456789abcdef' }
-const context: CallContext = {
-  ...secrets,
-  upstreamModel: 'theirs',
-  reasoning: false,
-  efforts: [],
-  outputTokensMax: 0,
-  ref: 'att_1' as AttemptId,
-  namespaced: (label) => `mine/${label}`,
-}
+const context = { ...plainContext, ...secrets }
 const limits: SpeechLimits = { voices: [], formats: ['mp3', 'wav'], instructions: false, charactersMax: 600 }
 
 const noHeader = () => null

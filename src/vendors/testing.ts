@@ -1,6 +1,19 @@
+import type { AttemptId } from '../base/ids.ts'
 import type { VideoFacts } from '../capabilities/video.ts'
 import { vendors } from './index.ts'
-import type { VendorResponse, VideoAdapter } from './vendor.ts'
+import type { CallContext, VendorResponse, VideoAdapter } from './vendor.ts'
+
+/** What a call is made with, where a test does not say otherwise. */
+export const plainContext: CallContext = {
+  baseUrl: 'https://vendor.example',
+  credential: 'vk-0123456789abcdef',
+  upstreamModel: 'theirs',
+  reasoning: false,
+  efforts: [],
+  outputTokensMax: 1_000,
+  ref: 'att_1' as AttemptId,
+  namespaced: (label) => `mine/${label}`,
+}
 
 export function videoOf(vendor: string): VideoAdapter {
   const video = vendors.get(vendor)?.video

@@ -1,20 +1,13 @@
 import { describe, expect, test } from 'bun:test'
-import type { AttemptId } from '../base/ids.ts'
 import { GatewayError } from '../base/errors.ts'
 import { askFor, clip, image, media, prompt, tune } from '../../test/support/video-asks.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
-import { facts, videoOf } from './testing.ts'
+import { facts, plainContext, videoOf } from './testing.ts'
 import type { Call, CreateContext } from './vendor.ts'
 
 const context: CreateContext = {
-  baseUrl: 'https://vendor.example',
-  credential: 'vk-0123456789abcdef',
-  upstreamModel: 'theirs',
-  reasoning: false,
-  efforts: [],
-  outputTokensMax: 0,
+  ...plainContext,
   now: 1_794_700_000_000,
-  ref: 'att_1' as AttemptId,
   namespaced: (label) => `mine-${label}`,
 }
 

@@ -1,24 +1,14 @@
 import { describe, expect, test } from 'bun:test'
-import type { AttemptId } from '../../base/ids.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { plainModel } from '../../capabilities/testing.ts'
 import { anthropicChat, anthropicCount } from '../../wire/anthropic/chat.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
-import type { CallContext } from '../vendor.ts'
+import { plainContext } from '../testing.ts'
 import { anthropic } from './anthropic.ts'
 import { explain } from './explain.ts'
 
 const traits = { ...plainModel, id: 'ours', choicesMax: 1 }
-const context: CallContext = {
-  baseUrl: 'https://vendor.example',
-  credential: 'vk-0123456789abcdef',
-  upstreamModel: 'theirs',
-  reasoning: false,
-  efforts: ['low', 'xhigh'],
-  outputTokensMax: 1_000,
-  ref: 'att_1' as AttemptId,
-  namespaced: (label) => `mine/${label}`,
-}
+const context = { ...plainContext, efforts: ['low', 'xhigh'] }
 const messages = [{ role: 'user', content: 'Hi' }]
 const asked = (body: JsonObject, headers: Record<string, string> = {}) => ({
   body,

@@ -1,22 +1,11 @@
 import { expect, test } from 'bun:test'
-import type { AttemptId } from '../../base/ids.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { plainModel } from '../../capabilities/testing.ts'
 import { anthropicChat } from '../../wire/anthropic/chat.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
 import { vendors } from '../index.ts'
-import type { Call, CallContext, ChatAdapter } from '../vendor.ts'
-
-const context: CallContext = {
-  baseUrl: 'https://v',
-  credential: 'k',
-  upstreamModel: 'theirs',
-  reasoning: false,
-  efforts: [],
-  outputTokensMax: 1_000,
-  ref: 'att_1' as AttemptId,
-  namespaced: (label) => label,
-}
+import { plainContext as context } from '../testing.ts'
+import type { Call, ChatAdapter } from '../vendor.ts'
 
 function chatOf(vendor: string): ChatAdapter {
   const chat = vendors.get(vendor)?.chat
@@ -86,7 +75,7 @@ test('Mistral gets an assistant message between tool results and a user message'
 test('Mistral gets no user field', () => {
   const fields = { messages: [hi], metadata: { user_id: 'u' } }
   expect(translated('mistral', fields)).not.toHaveProperty('user')
-  expect(translated('groq', fields)).toHaveProperty('user', 'u')
+  expect(translated('groq', fields)).toHaveProperty('user', 'mine/u')
 })
 
 test.each([

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import { newAttemptId } from '../../base/ids.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
 import { plainModel } from '../../capabilities/testing.ts'
@@ -7,6 +6,7 @@ import { anthropicChat } from '../../wire/anthropic/chat.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
 import { responsesChat } from '../../wire/responses/chat.ts'
 import { vendors } from '../index.ts'
+import { plainContext } from '../testing.ts'
 import type { AskedModel } from '../vendor.ts'
 
 function askOf(codec: ChatCodec, body: JsonObject): ChatAsk {
@@ -89,13 +89,10 @@ test('verbosity and the cache key are sent in the second protocol too', () => {
   const tool = { type: 'function', function: { name: 'f' } }
   const ask = askOf(openaiChat, { tools: [tool], verbosity: 'low', prompt_cache_key: 'mine' })
   const call = vendors.get('openai')?.chat?.secondProtocol?.chat.translate(ask, openaiChat.readConversation(ask), {
-    baseUrl: 'https://vendor.example/v1',
-    credential: 'k',
+    ...plainContext,
     upstreamModel: 'gpt-6',
     reasoning: true,
     efforts: ['low', 'high'],
-    outputTokensMax: 1_000,
-    ref: newAttemptId(),
     namespaced: (label) => `ours/${label}`,
   })
   expect(JSON.parse(call?.body as string)).toMatchObject({ text: { verbosity: 'low' }, prompt_cache_key: 'ours/mine' })

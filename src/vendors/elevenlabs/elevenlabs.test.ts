@@ -1,20 +1,11 @@
 import { describe, expect, test } from 'bun:test'
-import type { AttemptId } from '../../base/ids.ts'
 import type { SpeechAsk } from '../../capabilities/speech.ts'
-import type { CallContext } from '../vendor.ts'
+import { plainContext } from '../testing.ts'
 import { explain } from './explain.ts'
 import { speech } from './speech.ts'
 
 const secrets = { baseUrl: 'https://vendor.example', credential: 'vk-0123456789abcdef' }
-const context: CallContext = {
-  ...secrets,
-  upstreamModel: 'eleven_multilingual_v2',
-  reasoning: false,
-  efforts: [],
-  outputTokensMax: 0,
-  ref: 'att_1' as AttemptId,
-  namespaced: (label) => label,
-}
+const context = { ...plainContext, ...secrets, upstreamModel: 'eleven_multilingual_v2' }
 
 function say(varied: Partial<SpeechAsk> = {}) {
   const limits = { voices: [], formats: ['mp3', 'pcm'], instructions: false, charactersMax: 10_000 }

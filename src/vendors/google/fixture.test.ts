@@ -3,20 +3,12 @@ import { restOf } from '../../../test/support/rest-of.ts'
 import { EventSplitter } from '../../base/sse.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
-import type { AttemptId } from '../../base/ids.ts'
+import { plainContext } from '../testing.ts'
 import fixture from './fixtures/google.json' with { type: 'json' }
 import { google } from './google.ts'
 
-const context = {
-  baseUrl: 'https://vendor.example/base',
-  credential: 'vk-0123456789abcdef',
-  upstreamModel: fixture.upstreamModel,
-  reasoning: false,
-  efforts: [],
-  outputTokensMax: 1_000,
-  ref: 'att_1' as AttemptId,
-  namespaced: (label: string) => label,
-}
+const { upstreamModel } = fixture
+const context = { ...plainContext, baseUrl: 'https://vendor.example/base', upstreamModel }
 
 test('the request has the recorded address and body', () => {
   const turns = [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }] as const

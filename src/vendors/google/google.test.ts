@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
-import type { AttemptId } from '../../base/ids.ts'
 import { EventSplitter } from '../../base/sse.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Conversation, ReplyEvent, Turn } from '../../capabilities/conversation.ts'
 import { type SandboxModel, startSandbox } from '../../sandbox/sandbox.ts'
+import { plainContext } from '../testing.ts'
 import type { CallContext, ChatAdapter } from '../vendor.ts'
 import { google } from './google.ts'
 
@@ -27,14 +27,12 @@ const user = (text: string): Turn => ({ role: 'user', blocks: [{ kind: 'text', t
 // The only fields that the adapter reads.
 const askFor = (stream: boolean) => ({ protocol: 'openai', stream }) as ChatAsk
 const contextFor = ({ model, efforts }: SandboxModel): CallContext => ({
+  ...plainContext,
   baseUrl: sandbox.baseUrl('google'),
   credential: 'vendor-key',
   upstreamModel: model,
-  reasoning: false,
   efforts,
   outputTokensMax: 4_096,
-  ref: 'att_1' as AttemptId,
-  namespaced: (label) => label,
 })
 
 async function send(conversation: Partial<Conversation>, model: SandboxModel, stream: boolean): Promise<Uint8Array> {

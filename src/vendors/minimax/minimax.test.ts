@@ -1,23 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import { askFor, image, media, prompt } from '../../../test/support/video-asks.ts'
 import { GatewayError } from '../../base/errors.ts'
-import type { AttemptId } from '../../base/ids.ts'
 import type { VideoAsk } from '../../capabilities/video.ts'
-import { answer } from '../testing.ts'
+import { answer, plainContext } from '../testing.ts'
 import type { CreateContext } from '../vendor.ts'
 import { explain } from './explain.ts'
 import { video } from './video.ts'
 
-const context: CreateContext = {
-  baseUrl: 'https://vendor.example/v1',
-  credential: 'vk-0123456789abcdef',
-  upstreamModel: 'MiniMax-Hailuo-02',
-  reasoning: false,
-  efforts: [],
-  outputTokensMax: 0,
-  ref: 'att_1' as AttemptId,
-  namespaced: (label) => label,
-}
+const context = { ...plainContext, baseUrl: 'https://vendor.example/v1', upstreamModel: 'MiniMax-Hailuo-02' }
 
 const written = (ask: VideoAsk, more: Partial<CreateContext> = {}) => {
   const { body, ...call } = video.create(ask, { ...context, ...more })

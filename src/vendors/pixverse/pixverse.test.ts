@@ -1,21 +1,16 @@
 import { describe, expect, test } from 'bun:test'
 import { askFor, image, media, prompt } from '../../../test/support/video-asks.ts'
 import type { AttemptId } from '../../base/ids.ts'
-import { answer, facts } from '../testing.ts'
+import { answer, facts, plainContext } from '../testing.ts'
 import type { CreateContext } from '../vendor.ts'
 import { explain } from './explain.ts'
 import { video } from './video.ts'
 
 const context: CreateContext = {
-  baseUrl: 'https://vendor.example',
-  credential: 'vk-0123456789abcdef',
+  ...plainContext,
   upstreamModel: 'v6',
-  reasoning: false,
-  efforts: [],
-  outputTokensMax: 0,
   now: 1_794_700_000_000,
   ref: 'att_0123456789abcdef0123456789abcdef' as AttemptId,
-  namespaced: (label) => label,
 }
 
 const written = (body: object, more: Partial<CreateContext> = {}) => {
