@@ -5,27 +5,21 @@ import type { JsonObject } from '../../base/json.ts'
 import { markGoogle, type AssistantBlock, type Conversation, type Turn } from '../../capabilities/conversation.ts'
 import { openMessages } from '../../sandbox/messages/testing.ts'
 import { readAnswer } from '../../wire/anthropic/read-answer.ts'
+import { newLadder, oldLadder, target } from '../../wire/anthropic/testing.ts'
 import { writeAsk } from '../../wire/anthropic/write-ask.ts'
 
 // The simulator refuses what the vendor refuses, so every translation from another protocol must be one that it takes.
 const { sandbox, post } = openMessages()
 afterAll(() => sandbox.stop())
 
-const oldLadder = ['none', 'minimal', 'low', 'medium', 'high']
 const models = {
   'claude-test': oldLadder, // thinks by budget
-  'claude-new': [...oldLadder, 'xhigh', 'max'], // thinks by effort, and takes no prefilled answer
+  'claude-new': newLadder, // thinks by effort, and takes no prefilled answer
 } as const
 
 function write(conversation: Conversation, model: keyof typeof models): JsonObject {
-  return writeAsk(conversation, {
-    upstreamModel: model,
-    stream: false,
-    efforts: models[model],
-    outputTokensMax: 8_192,
-    searchesMax: 5,
-    namespaced: () => 'opaque',
-  })
+  const changed = { upstreamModel: model, efforts: models[model], outputTokensMax: 8_192, namespaced: () => 'opaque' }
+  return writeAsk(conversation, { ...target, ...changed })
 }
 
 async function expectTaken(body: JsonObject): Promise<void> {

@@ -11,8 +11,8 @@ import { readAnswer } from './read-answer.ts'
 import { readConversation } from './read-conversation.ts'
 import { openReader } from './reply-reader.ts'
 import { openWriter } from './reply-writer.ts'
+import { write } from './testing.ts'
 import { writeAnswer } from './write-answer.ts'
-import { writeAsk } from './write-ask.ts'
 
 const traits = { ...plainModel, contextTokens: 200_000, outputTokensMax: 8_000, choicesMax: 1 }
 
@@ -23,14 +23,8 @@ function asked(body: JsonObject): ChatAsk {
 }
 
 function through(conversation: Conversation, efforts: readonly string[]): Conversation {
-  const body = writeAsk(conversation, {
-    upstreamModel: 'm',
-    stream: false,
-    efforts,
-    outputTokensMax: traits.outputTokensMax,
-    searchesMax: 20,
-    namespaced: (label) => label,
-  })
+  const { outputTokensMax } = traits
+  const body = write(conversation, { efforts, outputTokensMax, searchesMax: 20, namespaced: (label) => label })
   const read = readConversation(asked(body))
   return { ...read, turns: unplaced(read.turns) }
 }

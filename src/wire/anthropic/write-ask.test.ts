@@ -1,30 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
-import type {
-  AssistantBlock,
-  Conversation,
-  Tool,
-  ToolResultBlock,
-  Turn,
-  UserBlock,
-} from '../../capabilities/conversation.ts'
-import { writeAsk, type AskTarget } from './write-ask.ts'
+import type { AssistantBlock, Tool, ToolResultBlock, Turn, UserBlock } from '../../capabilities/conversation.ts'
+import { assistant, newLadder, said, tool, user, write } from './testing.ts'
+import type { AskTarget } from './write-ask.ts'
 
-const oldLadder = ['none', 'minimal', 'low', 'medium', 'high']
-const newLadder = [...oldLadder, 'xhigh', 'max']
-const target: AskTarget = {
-  upstreamModel: 'theirs',
-  stream: false,
-  efforts: oldLadder,
-  outputTokensMax: 64_000,
-  searchesMax: 5,
-  namespaced: (label) => `mine/${label}`,
-}
 const isNew = { efforts: newLadder }
 
-const said = (text: string) => ({ kind: 'text' as const, text })
-const user = (...blocks: UserBlock[]): Turn => ({ role: 'user', blocks })
-const assistant = (...blocks: AssistantBlock[]): Turn => ({ role: 'assistant', blocks })
 const system = (text: string): Turn => ({ role: 'system', blocks: [said(text)] })
 const call = (id: string): AssistantBlock => ({ kind: 'tool-call', id, name: 'f', argumentsText: '{"a":1}' })
 const result = (callId: string, text = 'done'): ToolResultBlock => ({
@@ -33,14 +14,6 @@ const result = (callId: string, text = 'done'): ToolResultBlock => ({
   blocks: [said(text)],
   isError: false,
 })
-const tool: Tool = { name: 'f', schema: { type: 'object', properties: {} } }
-
-const plain: Conversation = { system: [], turns: [user(said('Hi'))], tools: [], hostedTools: [], stop: [] }
-
-function write(fields: Partial<Conversation> = {}, more: Partial<AskTarget> = {}): JsonObject {
-  return writeAsk({ ...plain, ...fields }, { ...target, ...more })
-}
-
 const messages = (turns: readonly Turn[], more: Partial<AskTarget> = {}) => write({ turns }, more)['messages']
 const text = (text: string) => ({ type: 'text', text })
 const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: { a: 1 } })

@@ -1,15 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { Turn } from '../../capabilities/conversation.ts'
-import { writeAsk, type AskTarget } from './write-ask.ts'
-
-const target: AskTarget = {
-  upstreamModel: 'claude-opus-5',
-  stream: false,
-  efforts: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
-  outputTokensMax: 64_000,
-  searchesMax: 5,
-  namespaced: (label) => label,
-}
+import { newLadder, write } from './testing.ts'
 
 const said = (role: Turn['role'], text: string): Turn => ({ role, blocks: [{ kind: 'text', text }] })
 const written = (role: Turn['role'], ...texts: readonly string[]) => ({
@@ -17,9 +8,8 @@ const written = (role: Turn['role'], ...texts: readonly string[]) => ({
   content: texts.map((text) => ({ type: 'text', text })),
 })
 
-function messages(turns: readonly Turn[], upstreamModel = target.upstreamModel) {
-  const conversation = { system: [], turns, tools: [], hostedTools: [], stop: [] }
-  return writeAsk(conversation, { ...target, upstreamModel })['messages']
+function messages(turns: readonly Turn[], upstreamModel = 'claude-opus-5') {
+  return write({ turns }, { upstreamModel, efforts: newLadder })['messages']
 }
 
 const [hi, hello, so] = [said('user', 'Hi'), said('assistant', 'Hello'), said('user', 'So?')]

@@ -1,31 +1,12 @@
 import { describe, expect, test } from 'bun:test'
-import type { JsonObject } from '../../base/json.ts'
-import type { AssistantBlock, Conversation, Tool, Turn, UserBlock } from '../../capabilities/conversation.ts'
-import { writeAsk, type AskTarget } from './write-ask.ts'
+import type { AssistantBlock, Conversation, UserBlock } from '../../capabilities/conversation.ts'
+import { assistant, newLadder, oldLadder, said, tool, user, write } from './testing.ts'
+import type { AskTarget } from './write-ask.ts'
 
-const oldLadder = ['none', 'minimal', 'low', 'medium', 'high']
-const target: AskTarget = {
-  upstreamModel: 'theirs',
-  stream: false,
-  efforts: oldLadder,
-  outputTokensMax: 64_000,
-  searchesMax: 5,
-  namespaced: (label) => label,
-}
-const isNew = { efforts: [...oldLadder, 'xhigh', 'max'] }
+const isNew = { efforts: newLadder }
 
-const said = (text: string) => ({ kind: 'text' as const, text })
-const user = (...blocks: UserBlock[]): Turn => ({ role: 'user', blocks })
-const assistant = (...blocks: AssistantBlock[]): Turn => ({ role: 'assistant', blocks })
 const call: AssistantBlock = { kind: 'tool-call', id: 'a', name: 'f', argumentsText: '{}' }
 const result: UserBlock = { kind: 'tool-result', callId: 'a', blocks: [], isError: false }
-const tool: Tool = { name: 'f', schema: { type: 'object', properties: {} } }
-
-const plain: Conversation = { system: [], turns: [user(said('Hi'))], tools: [], hostedTools: [], stop: [] }
-
-function write(fields: Partial<Conversation> = {}, more: Partial<AskTarget> = {}): JsonObject {
-  return writeAsk({ ...plain, ...fields }, { ...target, ...more })
-}
 
 type Thinking = Conversation['thinking']
 

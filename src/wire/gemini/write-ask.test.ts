@@ -2,10 +2,10 @@ import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { type Conversation, markGoogle, type Turn } from '../../capabilities/conversation.ts'
+import { plainConversation as plain } from '../../capabilities/testing.ts'
 import { type AskTarget, writeAsk } from './write-ask.ts'
 
 const hi: Turn = { role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }
-const plain: Conversation = { system: [], turns: [hi], tools: [], hostedTools: [], stop: [] }
 const second: AskTarget = {
   upstreamModel: 'gemini-2.5-flash',
   efforts: ['none', 'minimal', 'low', 'medium', 'high'],

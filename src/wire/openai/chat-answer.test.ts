@@ -1,23 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { GatewayError } from '../../base/errors.ts'
-import type { ChatAsk } from '../../capabilities/chat.ts'
 import { passAnswer, readUsage } from './chat-answer.ts'
+import { plainAsk } from './testing.ts'
 
-const ask: ChatAsk = {
-  capability: 'chat',
-  bound: {},
-  protocol: 'openai',
-  model: 'ours',
-  stream: false,
-  usageShown: false,
-  choices: 1,
-  outputTokensMax: 100,
-  inputTokensMax: 100,
-  searchesMax: 0,
-  native: {},
-  headers: {},
-}
+const ask = { ...plainAsk, model: 'ours' }
 const read = (text: string) => passAnswer(ask, Buffer.from(text))
 
 /** What reading an answer with this error throws. */

@@ -2,21 +2,9 @@ import { describe, expect, test } from 'bun:test'
 import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { passStream } from './chat-stream.ts'
+import { plainAsk } from './testing.ts'
 
-const ask: ChatAsk = {
-  capability: 'chat',
-  bound: {},
-  protocol: 'openai',
-  model: 'ours',
-  stream: true,
-  usageShown: false,
-  choices: 1,
-  outputTokensMax: 100,
-  inputTokensMax: 100,
-  searchesMax: 0,
-  native: {},
-  headers: {},
-}
+const ask = { ...plainAsk, model: 'ours' }
 
 /** What a client would get of these events, and the facts at the end. */
 function follow(events: readonly string[], changed: Partial<ChatAsk> = {}) {

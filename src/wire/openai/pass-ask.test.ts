@@ -4,9 +4,12 @@ import type { ChatTraits } from '../../capabilities/chat.ts'
 import { plainModel } from '../../capabilities/testing.ts'
 import { readAsk } from './chat-ask.ts'
 import { passAsk, type ChatTarget } from './pass-ask.ts'
+import { target } from './testing.ts'
 
 const reasoning: ChatTraits = { ...plainModel, reasoning: true }
 const base = { model: 'm', messages: [{ role: 'user', content: 'Hi' }] }
+/** A vendor that reads the output limit under either name, and whose efforts are not known. */
+const free: ChatTarget = { ...target, efforts: [], outputCap: 'either' }
 
 function read(fields: Record<string, unknown>, traits: ChatTraits = plainModel) {
   const body: JsonObject = { ...base, ...(fields as JsonObject) }
@@ -62,19 +65,7 @@ describe('the bounds that a hold is computed from', () => {
 })
 
 describe('a request that is passed through', () => {
-  const target: ChatTarget = {
-    upstreamModel: 'theirs',
-    reasoning: false,
-    efforts: [],
-    thinkingSwitch: 'effort',
-    outputCap: 'either',
-    usageInStream: 'asked',
-    storesByDefault: false,
-    metadata: 'any',
-    pastReasoning: 'ignored',
-    takesDeveloper: true,
-    namespaced: (label) => `mine/${label}`,
-  }
+  const target = { ...free, namespaced: (label: string) => `mine/${label}` }
   const sent = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}, traits = plainModel) =>
     JSON.parse(passAsk(read(fields, traits), { ...target, ...changed })) as Record<string, unknown>
 
@@ -179,19 +170,7 @@ describe('a request that is passed through', () => {
 })
 
 describe('a vendor with its own switch for thinking', () => {
-  const base: ChatTarget = {
-    upstreamModel: 'qwen3-max',
-    reasoning: false,
-    efforts: [],
-    thinkingSwitch: 'enable_thinking',
-    outputCap: 'either',
-    usageInStream: 'asked',
-    storesByDefault: false,
-    metadata: 'any',
-    pastReasoning: 'ignored',
-    takesDeveloper: true,
-    namespaced: (label) => label,
-  }
+  const base: ChatTarget = { ...free, upstreamModel: 'qwen3-max', thinkingSwitch: 'enable_thinking' }
   const switches = (fields: Record<string, unknown>, changed: Partial<ChatTarget> = {}) => {
     const {
       model: _,
@@ -229,21 +208,8 @@ describe('a vendor with its own switch for thinking', () => {
 
 test('a call that makes one of several choices is sent without n', () => {
   const ask = read({ n: 3 })
-  const target: ChatTarget = {
-    upstreamModel: 'theirs',
-    reasoning: false,
-    efforts: [],
-    thinkingSwitch: 'effort',
-    outputCap: 'either',
-    usageInStream: 'asked',
-    storesByDefault: false,
-    metadata: 'any',
-    pastReasoning: 'ignored',
-    takesDeveloper: true,
-    namespaced: (label) => label,
-  }
-  expect(JSON.parse(passAsk(ask, target))).toHaveProperty('n', 3)
-  expect(JSON.parse(passAsk({ ...ask, choices: 1 }, target))).not.toHaveProperty('n')
+  expect(JSON.parse(passAsk(ask, free))).toHaveProperty('n', 3)
+  expect(JSON.parse(passAsk({ ...ask, choices: 1 }, free))).not.toHaveProperty('n')
 })
 
 test.each(['banana', 'low', 'none', 'default'])(

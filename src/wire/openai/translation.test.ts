@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { markGoogle, type Conversation, type ReplyEvent } from '../../capabilities/conversation.ts'
+import { plainConversation as plain } from '../../capabilities/testing.ts'
 import { openaiChat } from './chat.ts'
 import { readAnswer } from './read-answer.ts'
 import { openReader } from './reply-reader.ts'
@@ -20,14 +21,6 @@ function refusalOf(body: JsonObject): string | undefined {
     throw thrown
   }
   throw new Error('it was accepted')
-}
-
-const plain: Conversation = {
-  system: [],
-  turns: [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }],
-  tools: [],
-  hostedTools: [],
-  stop: [],
 }
 
 const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{"a":1}' } })

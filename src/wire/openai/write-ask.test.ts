@@ -1,18 +1,11 @@
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
 import type { AssistantBlock, Conversation } from '../../capabilities/conversation.ts'
+import { plainConversation } from '../../capabilities/testing.ts'
 import { plainAsk, target } from './testing.ts'
 import { writeAsk, writeSchema, type TranslationTarget } from './write-ask.ts'
 
-const conversation: Conversation = {
-  system: [],
-  turns: [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }],
-  tools: [],
-  hostedTools: [],
-  stop: [],
-  verbosity: 'low',
-  cacheKey: 'mine',
-}
+const conversation: Conversation = { ...plainConversation, verbosity: 'low', cacheKey: 'mine' }
 
 const sent = (takesHints: boolean) => {
   const written = writeAsk(plainAsk, conversation, { ...target, takesHints, namespaced: (label) => `ours-${label}` })

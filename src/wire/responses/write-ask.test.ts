@@ -1,17 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
 import { markGoogle, markOpenai, type Conversation, type UserBlock } from '../../capabilities/conversation.ts'
+import { plainConversation as hello } from '../../capabilities/testing.ts'
 import { textIn } from '../loose.ts'
 import { askOf, target } from './testing.ts'
 import { writeAsk } from './write-ask.ts'
-
-const hello: Conversation = {
-  system: [],
-  turns: [{ role: 'user', blocks: [{ kind: 'text', text: 'Hi' }] }],
-  tools: [],
-  hostedTools: [],
-  stop: [],
-}
 
 function written(more: Partial<Conversation>, to: Partial<typeof target> = {}, stream = false): JsonObject {
   return JSON.parse(writeAsk(askOf({ stream }), { ...hello, ...more }, { ...target, ...to })) as JsonObject
