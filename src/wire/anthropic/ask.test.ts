@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { errorOf } from '../../../test/support/thrown.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { parseBody, type JsonObject } from '../../base/json.ts'
 import type { ChatTraits } from '../../capabilities/chat.ts'
@@ -29,14 +30,8 @@ const read = (fields: Record<string, unknown>, traits = plain, headers = {}) =>
   readAsk(asked({ ...base, ...fields }, headers), () => traits)
 
 function refusal(make: () => unknown) {
-  try {
-    make()
-  } catch (thrown) {
-    if (!(thrown instanceof GatewayError)) throw thrown
-    const { param, code } = thrown.details
-    return { kind: thrown.kind, param, code, message: thrown.message }
-  }
-  throw new Error('it was accepted')
+  const { kind, message, details } = errorOf(make)
+  return { kind, param: details.param, code: details.code, message }
 }
 
 const count = (body: Record<string, unknown>) => readCountAsk(asked(body), () => plain)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { GatewayError } from '../../base/errors.ts'
+import { errorOf } from '../../../test/support/thrown.ts'
 import { parseBody, type JsonObject } from '../../base/json.ts'
 import { readAsk } from './ask.ts'
 import { readConversation } from './read-conversation.ts'
@@ -21,13 +21,7 @@ function read(fields: Record<string, unknown>) {
 }
 
 function refusal(fields: Record<string, unknown>) {
-  try {
-    read(fields)
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return thrown.details.param
-    throw thrown
-  }
-  throw new Error('it was accepted')
+  return errorOf(() => read(fields)).details.param
 }
 
 const text = (text: string, more = {}) => ({ type: 'text', text, ...more })

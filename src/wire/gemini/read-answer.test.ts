@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { GatewayError } from '../../base/errors.ts'
+import { errorOf } from '../../../test/support/thrown.ts'
 import { markGoogle, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { openReader, readAnswer } from './read-answer.ts'
 
@@ -8,13 +8,9 @@ const answer = (value: unknown) => readAnswer(bytes(value))
 const parts = (...written: readonly object[]) => ({ content: { role: 'model', parts: written } })
 const reply = (candidate: object, more: object = {}) => ({ candidates: [candidate], responseId: 'r1', ...more })
 
-function refusal(value: unknown): unknown {
-  try {
-    answer(value)
-  } catch (thrown) {
-    return thrown instanceof GatewayError ? { kind: thrown.kind, message: thrown.message } : thrown
-  }
-  return undefined
+function refusal(value: unknown) {
+  const { kind, message } = errorOf(() => answer(value))
+  return { kind, message }
 }
 
 /** The events of a stream of these responses. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { GatewayError } from '../../base/errors.ts'
+import { errorOf } from '../../../test/support/thrown.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { type Conversation, markGoogle, type Turn } from '../../capabilities/conversation.ts'
 import { plainConversation as plain } from '../../capabilities/testing.ts'
@@ -20,13 +20,8 @@ const config = (changed: Partial<Conversation>, target = second) => written(chan
 
 /** The error that is thrown for a conversation that cannot be written. */
 function refusal(changed: Partial<Conversation>, target = second) {
-  try {
-    written(changed, target)
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return { kind: thrown.kind, param: thrown.details.param }
-    throw thrown
-  }
-  return undefined
+  const { kind, details } = errorOf(() => written(changed, target))
+  return { kind, param: details.param }
 }
 
 const text = (...texts: readonly string[]) => texts.map((said) => ({ kind: 'text' as const, text: said }))

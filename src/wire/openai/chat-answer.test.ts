@@ -1,20 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { errorOf } from '../../../test/support/thrown.ts'
 import { GatewayError } from '../../base/errors.ts'
 import { passAnswer, readUsage } from './chat-answer.ts'
 import { plainAsk } from './testing.ts'
 
 const ask = { ...plainAsk, model: 'ours' }
 const read = (text: string) => passAnswer(ask, Buffer.from(text))
-
-/** What reading an answer with this error throws. */
-function failureOf(error: object): unknown {
-  try {
-    return read(JSON.stringify({ error }))
-  } catch (thrown) {
-    return thrown
-  }
-}
 
 describe('a whole answer', () => {
   test('an answer that already has our model id is forwarded byte for byte', () => {
@@ -64,9 +56,9 @@ describe('a whole answer', () => {
     [{ code: 200 }, undefined],
     [{ code: 'unheard_of' }, undefined],
   ])('an error with %j is judged as status %p', (error, status) => {
-    const failure = failureOf({ message: 'So it is.', ...error })
+    const failure = errorOf(() => read(JSON.stringify({ error: { message: 'So it is.', ...error } })))
     expect(failure).toMatchObject({ kind: 'upstream-failed', message: 'So it is.' })
-    expect((failure as GatewayError).details.inside?.status).toBe(status)
+    expect(failure.details.inside?.status).toBe(status)
   })
 
   test('an answer without usage is estimated at one output token or more', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { GatewayError } from '../../base/errors.ts'
+import { errorOf } from '../../../test/support/thrown.ts'
 import { parseBody, type JsonObject } from '../../base/json.ts'
 import type { ChatTraits } from '../../capabilities/chat.ts'
 import { plainModel } from '../../capabilities/testing.ts'
@@ -24,14 +24,8 @@ function read(fields: Record<string, unknown>, traits: ChatTraits = plain) {
 }
 
 function refusal(fields: Record<string, unknown>, traits: ChatTraits = plain) {
-  try {
-    read(fields, traits)
-  } catch (thrown) {
-    if (!(thrown instanceof GatewayError)) throw thrown
-    const { param, code } = thrown.details
-    return { kind: thrown.kind, param, code, message: thrown.message }
-  }
-  throw new Error('it was accepted')
+  const { kind, message, details } = errorOf(() => read(fields, traits))
+  return { kind, param: details.param, code: details.code, message }
 }
 
 /** For every field of the specification's chat table: values it takes, and values it refuses with the error's code. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { GatewayError } from '../../base/errors.ts'
+import { errorOf } from '../../../test/support/thrown.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { markGoogle, type Conversation, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { plainConversation as plain } from '../../capabilities/testing.ts'
@@ -14,13 +14,7 @@ function conversationOf(body: JsonObject): Conversation {
 }
 
 function refusalOf(body: JsonObject): string | undefined {
-  try {
-    conversationOf(body)
-  } catch (thrown) {
-    if (thrown instanceof GatewayError) return thrown.details.param
-    throw thrown
-  }
-  throw new Error('it was accepted')
+  return errorOf(() => conversationOf(body)).details.param
 }
 
 const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{"a":1}' } })

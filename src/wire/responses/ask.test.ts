@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { errorOf } from '../../../test/support/thrown.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { imageTokensMax } from '../openai/chat-ask.ts'
 import { responsesChat } from './chat.ts'
@@ -13,13 +14,8 @@ const few = (mode: string, ...types: string[]) => {
 }
 
 const refused = (body: JsonObject, more = {}) => {
-  try {
-    askOf(body, more)
-  } catch (thrown) {
-    const { message, details } = thrown as { message: string; details: { param?: string; code?: string } }
-    return { message, param: details.param, code: details.code }
-  }
-  throw new Error('it was taken')
+  const { message, details } = errorOf(() => askOf(body, more))
+  return { message, param: details.param, code: details.code }
 }
 
 describe('the facts of an ask', () => {
