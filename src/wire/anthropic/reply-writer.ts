@@ -4,7 +4,7 @@ import type { Finish, ReplyEvent } from '../../capabilities/conversation.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { BlockStream, writeEvent } from './block-stream.ts'
 import { writeCitation } from './citations.ts'
-import { thinkingDisplayFor, writeImageText, writeStopDetails, writeStopReason } from './shown.ts'
+import { thinkingDisplayFor, writeEnding, writeImageText } from './shown.ts'
 import { namesIn } from './tool-names.ts'
 import { writeUsage } from './usage.ts'
 import { writeHead } from './write-answer.ts'
@@ -24,7 +24,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   let counted: Usage | undefined
   let finish: Finish | undefined
   let stopSequence: string | undefined
-  let refused = false
+  let isRefused = false
   let hiddenDeltas = 0
 
   function start(): string {
@@ -70,7 +70,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       case 'text-delta':
         return blocks.say(event.text)
       case 'refusal-delta':
-        refused = true
+        isRefused = true
         return blocks.say(event.text)
       case 'image-add':
         return blocks.say(writeImageText(event.media))
@@ -113,13 +113,8 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     hides,
     closing(usage) {
       const ending = start() + blocks.close()
-      const stopReason = writeStopReason(refused && finish === 'stop' ? 'refusal' : finish, blocks.hasCalls)
-      const delta = {
-        stop_reason: stopReason,
-        stop_sequence: stopSequence ?? null,
-        stop_details: writeStopDetails(stopReason),
-        container: null,
-      }
+      const ended = writeEnding({ finish, stopSequence, isRefused, hasCalls: blocks.hasCalls })
+      const delta = { ...ended, container: null }
       const end = writeEvent('message_delta', { delta, usage: writeUsage(usage ?? counted ?? {}) })
       return encoder.encode(ending + end + writeEvent('message_stop', {}))
     },

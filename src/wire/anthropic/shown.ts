@@ -11,8 +11,25 @@ export function thinkingDisplayFor(body: JsonObject): ThinkingDisplay {
   return display === 'omitted' ? 'omitted' : 'shown'
 }
 
-/** `calls` is whether the reply has a call, which clients act on even where the vendor gave an ordinary stop. */
-export function writeStopReason(finish: Finish | undefined, calls: boolean): string {
+type Ending = {
+  readonly finish: Finish | undefined
+  readonly stopSequence: string | undefined
+  /** Whether the reply has a refusal or a call, which clients act on even where the vendor gave an ordinary stop. */
+  readonly isRefused: boolean
+  readonly hasCalls: boolean
+}
+
+/** The fields that say how a message ended. */
+export function writeEnding({ finish, stopSequence, isRefused, hasCalls }: Ending): JsonObject {
+  const reason = stopReasonOf(isRefused && finish === 'stop' ? 'refusal' : finish, hasCalls)
+  return {
+    stop_reason: reason,
+    stop_sequence: stopSequence ?? null,
+    stop_details: reason === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null,
+  }
+}
+
+function stopReasonOf(finish: Finish | undefined, calls: boolean): string {
   switch (finish) {
     case 'length':
       return 'max_tokens'
@@ -29,17 +46,8 @@ export function writeStopReason(finish: Finish | undefined, calls: boolean): str
   }
 }
 
-export function writeStopDetails(stopReason: string): JsonObject | null {
-  return stopReason === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null
-}
-
 /** This protocol's models produce no images, so an image is written as a link in the text. */
 export function writeImageText(media: Media): string {
   if (media.kind === 'bytes') return `![image](data:${media.mediaType};base64,${media.base64})`
   return media.kind === 'url' ? `![image](${media.url})` : `[image ${media.id}]`
-}
-
-/** Our own message id, whatever the vendor's was. */
-export function writeMessageId(requestId: string): string {
-  return `msg_${requestId.replace(/^req_/, '')}`
 }

@@ -11,14 +11,7 @@ import { estimateReply } from '../../capabilities/estimate-reply.ts'
 import { argumentsIn, textIn } from '../loose.ts'
 import { writeCitation } from './citations.ts'
 import { estimateInput } from './estimate.ts'
-import {
-  thinkingDisplayFor,
-  writeImageText,
-  writeMessageId,
-  writeStopDetails,
-  writeStopReason,
-  type ThinkingDisplay,
-} from './shown.ts'
+import { thinkingDisplayFor, writeEnding, writeImageText, type ThinkingDisplay } from './shown.ts'
 import { writeCallId } from './tool-ids.ts'
 import { namesIn } from './tool-names.ts'
 import { writeUsage } from './usage.ts'
@@ -31,15 +24,13 @@ export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8A
     return block.kind === 'tool-call' ? { ...block, name: nameOf(block.name) } : block
   })
   const content = writeContent(blocks, thinkingDisplayFor(ask.native))
-  const calls = choice.blocks.some(({ kind }) => kind === 'tool-call')
+  const hasCalls = choice.blocks.some(({ kind }) => kind === 'tool-call')
   const isRefused = choice.blocks.some(({ kind }) => kind === 'refusal')
-  const stopReason = writeStopReason(isRefused && choice.finish === 'stop' ? 'refusal' : choice.finish, calls)
+  const { finish, stopSequence } = choice
   const message = {
     ...writeHead(ask, name),
     content,
-    stop_reason: stopReason,
-    stop_sequence: choice.stopSequence ?? null,
-    stop_details: writeStopDetails(stopReason),
+    ...writeEnding({ finish, stopSequence, isRefused, hasCalls }),
     // Clients calculate with these numbers: where the vendor gave none, they get the estimate that is charged.
     usage: writeUsage(reply.usage ?? { input: estimateInput(ask), output: estimateReply(reply, ask) }),
   }
@@ -47,7 +38,8 @@ export function writeAnswer(ask: ChatAsk, reply: Reply, name: ReplyName): Uint8A
 }
 
 export function writeHead(ask: ChatAsk, { requestId }: ReplyName): JsonObject {
-  return { id: writeMessageId(requestId), type: 'message', role: 'assistant', model: ask.model, container: null }
+  const id = `msg_${requestId.replace(/^req_/, '')}`
+  return { id, type: 'message', role: 'assistant', model: ask.model, container: null }
 }
 
 /** Texts around thinking that is not shown must not run into each other, here and when the client sends them back. */
