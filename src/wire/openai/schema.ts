@@ -80,15 +80,15 @@ export const chatMessage = z.discriminatedUnion('role', [
 /** Names of tools and of answer schemas. The responses protocol has the same rule. */
 export const toolName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 of A-Z, a-z, 0-9, _ and -')
 
-const functionTool = z.looseObject({
-  type: z.literal('function'),
-  function: z.looseObject({
-    name: toolName,
-    description: z.string().nullish(),
-    parameters: z.looseObject({}).nullish(),
-    strict: z.boolean().nullish(),
-  }),
-})
+/** What a client says of a function. The responses protocol has the same fields, beside the type. */
+export const functionFields = {
+  name: toolName,
+  description: z.string().nullish(),
+  parameters: z.looseObject({}).nullish(),
+  strict: z.boolean().nullish(),
+}
+
+const functionTool = z.looseObject({ type: z.literal('function'), function: z.looseObject(functionFields) })
 const customTool = z.looseObject({
   type: z.literal('custom'),
   custom: z.looseObject({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { toolName } from '../openai/schema.ts'
+import { functionFields, toolName } from '../openai/schema.ts'
 
 // The responses request of the common protocol. Objects are loose: unknown fields pass on to vendors of this protocol.
 // An explicit null means that the field is absent. Items, parts and tools are told apart by `type`; a type that cannot
@@ -38,6 +38,7 @@ const messagePart = z.discriminatedUnion('type', [
 
 const toolOutput = z.union([z.string(), z.array(z.discriminatedUnion('type', [input.text, input.image, input.file]))])
 const callId = z.string().min(1)
+const called = { call_id: callId, name: z.string().min(1), namespace: z.string().nullish() }
 
 /** A part of what one of Codex's agents tells another. Only what a model of OpenAI's wrote is really encrypted. */
 const agentPart = z.discriminatedUnion('type', [
@@ -45,13 +46,7 @@ const agentPart = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('encrypted_content'), encrypted_content: z.string() }),
 ])
 
-const functionTool = z.looseObject({
-  type: z.literal('function'),
-  name: toolName,
-  description: z.string().nullish(),
-  parameters: z.looseObject({}).nullish(),
-  strict: z.boolean().nullish(),
-})
+const functionTool = z.looseObject({ type: z.literal('function'), ...functionFields })
 
 const customTool = z.looseObject({
   type: z.literal('custom'),
@@ -96,21 +91,9 @@ const item = z.discriminatedUnion('type', [
     role: z.enum(['user', 'assistant', 'system', 'developer']),
     content: z.union([z.string(), z.array(messagePart)]),
   }),
-  z.looseObject({
-    type: z.literal('function_call'),
-    call_id: callId,
-    name: z.string().min(1),
-    namespace: z.string().nullish(),
-    arguments: z.string(),
-  }),
+  z.looseObject({ type: z.literal('function_call'), ...called, arguments: z.string() }),
   z.looseObject({ type: z.literal('function_call_output'), call_id: callId, output: toolOutput }),
-  z.looseObject({
-    type: z.literal('custom_tool_call'),
-    call_id: callId,
-    name: z.string().min(1),
-    namespace: z.string().nullish(),
-    input: z.string(),
-  }),
+  z.looseObject({ type: z.literal('custom_tool_call'), ...called, input: z.string() }),
   z.looseObject({ type: z.literal('custom_tool_call_output'), call_id: callId, output: toolOutput }),
   z.looseObject({
     type: z.literal('reasoning'),
