@@ -8,18 +8,17 @@ const cache = z.looseObject({ type: z.string(), ttl: z.string().nullish() }).nul
 
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string(), cache_control: cache })
 
-const imageSource = z.discriminatedUnion('type', [
-  z.looseObject({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
-  z.looseObject({ type: z.literal('url'), url: z.string().min(1) }),
-  z.looseObject({ type: z.literal('file'), file_id: z.string().min(1) }),
-])
+const base64Source = z.looseObject({ type: z.literal('base64'), media_type: z.string(), data: z.string() })
+const urlSource = z.looseObject({ type: z.literal('url'), url: z.string().min(1) })
+const fileSource = z.looseObject({ type: z.literal('file'), file_id: z.string().min(1) })
 
+const imageSource = z.discriminatedUnion('type', [base64Source, urlSource, fileSource])
 const documentSource = z.discriminatedUnion('type', [
-  z.looseObject({ type: z.literal('base64'), media_type: z.string(), data: z.string() }),
+  base64Source,
   z.looseObject({ type: z.literal('text'), data: z.string() }),
   z.looseObject({ type: z.literal('content'), content: z.union([z.string(), z.array(z.looseObject({}))]) }),
-  z.looseObject({ type: z.literal('url'), url: z.string().min(1) }),
-  z.looseObject({ type: z.literal('file'), file_id: z.string().min(1) }),
+  urlSource,
+  fileSource,
 ])
 
 const imageBlock = z.looseObject({ type: z.literal('image'), source: imageSource, cache_control: cache })
