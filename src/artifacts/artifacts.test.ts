@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../../test/support/gateway.ts'
 import { handTimers } from '../../test/support/hand-timers.ts'
@@ -12,6 +11,7 @@ import { macFor } from '../base/secret.ts'
 import { fileSchema } from '../config/schema.ts'
 import { openArtifacts, type Artifacts } from './artifacts.ts'
 import { hourOf } from './names.ts'
+import { temporaryFolder } from '../../test/support/temporary-folder.ts'
 
 const hourMs = 60 * 60 * 1000
 
@@ -22,16 +22,13 @@ let timers: ReturnType<typeof handTimers>
 let warnings: string[]
 
 beforeEach(() => {
-  dataFolder = mkdtempSync(join(tmpdir(), 'turnpike-artifacts-'))
+  dataFolder = temporaryFolder('artifacts')
   clock = standingClock()
   timers = handTimers()
   warnings = []
   open()
 })
-afterEach(async () => {
-  await artifacts.close()
-  rmSync(dataFolder, { recursive: true, force: true })
-})
+afterEach(() => artifacts.close())
 
 function open(settings: Record<string, unknown> = {}): void {
   const log: Log = {

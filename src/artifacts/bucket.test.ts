@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '../../test/support/gateway.ts'
 import { handTimers } from '../../test/support/hand-timers.ts'
@@ -8,6 +7,7 @@ import { startTinyS3, type TinyS3 } from '../../test/support/s3.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { openBucketStore } from './bucket.ts'
 import { NoRoom, StoreUnreachable, type ArtifactStore } from './store.ts'
+import { temporaryFolder } from '../../test/support/temporary-folder.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -19,13 +19,10 @@ let timers: ReturnType<typeof handTimers>
 beforeEach(() => {
   timers = handTimers()
   s3 = startTinyS3()
-  folder = mkdtempSync(join(tmpdir(), 'turnpike-bucket-'))
+  folder = temporaryFolder('bucket')
   store = openStore()
 })
-afterEach(async () => {
-  await s3.stop()
-  rmSync(folder, { recursive: true, force: true })
-})
+afterEach(() => s3.stop())
 
 const openStore = (more: Partial<Parameters<typeof openBucketStore>[0]> = {}, bytesMax = 64 * mebibyte) =>
   openBucketStore(

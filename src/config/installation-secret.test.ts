@@ -1,19 +1,18 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkSecret, replacedSecretFile, installationSecret } from './installation-secret.ts'
 import { keptOnce } from './kept-once.ts'
+import { temporaryFolder } from '../../test/support/temporary-folder.ts'
 
 let home: string
 let folder: string
 let file: string
 beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'turnpike-secret-'))
+  home = temporaryFolder('secret')
   folder = join(home, 'deep', 'data')
   file = join(folder, 'secret')
 })
-afterEach(() => rmSync(home, { recursive: true, force: true }))
 
 const given = 'g'.repeat(32)
 

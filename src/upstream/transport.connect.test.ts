@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { openBlackhole } from '../../test/support/blackhole.ts'
@@ -23,6 +22,7 @@ import {
   type Line,
   type Wire,
 } from '../../test/support/wire.ts'
+import { temporaryFolder } from '../../test/support/temporary-folder.ts'
 
 noUnheardRejections()
 
@@ -153,8 +153,7 @@ describe('over TLS', () => {
   })
 
   test('a trusted certificate must also match the host name and not be expired', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'turnpike-trust-'))
-    started.push({ stop: () => rmSync(folder, { recursive: true }) })
+    const folder = temporaryFolder('trust')
     const trusted = join(folder, 'trusted.pem')
     writeFileSync(trusted, localCertificate + pastCertificate + certificate)
     const wires = [

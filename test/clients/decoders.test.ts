@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { createWriteStream, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -12,6 +11,7 @@ import { browserTimeoutMs, hasBrowser, launchBrowser } from '../support/browser.
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { paddedPng } from '../support/large-image.ts'
 import { speakers } from '../support/speech.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 // A browser, as an independent decoder, decodes the files that clients send and get, to the last pixel and sample.
 
@@ -29,7 +29,7 @@ describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
   let client: OpenAI
   let browser: Browser
   let page: Page
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-files-'))
+  const folder = temporaryFolder('files')
 
   beforeAll(async () => {
     gateway = await startTestGateway({ mode: 'leased' })
@@ -41,7 +41,6 @@ describe.skipIf(!hasBrowser)('files decoded by a browser', () => {
   afterAll(async () => {
     await browser.close()
     await gateway.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   /** The size, and the alpha of the least and the most opaque pixel; throws if the image cannot be decoded. */

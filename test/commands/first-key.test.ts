@@ -1,11 +1,10 @@
 import { expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { silentLog } from '../../src/base/log.ts'
 import { readEnvironment } from '../../src/config/environment.ts'
 import { readConfigFile } from '../../src/config/file.ts'
 import { openGateway } from '../../src/gateway.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const source = (path: string) => JSON.stringify(join(import.meta.dir, '../../src', path))
 
@@ -24,7 +23,7 @@ function startAlone(folder: string, yaml: string): string {
 }
 
 test('a start that fails at its last port leaves the first keys to be shown by the next start', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-first-key-'))
+  const folder = temporaryFolder('first-key')
   const taken = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('') })
   try {
     expect(startAlone(folder, `mcp: { port: ${taken.port} }`)).toContain('is in use')
@@ -36,6 +35,5 @@ test('a start that fails at its last port leaves the first keys to be shown by t
     expect([key.slice(0, 3), adminKey.slice(0, 4)]).toEqual(['sk-', 'adm-'])
   } finally {
     await taken.stop(true)
-    rmSync(folder, { recursive: true, force: true })
   }
 }, 120_000)

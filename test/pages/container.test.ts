@@ -1,19 +1,16 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { makeCli } from '../support/cli.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 // Machines that test are busy.
 setDefaultTimeout(120_000)
 
 const checkout = join(import.meta.dir, '../..')
-const image = mkdtempSync(join(tmpdir(), 'turnpike-image-'))
+const image = temporaryFolder('image')
 const cli = makeCli(image)
-afterAll(async () => {
-  await cli.close()
-  rmSync(image, { recursive: true, force: true })
-})
+afterAll(() => cli.close())
 
 function linesOf(name: string): string[] {
   return readFileSync(join(checkout, name), 'utf8').split('\n')

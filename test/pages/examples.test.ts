@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /**
  * Every example of the reference page, run as it is printed there, with nothing but what the page tells to set. A reader
@@ -28,7 +28,7 @@ const ordered: string[] = []
 
 beforeAll(async () => {
   gateway = await startTestGateway()
-  folder = mkdtempSync(join(tmpdir(), 'turnpike-examples-'))
+  folder = temporaryFolder('examples')
 })
 afterAll(async () => {
   // Cancels those that no example has cancelled; a second time is merely refused.
@@ -36,7 +36,6 @@ afterAll(async () => {
   for (const id of ordered) await fetch(`${gateway.url}/v1/videos/generations/${id}`, { method: 'DELETE', headers })
   await gateway.assertBooks()
   await gateway.close()
-  rmSync(folder, { recursive: true })
 })
 
 /** A folder as a reader has it: with the clients installed, and the image that is edited. */

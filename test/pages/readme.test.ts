@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const root = join(import.meta.dir, '../..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
@@ -51,7 +51,7 @@ function headingsOf(file: string): string[] {
 test('README’s example for the official SDK works as printed', async () => {
   const printed = /```ts\n(.*?)```/s.exec(readme)?.[1] ?? ''
   const gateway = await startTestGateway()
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-readme-'))
+  const folder = temporaryFolder('readme')
   try {
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
     const file = join(folder, 'example.ts')
@@ -63,7 +63,6 @@ test('README’s example for the official SDK works as printed', async () => {
     expect(JSON.parse(await new Response(child.stdout).text())).toMatchObject({ object: 'chat.completion' })
     await gateway.assertBooks()
   } finally {
-    rmSync(folder, { recursive: true })
     await gateway.close()
   }
 }, 60_000)

@@ -1,6 +1,5 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfigFile } from '../../src/config/file.ts'
 import { readCatalogue, readChannels } from '../../src/market.ts'
@@ -15,6 +14,7 @@ import { startReceiver, type Receiver } from './receiver.ts'
 import { startTinyS3, type TinyS3 } from './s3.ts'
 import { tapPostgres, type TappedPostgres } from './tapped-postgres.ts'
 import { answer, completion, delta, done, event, startVendor, stream, usageEvent, type Reply } from './vendor.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 const sold = ['openai', 'anthropic', 'google', 'dashscope', 'ark', 'minimax', 'cohere', 'voyage', 'elevenlabs'] as const
 type VendorKey = `${(typeof sold)[number]}Key`
@@ -178,17 +178,13 @@ export async function makeCanaryWorld(engine: Engine, places: Places): Promise<C
     breakBucket: () => s3.failWith(503),
     cutDatabase: async () => tap?.close(),
     async gather() {
-      const copy = mkdtempSync(join(tmpdir(), 'turnpike-canaries-'))
-      try {
-        cpSync(cli.folder, copy, { recursive: true })
-        places.addFolder(copy, placeOf)
-        const file = join(copy, 'data/turnpike.sqlite')
-        const store = await openStore(databaseUrl === undefined ? { file } : { url: databaseUrl })
-        await places.addTables(store)
-        await store.close()
-      } finally {
-        rmSync(copy, { recursive: true, force: true })
-      }
+      const copy = temporaryFolder('canaries')
+      cpSync(cli.folder, copy, { recursive: true })
+      places.addFolder(copy, placeOf)
+      const file = join(copy, 'data/turnpike.sqlite')
+      const store = await openStore(databaseUrl === undefined ? { file } : { url: databaseUrl })
+      await places.addTables(store)
+      await store.close()
     },
     async gatherElsewhere() {
       for (const life of lives) places.add('the output', life.output())

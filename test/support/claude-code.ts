@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestGateway } from './gateway.ts'
 import { findInstalled } from './installed-tool.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /** The release that was observed; a newer one may require more. */
 const version = '2.1.325'
@@ -26,7 +26,6 @@ export type Session = {
   /** Its working folder. Everything it remembers is in the folder above. */
   readonly folder: string
   turn(prompt: string, options?: TurnOptions): Promise<Turn>
-  close(): void
 }
 
 type TurnOptions = { readonly flags?: readonly string[]; readonly env?: Readonly<Record<string, string>> }
@@ -44,7 +43,7 @@ export type Turn = {
 
 /** Runs with its own home and working folder, so that the developer's settings neither apply nor change. */
 export function openSession(binary: string, gateway: TestGateway, model: string, token = gateway.key): Session {
-  const root = mkdtempSync(join(tmpdir(), 'turnpike-claude-code-home-'))
+  const root = temporaryFolder('claude-code-home')
   const folder = join(root, 'work')
   mkdirSync(folder)
   return {
@@ -62,7 +61,6 @@ export function openSession(binary: string, gateway: TestGateway, model: string,
       }
       return run(binary, ['-p', prompt, '--model', model, '--output-format', 'json', ...flags], folder, settings)
     },
-    close: () => rmSync(root, { recursive: true, force: true }),
   }
 }
 

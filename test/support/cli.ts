@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from './gateway.ts'
 import { createSparseReserve } from './journal-room.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 const checkout = join(import.meta.dir, '../..')
 
@@ -49,7 +49,7 @@ export type Cli = {
 
 /** The real command line in an empty folder, with only the test's environment. `installed` is the program's folder. */
 export function makeCli(installed = checkout): Cli {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-cli-'))
+  const folder = temporaryFolder('cli')
   const running: Bun.Subprocess[] = []
 
   const start = (args: readonly string[], variables: Variables) => {

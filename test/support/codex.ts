@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestGateway } from './gateway.ts'
 import { findInstalled } from './installed-tool.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /** The release that was tested by hand; a newer one may require more. */
 const version = '0.166.0'
@@ -27,7 +27,6 @@ export type Session = {
   turn(prompt: string, flags?: readonly string[]): Promise<Turn>
   /** Continues from the last turn. */
   goOn(prompt: string): Promise<Turn>
-  close(): void
 }
 
 /** What the tool printed, in its own JSON. */
@@ -40,7 +39,7 @@ export type Turn = {
 
 /** Runs with its own home and working folder, so that the developer's settings neither apply nor change. */
 export function openSession(script: string, gateway: TestGateway, model: string, key = gateway.key): Session {
-  const root = mkdtempSync(join(tmpdir(), 'turnpike-codex-home-'))
+  const root = temporaryFolder('codex-home')
   const folder = join(root, 'work')
   mkdirSync(folder)
   writeFileSync(join(root, 'config.toml'), settingsFor(gateway, model))
@@ -50,7 +49,6 @@ export function openSession(script: string, gateway: TestGateway, model: string,
   return {
     turn: (prompt, flags = []) => ask([...usual, ...flags, prompt]),
     goOn: (prompt) => ask(['resume', '--last', ...usual, prompt]),
-    close: () => rmSync(root, { recursive: true, force: true }),
   }
 }
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeAll, describe, expect } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkLedger } from '../../src/store/check.ts'
 import { type Engine, openStore, type Store, type StoreOptions } from '../../src/store/open.ts'
 import { coldStartMs, sharedPostgres } from './postgres.ts'
 import { writeFreshSqlite } from './sqlite.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 export type OpenOptions = Pick<StoreOptions, 'clock' | 'waitMs'> & {
   /** Opens this database instead of a new one: see `place`. */
@@ -26,7 +26,7 @@ export function eachEngine(name: string, define: (open: Open, place: NewPlace, e
   describe(`${name} on SQLite`, () => {
     const { open, remember, closeAll } = bookkeeping()
     const place: NewPlace = async (content) => {
-      const folder = mkdtempSync(join(tmpdir(), 'turnpike-store-'))
+      const folder = temporaryFolder('store')
       remember(() => rmSync(folder, { recursive: true, force: true }))
       const file = join(folder, 'turnpike.db')
       if (content !== 'empty') await writeFreshSqlite(file)

@@ -1,7 +1,5 @@
 import { expect } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import { newId } from '../../src/base/ids.ts'
 import { makeLog } from '../../src/base/log.ts'
 import { formatDollars, nano, parseDollars, type Nano } from '../../src/base/money.ts'
@@ -16,6 +14,7 @@ import { insertKey } from '../../src/store/keys.ts'
 import { createSparseReserve } from './journal-room.ts'
 import { sharedPostgres } from './postgres.ts'
 import { writeFreshSqlite } from './sqlite.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /** A line of the simulator's own bill. */
 export type BillLine = {
@@ -88,7 +87,7 @@ export async function startTestGateway(
     impatient?: true
   } & Pick<GatewayOptions, 'clock' | 'billing'> = {},
 ): Promise<TestGateway> {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-test-'))
+  const folder = temporaryFolder('gateway')
   const secretKeys = makeSecretKeys(Buffer.from(secret))
   const key = secretKeys.make('sk')
   const adminKey = secretKeys.make('adm')

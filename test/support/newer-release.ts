@@ -1,6 +1,6 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { temporaryFolder } from './temporary-folder.ts'
 
 const root = join(import.meta.dir, '../..')
 
@@ -9,7 +9,6 @@ export type NewerRelease = {
   readonly program: string
   /** The names under which its migrations are on record. */
   readonly migrations: readonly string[]
-  remove(): void
 }
 
 /** The tables that a request writes to or reads from. */
@@ -46,7 +45,7 @@ export function later(): Record<string, Migration> {
 
 /** Copies the gateway, so that two versions can run side by side, and adds to the copy what a newer one would have. */
 export function makeNewerRelease(): NewerRelease {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-newer-'))
+  const folder = temporaryFolder('newer')
   for (const part of ['bin', 'src', 'package.json', 'tsconfig.json']) {
     cpSync(join(root, part), join(folder, part), { recursive: true })
   }
@@ -57,7 +56,6 @@ export function makeNewerRelease(): NewerRelease {
   return {
     program: join(folder, 'bin/turnpike'),
     migrations,
-    remove: () => rmSync(folder, { recursive: true, force: true }),
   }
 }
 

@@ -1,7 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { expect } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { silentLog } from '../../src/base/log.ts'
@@ -13,6 +12,7 @@ import { openStore, type Engine, type Store } from '../../src/store/open.ts'
 import { noFatal } from './fatal.ts'
 import { createSparseReserve } from './journal-room.ts'
 import { sharedPostgres } from './postgres.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /** The options of a start. */
 export type Asked = {
@@ -57,7 +57,7 @@ export async function chat(gateway: Gateway): Promise<number> {
 }
 
 export async function openSite(engine: Engine): Promise<Site> {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-site-'))
+  const folder = temporaryFolder('site')
   createSparseReserve(folder)
   const url = engine === 'postgres' ? await (await sharedPostgres()).emptyDatabase() : undefined
   const file = join(folder, 'turnpike.sqlite')

@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openStore } from '../../src/store/open.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 const templateKey = Symbol.for('turnpike.test.sqlite')
 type Shared = { [templateKey]?: Promise<Uint8Array> }
@@ -15,13 +15,8 @@ export async function writeFreshSqlite(file: string): Promise<void> {
 }
 
 async function makeTemplate(): Promise<Uint8Array> {
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-sqlite-'))
-  try {
-    const file = join(folder, 'turnpike.sqlite')
-    const store = await openStore({ file })
-    await store.close()
-    return readFileSync(file)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const file = join(temporaryFolder('sqlite'), 'turnpike.sqlite')
+  const store = await openStore({ file })
+  await store.close()
+  return readFileSync(file)
 }

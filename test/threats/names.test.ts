@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeCli, type Cli } from '../support/cli.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
 // The name server is set in one file for the whole machine. A process can be given another file where root may mount it.
 const canMount = spawnSync('unshare', ['-m', 'mount', '--bind', '/etc/hosts', '/etc/resolv.conf']).status === 0
@@ -18,7 +18,7 @@ describe.skipIf(!canMount)('host names whose name server does not answer', () =>
   let silent: Socket
   let cli: Cli
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'turnpike-names-'))
+    folder = temporaryFolder('names')
     silent = createSocket('udp4')
     await new Promise<void>((resolve) => silent.bind(53, nameServer, resolve))
     const settings = join(folder, 'resolv.conf')
@@ -34,7 +34,6 @@ describe.skipIf(!canMount)('host names whose name server does not answer', () =>
   afterAll(async () => {
     await cli.close()
     silent.close()
-    rmSync(folder, { recursive: true, force: true })
   })
 
   test('pending look-ups do not hold up other requests whose charge has to be made durable', async () => {

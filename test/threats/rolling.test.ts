@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { beforeAll, describe, expect, test } from 'bun:test'
 import { Client } from 'pg'
 import { judge } from '../chaos/books.ts'
 import type { Seen } from '../chaos/load.ts'
@@ -22,7 +22,6 @@ beforeAll(async () => {
   newer = makeNewerRelease()
   await sharedPostgres()
 }, slowMs)
-afterAll(() => newer.remove())
 
 describe.each(['leased', 'strict'] as const)('two versions on one database, %s', (mode) => {
   test(

@@ -1,11 +1,10 @@
-import { afterAll, expect, test } from 'bun:test'
-import { appendFileSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { expect, test } from 'bun:test'
+import { appendFileSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openJournal } from './journal.ts'
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts'
 
-const root = mkdtempSync(join(tmpdir(), 'turnpike-journal-'))
-afterAll(() => rmSync(root, { recursive: true }))
+const root = temporaryFolder('journal')
 
 let folders = 0
 const newFolder = (): string => join(root, `${(folders += 1)}`, 'sandbox')

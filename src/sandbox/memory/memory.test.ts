@@ -1,13 +1,12 @@
-import { afterAll, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { expect, test } from 'bun:test'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { listen } from '../../base/listen.ts'
 import { startSandbox } from '../sandbox.ts'
 import { type BillLine, testModels } from '../testing.ts'
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts'
 
-const root = mkdtempSync(join(tmpdir(), 'turnpike-memory-'))
-afterAll(() => rmSync(root, { recursive: true }))
+const root = temporaryFolder('memory')
 
 const complain = (cause: unknown): never => {
   throw cause

@@ -1,6 +1,5 @@
-import { afterAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Timers } from '../../base/clock.ts'
 import { createBill, noUnits } from '../bill.ts'
@@ -8,6 +7,7 @@ import { openJournal } from '../memory/journal.ts'
 import { recall } from '../memory/recall.ts'
 import { readSteering } from '../steering.ts'
 import { createVideos, type KeptVideos, type TaskFamily } from './tasks.ts'
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts'
 const prices = { input: 0n, output: 0n, videoSecond: { '720p': 1_000_000_000_000n } }
 const model = { vendor: 'v', model: 'm', reasoning: false, efforts: [], contextTokens: 0, outputTokensMax: 0, prices }
 
@@ -138,8 +138,7 @@ const complain = (cause: unknown): never => {
 }
 
 describe('a task after a restart', () => {
-  const root = mkdtempSync(join(tmpdir(), 'turnpike-films-'))
-  afterAll(() => rmSync(root, { recursive: true }))
+  const root = temporaryFolder('films')
   const started = 1_000
 
   /** A studio that keeps its videos in a folder: written when it closes, and read by the next one. */

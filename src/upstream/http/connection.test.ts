@@ -1,6 +1,5 @@
 import { afterEach, expect, spyOn, test } from 'bun:test'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { handTimers } from '../../../test/support/hand-timers.ts'
 import { answer } from '../../../test/support/vendor.ts'
@@ -10,6 +9,7 @@ import { Connection } from './connection.ts'
 import { Incoming } from './incoming.ts'
 import { writeRequest } from './request.ts'
 import { targetOf } from './target.ts'
+import { temporaryFolder } from '../../../test/support/temporary-folder.ts'
 
 noUnheardRejections()
 
@@ -97,28 +97,23 @@ test('a process stays alive for a call over a connection that had been idle', as
     reply: ({ socket, asked }) =>
       void setTimeout(() => socket.write(answer(200, `answer ${asked.length}`)), asked.length === 1 ? 0 : 200),
   })
-  const folder = mkdtempSync(join(tmpdir(), 'turnpike-connection-'))
-  try {
-    const program = join(folder, 'ask.ts')
-    writeFileSync(
-      program,
-      `import { systemClock } from ${source('../../base/clock.ts')}
-       import { makeTransport } from ${source('../transport.ts')}
-       const { send } = makeTransport(systemClock)
-       const timeouts = { connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 60_000 }
-       const ask = async () => {
-         const sent = await send({ url: '${vendor.url}', headers: {} }, timeouts, new AbortController().signal, 'kept')
-         return Buffer.from(await sent.exchange.readAll(1_000)).toString()
-       }
-       await ask()
-       void ask().then((text) => process.stdout.write(text))`,
-    )
-    const child = Bun.spawn([process.execPath, program], { stdout: 'pipe', stderr: 'inherit' })
-    expect(await new Response(child.stdout).text()).toBe('answer 2')
-    expect(vendor.lines).toHaveLength(1)
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const program = join(temporaryFolder('connection'), 'ask.ts')
+  writeFileSync(
+    program,
+    `import { systemClock } from ${source('../../base/clock.ts')}
+     import { makeTransport } from ${source('../transport.ts')}
+     const { send } = makeTransport(systemClock)
+     const timeouts = { connectMs: 20_000, firstByteMs: 20_000, idleMs: 20_000, totalMs: 60_000 }
+     const ask = async () => {
+       const sent = await send({ url: '${vendor.url}', headers: {} }, timeouts, new AbortController().signal, 'kept')
+       return Buffer.from(await sent.exchange.readAll(1_000)).toString()
+     }
+     await ask()
+     void ask().then((text) => process.stdout.write(text))`,
+  )
+  const child = Bun.spawn([process.execPath, program], { stdout: 'pipe', stderr: 'inherit' })
+  expect(await new Response(child.stdout).text()).toBe('answer 2')
+  expect(vendor.lines).toHaveLength(1)
 }, 120_000)
 
 /** Clients leave so many microtask turns after the socket opened; gives the numbers of those that were answered. */
