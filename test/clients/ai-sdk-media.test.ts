@@ -1,21 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, embed, embedMany, generateImage } from 'ai'
 import { readImageHead } from '../../src/base/image-head.ts'
 import { drawImage } from '../../src/sandbox/files/image.ts'
 import { thrownBy } from '../support/clients.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests } from '../support/gateway.ts'
 import { lastRequestOf } from '../support/records.ts'
 
 // Embeddings and images through the unmodified AI SDK.
 
-let gateway: TestGateway
-beforeAll(async () => {
-  // The SDK follows no links to private addresses but the gateway's own, so the gateway keeps the simulators' images.
-  gateway = await startTestGateway({ mode: 'leased', yaml: 'artifacts: { keep: true }' })
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+// The SDK follows no links to private addresses but the gateway's own, so the gateway keeps the simulators' images.
+const gateway = gatewayForTests({ mode: 'leased', yaml: 'artifacts: { keep: true }' })
 
 const provider = (apiKey = gateway.key) =>
   createOpenAICompatible({ name: 'turnpike', apiKey, baseURL: `${gateway.url}/v1` })

@@ -1,18 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { APICallError, generateText, isStepCount, Output, streamText, tool, type LanguageModel } from 'ai'
 import { z } from 'zod'
 import { png, thrownBy } from '../support/clients.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests } from '../support/gateway.ts'
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ mode: 'leased' })
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests({ mode: 'leased' })
 
 const providers = {
   'openai-compatible': (id: string, apiKey = gateway.key): LanguageModel =>

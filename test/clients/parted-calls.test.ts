@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import type Anthropic from '@anthropic-ai/sdk'
 import { anthropicClient, lastCall, openaiClient } from '../support/clients.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests } from '../support/gateway.ts'
 
 /** Messages between parallel calls, or between calls and their results: no vendor accepts them there. */
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ mode: 'leased' })
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests({ mode: 'leased' })
 
 /** Every call was answered by its own result, and nothing was lost. */
 async function expectWhole(...said: readonly string[]) {

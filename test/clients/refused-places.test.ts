@@ -1,16 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { expect, test } from 'bun:test'
+import { gatewayForTests } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 
 /** A part that a model cannot take is found while the vendor's request is written, and named as the client wrote it. */
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ mode: 'leased' })
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests({ mode: 'leased' })
 
 type Refused = { readonly status: number; readonly error: { readonly message: string; readonly param?: string } }
 

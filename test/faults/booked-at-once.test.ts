@@ -1,23 +1,18 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { expect, test } from 'bun:test'
 import { formatDollars, nano } from '../../src/base/money.ts'
 import { makeStrictBilling } from '../../src/billing/strict.ts'
 import { type FlakyStore, flakyStore } from '../support/flaky-store.ts'
-import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests, until } from '../support/gateway.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 
-let gateway: TestGateway
 let database: FlakyStore
-beforeAll(async () => {
-  gateway = await startTestGateway({
-    billing({ store, ...parts }) {
-      database = flakyStore(store)
-      return makeStrictBilling({ ...parts, store: database.store })
-    },
-  })
+const gateway = gatewayForTests({
+  billing({ store, ...parts }) {
+    database = flakyStore(store)
+    return makeStrictBilling({ ...parts, store: database.store })
+  },
 })
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
 
 /** Sends a request, and takes the database away once the vendor has been asked. */
 async function askedBefore(fault: Partial<FlakyStore>, body: unknown): Promise<Response> {

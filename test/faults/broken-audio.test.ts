@@ -1,18 +1,12 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { describe, expect, test } from 'bun:test'
+import { gatewayForTests, until } from '../support/gateway.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
 import { hear, say, speechPath } from '../support/speech.ts'
 import { payloads } from '../support/streams.ts'
 
 // Speech that is sold by tokens, and whose vendor did not report its usage: the audio that was delivered is paid for.
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 const text = 'The quick brown fox jumps over the lazy dog again. '.repeat(12)
 /** Tokens a second, as each vendor counts them. */

@@ -1,16 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { describe, expect, test } from 'bun:test'
+import { gatewayForTests, until } from '../support/gateway.ts'
 import { booked, recordOf } from '../support/records.ts'
 
 /** Searches that the vendor makes itself and charges for, in streams that end before its count of them. */
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ mode: 'leased' })
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests({ mode: 'leased' })
 
 const tools = [{ type: 'web_search_20250305', name: 'web_search', max_uses: 8 }]
 const searchPrice = 10_000_000n // a cent, at Anthropic

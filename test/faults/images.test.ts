@@ -1,21 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { nano } from '../../src/base/money.ts'
 import type { Usage } from '../../src/capabilities/usage.ts'
 import { drawImage } from '../../src/sandbox/files/image.ts'
-import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests, startTestGateway, until } from '../support/gateway.ts'
 import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import { payloads } from '../support/streams.ts'
 import { answer, startVendor } from '../support/vendor.ts'
 
 // Images whose vendor did not say what they used: the stream broke off, or its answer has no usage.
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 const path = '/v1/images/generations'
 /** By OpenAI's list: a square image of medium quality, which is the simulator's default, and a preview. */

@@ -1,8 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { formatDollars, nano, parseDollars, type Nano } from '../../src/base/money.ts'
 import { readConfigFile } from '../../src/config/file.ts'
-import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { coldStartMs } from '../support/postgres.ts'
+import { gatewayForTests, until } from '../support/gateway.ts'
 import { jsonPost, sendRaw, type RawAnswer } from '../support/raw-socket.ts'
 import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import { contentOf, payloads, says } from '../support/streams.ts'
@@ -54,12 +53,7 @@ describe.each([
   ['PostgreSQL', 'postgres', 'leased'],
   ['PostgreSQL, booked at once', 'postgres', 'strict'],
 ] as const)('money on %s', (_name, engine, mode) => {
-  let gateway: TestGateway
-  beforeAll(async () => {
-    gateway = await startTestGateway({ engine, mode, yaml: models() })
-  }, coldStartMs)
-  afterEach(() => gateway.assertBooks())
-  afterAll(() => gateway.close())
+  const gateway = gatewayForTests({ engine, mode, yaml: models() })
 
   const chat = (body: unknown, key = gateway.key) =>
     gateway.post('/v1/chat/completions', body, { authorization: `Bearer ${key}` })

@@ -1,11 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { pico } from '../../src/base/money.ts'
 import { readBill } from '../../src/billing/reconcile/bill.ts'
 import type { PriceLists } from '../../src/billing/reconcile/credit.ts'
 import { reconcile, repair, verdictOn } from '../../src/billing/reconcile/reconcile.ts'
 import { listOf } from '../support/bills.ts'
-import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
-import { coldStartMs } from '../support/postgres.ts'
+import { gatewayForTests, until } from '../support/gateway.ts'
 import { attemptsOf, lastRequestOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 
@@ -31,12 +30,7 @@ describe.each([
   ['SQLite, booked at once', 'sqlite', 'strict'],
   ['PostgreSQL', 'postgres', 'leased'],
 ] as const)('the reconciliation of several abandoned choices on %s', (_name, engine, mode) => {
-  let gateway: TestGateway
-  beforeAll(async () => {
-    gateway = await startTestGateway({ engine, mode, yaml })
-  }, coldStartMs)
-  afterEach(() => gateway.assertBooks())
-  afterAll(() => gateway.close())
+  const gateway = gatewayForTests({ engine, mode, yaml })
 
   async function reconciled() {
     const bill = readBill(await (await fetch(`${gateway.sandboxUrl}/__bill`)).text())

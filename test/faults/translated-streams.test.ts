@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { zeroNano } from '../../src/base/money.ts'
-import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests, until } from '../support/gateway.ts'
 import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
 
 /** Streams that a vendor of one protocol breaks, as a client of another protocol sees them. */
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ mode: 'leased' })
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests({ mode: 'leased' })
 
 type Path = '/v1/messages' | '/v1/chat/completions' | '/v1/responses'
 

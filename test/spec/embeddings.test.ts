@@ -1,20 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { formatDollars, nano } from '../../src/base/money.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests } from '../support/gateway.ts'
 import { attemptsOf, booked, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { errorOf } from '../support/streams.ts'
 
 // `POST /v1/embeddings`, row by row of the specification.
 
-let gateway: TestGateway
-beforeAll(async () => {
-  gateway = await startTestGateway({
-    yaml: 'models: [{ id: wide, from: text-embedding-3-large, embeddings: { dimensionsDefault: 4096 } }]',
-  })
+const gateway = gatewayForTests({
+  yaml: 'models: [{ id: wide, from: text-embedding-3-large, embeddings: { dimensionsDefault: 4096 } }]',
 })
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
 
 type Result = {
   object: string

@@ -1,20 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { once } from 'node:events'
 import { createServer, type AddressInfo } from 'node:net'
 import { drawImage } from '../../src/sandbox/files/image.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { errorOf } from '../support/streams.ts'
 
 // What a 400 about images says: the field at fault, and what would be accepted in its place.
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 const path = '/v1/images/generations'
 

@@ -1,20 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { formatDollars } from '../../src/base/money.ts'
 import { readImageHead } from '../../src/base/image-head.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests } from '../support/gateway.ts'
 import { setLimits } from '../support/limits.ts'
 import { recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 
 // `POST /v1/images/generations`, row by row of the specification and of the decisions where it is silent.
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 const path = '/v1/images/generations'
 const textToImage = ['x-image-2.0', 'x-image-2.0-pro', 'x-image-max']

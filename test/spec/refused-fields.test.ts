@@ -1,13 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { describe, expect, test } from 'bun:test'
+import { gatewayForTests } from '../support/gateway.ts'
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway()
-}, 120_000)
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 type Refusal = { error: { message: string; param?: string | null; code?: string | null } }
 

@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { formatDollars, nano } from '../../src/base/money.ts'
 import { readBill } from '../../src/billing/reconcile/bill.ts'
 import { reconcile, verdictOn } from '../../src/billing/reconcile/reconcile.ts'
-import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests, until } from '../support/gateway.ts'
 import { jsonPost, sendRaw } from '../support/raw-socket.ts'
 import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
@@ -11,12 +11,7 @@ import { errorOf, payloads } from '../support/streams.ts'
 
 // `POST /v1/audio/speech`: how audio is sent, what is charged for it, and what happens when it breaks off.
 
-let gateway: TestGateway
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 describe('usage of speech models', () => {
   test.each([['gpt-4o-mini-tts'], ['gemini-2.5-flash-preview-tts']])(

@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { formatDollars } from '../../src/base/money.ts'
-import { startTestGateway, type SeenCall, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests, type SeenCall } from '../support/gateway.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { billedFor, expectMp3, hear, say, wavOf } from '../support/speech.ts'
@@ -8,12 +8,7 @@ import { errorOf } from '../support/streams.ts'
 
 // Speech of the vendors whose voices are ids of the account: the rules of `speech.test.ts`, and where they differ.
 
-let gateway: TestGateway
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 const refused = (body: Record<string, unknown>) =>
   refusedForFree(gateway, async () => errorOf(await say(gateway, body)))

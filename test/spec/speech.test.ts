@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { formatDollars, nano } from '../../src/base/money.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests } from '../support/gateway.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { basic, billedFor, expectMp3, hear, instruct, say, speakers, wavOf } from '../support/speech.ts'
@@ -8,12 +8,7 @@ import { errorOf } from '../support/streams.ts'
 
 // `POST /v1/audio/speech`, row by row of the specification. How audio is sent: `speech-audio.test.ts`.
 
-let gateway: TestGateway
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 const refused = (body: Record<string, unknown>) =>
   refusedForFree(gateway, async () => errorOf(await say(gateway, body)))

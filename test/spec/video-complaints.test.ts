@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { describe, expect, test } from 'bun:test'
+import { gatewayForTests } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { errorOf } from '../support/streams.ts'
 
 // What a 400 about a video says: the field at fault as the client wrote it, and what would be accepted in its place.
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 async function complaint(body: object): Promise<[string | null, string]> {
   const send = () => gateway.post('/v1/videos/generations', { input: { prompt: 'A fox.' }, ...body })

@@ -1,4 +1,4 @@
-import { expect } from 'bun:test'
+import { afterAll, afterEach, beforeAll, expect } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { newId } from '../../src/base/ids.ts'
 import { makeLog } from '../../src/base/log.ts'
@@ -12,7 +12,7 @@ import { createAccount } from '../../src/store/accounts.ts'
 import { checkLedger } from '../../src/store/check.ts'
 import { insertKey } from '../../src/store/keys.ts'
 import { createSparseReserve } from './journal-room.ts'
-import { sharedPostgres } from './postgres.ts'
+import { coldStartMs, sharedPostgres } from './postgres.ts'
 import { writeFreshSqlite } from './sqlite.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
@@ -199,6 +199,21 @@ export async function startTestGateway(
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/**
+ * One gateway for the tests of a file or of a `describe`. It starts before the first of them and stops after the last,
+ * and its books are checked after each.
+ */
+export function gatewayForTests(options: Parameters<typeof startTestGateway>[0] = {}): TestGateway {
+  // Filled before the first test runs.
+  const gateway = {} as TestGateway
+  beforeAll(async () => {
+    Object.assign(gateway, await startTestGateway(options))
+  }, coldStartMs)
+  afterEach(() => gateway.assertBooks())
+  afterAll(() => gateway.close())
+  return gateway
 }
 
 /** For events that take moments, on a machine that is busy with other work. */

@@ -1,5 +1,4 @@
-import { afterAll, afterEach, beforeAll } from 'bun:test'
-import { startTestGateway, type TestGateway } from './gateway.ts'
+import { gatewayForTests, type TestGateway } from './gateway.ts'
 
 export type ToolOnGateway<Session> = {
   /** The gateway that all tests of the file share. */
@@ -12,18 +11,6 @@ export type ToolOnGateway<Session> = {
 export function toolOnGateway<Session>(
   openSession: (gateway: TestGateway, model: string, key: string) => Session,
 ): ToolOnGateway<Session> {
-  let gateway: TestGateway
-
-  beforeAll(async () => {
-    gateway = await startTestGateway({ mode: 'leased' })
-  })
-  afterEach(() => gateway.assertBooks())
-  afterAll(() => gateway.close())
-
-  return {
-    get gateway() {
-      return gateway
-    },
-    open: (model, key = gateway.key) => openSession(gateway, model, key),
-  }
+  const gateway = gatewayForTests({ mode: 'leased' })
+  return { gateway, open: (model, key = gateway.key) => openSession(gateway, model, key) }
 }

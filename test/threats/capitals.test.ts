@@ -1,18 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { expect, test } from 'bun:test'
+import { gatewayForTests } from '../support/gateway.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { says } from '../support/streams.ts'
 
 // M-06, C-03. A server written in Go reads the names of fields in any case and takes the last. Unknown fields pass on,
 // so a second spelling of a field that was checked and priced would be carried out in its place.
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 const message = { model: 'claude-opus-5', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] }
 const video = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'A fox.' } }

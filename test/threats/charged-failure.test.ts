@@ -1,10 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { nano, parseDollars, type Nano } from '../../src/base/money.ts'
 import { readBill } from '../../src/billing/reconcile/bill.ts'
 import { reconcile, repair, verdictOn } from '../../src/billing/reconcile/reconcile.ts'
 import { checkLedger } from '../../src/store/check.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { coldStartMs } from '../support/postgres.ts'
+import { gatewayForTests } from '../support/gateway.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
 import { contentOf, payloads, says } from '../support/streams.ts'
 
@@ -40,12 +39,7 @@ describe.each([
   ['PostgreSQL', 'postgres', 'leased'],
   ['PostgreSQL, booked at once', 'postgres', 'strict'],
 ] as const)('a failed attempt that the vendor charged, on %s', (_name, engine, mode) => {
-  let gateway: TestGateway
-  beforeAll(async () => {
-    gateway = await startTestGateway({ engine, mode, yaml })
-  }, coldStartMs)
-  afterEach(() => gateway.assertBooks())
-  afterAll(() => gateway.close())
+  const gateway = gatewayForTests({ engine, mode, yaml })
 
   /** Every posting since the mark, with all its entries. */
   async function postings(known: ReadonlySet<string> = new Set()) {

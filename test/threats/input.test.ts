@@ -1,17 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { gzipSync } from 'node:zlib'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests } from '../support/gateway.ts'
 import { recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 import { errorOf, says } from '../support/streams.ts'
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway()
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests()
 
 const path = '/v1/chat/completions'
 const chat = (body: unknown, headers: Record<string, string> = {}) => gateway.post(path, body, headers)

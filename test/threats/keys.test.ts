@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { changeAccount } from '../../src/store/accounts.ts'
 import { changeKey, revokeKey } from '../../src/store/keys.ts'
 import { dumpAll } from '../support/dump.ts'
-import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { gatewayForTests, startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { lines, sendRaw } from '../support/raw-socket.ts'
@@ -11,16 +11,11 @@ import { refusedForFree } from '../support/refused.ts'
 import { says } from '../support/streams.ts'
 
 const clock = movableClock()
-let gateway: TestGateway
 
-beforeAll(async () => {
-  gateway = await startTestGateway({
-    clock,
-    yaml: 'trustedProxies: ["127.0.0.1", "192.0.2.0/24"]\nlimits: { authFailuresPerMinute: 50 }',
-  })
+const gateway = gatewayForTests({
+  clock,
+  yaml: 'trustedProxies: ["127.0.0.1", "192.0.2.0/24"]\nlimits: { authFailuresPerMinute: 50 }',
 })
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
 
 const list = (key: string, headers: Record<string, string> = {}) =>
   fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${key}`, ...headers } })

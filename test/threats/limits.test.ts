@@ -1,14 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
-import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { expect, test } from 'bun:test'
+import { gatewayForTests, until } from '../support/gateway.ts'
 import { setLimits } from '../support/limits.ts'
 
-let gateway: TestGateway
-
-beforeAll(async () => {
-  gateway = await startTestGateway({ mode: 'leased' })
-})
-afterEach(() => gateway.assertBooks())
-afterAll(() => gateway.close())
+const gateway = gatewayForTests({ mode: 'leased' })
 
 const says = (content: string, more: Record<string, unknown> = {}) => ({
   model: 'gpt-4o-mini',
