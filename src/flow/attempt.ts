@@ -42,7 +42,7 @@ const failsAgain =
 export type Failed = Extract<Outcome, { kind: 'failed' }>
 
 // Some servers answer every POST with a 201, as their frameworks do by default; official clients take either.
-const answerStatuses: readonly number[] = [200, 201]
+const answerStatuses: ReadonlySet<number> = new Set([200, 201])
 
 /** Sends one call and hands the answer to `accept`; where `accept` throws, the attempt has failed. */
 export async function attempt<T>(
@@ -70,7 +70,7 @@ export async function attempt<T>(
   const { exchange } = sent
   crashPoint('after-send')
   try {
-    if (!answerStatuses.includes(exchange.status)) return explained(parts, routed, await readRefusal(exchange, routed))
+    if (!answerStatuses.has(exchange.status)) return explained(parts, routed, await readRefusal(exchange, routed))
     checkEncoding(exchange)
     const accepted = await accept(exchange)
     // A stream has only begun: its relay reports the channel as answering once it has come to its end.

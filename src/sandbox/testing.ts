@@ -64,7 +64,7 @@ export function openSandbox() {
 /** Reads and clears the bill of a sandbox. */
 export function billOf<Line>({ url }: { readonly url: string }) {
   return {
-    async bill(ref?: string): Promise<Line[]> {
+    bill: async (ref?: string): Promise<Line[]> => {
       const query = ref === undefined ? '' : `?ref=${ref}`
       return (await jsonOf<{ data: Line[] }>(fetch(`${url}/__bill${query}`))).data
     },

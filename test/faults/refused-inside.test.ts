@@ -145,11 +145,12 @@ test.each([
   expect(await recordOf(gateway, refused)).toMatchObject({ cost: 0n })
 })
 
+const numbered = (code: number) => ({ choices: null, base_resp: { status_code: code, status_msg: 'so it is' } })
+const talk = () => gateway.post('/v1/chat/completions', says('Hello!', { model: 'talker' }))
+
 describe('MiniMax, which refuses a chat with a number of its own', () => {
   const sold = { id: 'talker', capability: 'chat', price: 'inputPerMillion: "1", outputPerMillion: "1"' }
-  const said = (code: number) => ({ choices: null, base_resp: { status_code: code, status_msg: 'so it is' } })
   const made = { ...(JSON.parse(completion('Hi')) as object), base_resp: { status_code: 0, status_msg: '' } }
-  const ask = () => gateway.post('/v1/chat/completions', says('Hello!', { model: 'talker' }))
 
   test.each([
     [1004, 1],
@@ -157,8 +158,8 @@ describe('MiniMax, which refuses a chat with a number of its own', () => {
     [1002, 0],
     [1013, 0],
   ])('after %d the other channel answers, and the first call costs nothing', async (code, complaintsDue) => {
-    await open('minimax', sold, said(code), made)
-    const response = await ask()
+    await open('minimax', sold, numbered(code), made)
+    const response = await talk()
     expect(response.status).toBe(200)
     expect(complaints()).toHaveLength(complaintsDue)
     expect((await attemptsOf(gateway, response)).find(({ channel }) => channel === 'main')).toMatchObject({
@@ -168,8 +169,8 @@ describe('MiniMax, which refuses a chat with a number of its own', () => {
   })
 
   test('a refusal of the request is a 400 with its message, and costs nothing', async () => {
-    await open('minimax', sold, said(1026), made)
-    const refused = await ask()
+    await open('minimax', sold, numbered(1026), made)
+    const refused = await talk()
     expect([refused.status, await refused.json()]).toMatchObject([400, { error: { message: 'so it is' } }])
     expect(vendor.requests).toHaveLength(1)
     expect(await recordOf(gateway, refused)).toMatchObject({ cost: 0n })

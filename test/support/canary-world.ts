@@ -30,7 +30,6 @@ function plant() {
     bucketSecret: canary(),
     ...(Object.fromEntries(sold.map((id) => [`${id}Key`, canary()])) as Record<VendorKey, Canary>),
     klingKey: canary(),
-    addressPassword: canary(),
     writtenKey: canary(),
     misplacedKey: canary(),
     unknownKey: canary('sk-'),
@@ -263,7 +262,7 @@ channels:
 ${sold.map((id) => `  - { id: ${id}, vendor: ${id}, baseUrl: "${baseUrl(id)}", keys: ["\${CANARY_KEY_${id.toUpperCase()}}"] }`).join('\n')}
   - { id: kling, vendor: kling, baseUrl: "${baseUrl('kling')}", keys: ["\${CANARY_KEY_KLING}"] }
   - { id: raw, vendor: compatible, baseUrl: "${rawUrl}", keys: ["${secrets.writtenKey}"] }
-  - { id: nobody, vendor: compatible, baseUrl: "http://user:${secrets.addressPassword}@127.0.0.1:1/v1", keys: ["${secrets.writtenKey}"] }
+  - { id: nobody, vendor: compatible, baseUrl: "http://127.0.0.1:1/v1", keys: ["${secrets.writtenKey}"] }
 models:
   - id: raw
     capability: chat

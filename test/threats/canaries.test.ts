@@ -29,7 +29,6 @@ function expected(engine: Engine, vendorKeys: readonly string[]): Record<string,
     bucketSecret: [],
     ...Object.fromEntries(vendorKeys.map((name) => [name, ['a vendor']])),
     writtenKey: ['a vendor', 'turnpike.yaml'],
-    addressPassword: ['turnpike.yaml'],
     misplacedKey: [],
     // Shown once to the operator who had it made.
     madeKey: ['an operator'],
