@@ -57,6 +57,14 @@ export function isWhole(usage: Usage | undefined): usage is WholeUsage {
   return usage?.input !== undefined && usage.output !== undefined
 }
 
+/**
+ * What an answer has used so far, after its vendor has counted once more. The counts are totals: one of zeros after
+ * another that was not, with which some relays end a stream, is no count.
+ */
+export function recounted(known: Usage | undefined, counted: Usage): Usage {
+  return known !== undefined && tokensOf(counted) === 0 ? known : counted
+}
+
 /** Where the numbers of a charge come from. */
 export type Basis = 'vendor' | 'estimated'
 

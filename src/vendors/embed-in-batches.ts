@@ -69,8 +69,7 @@ function countedOf(
   batch: readonly EmbeddingInput[],
   { inputTokensMax }: EmbeddingLimits,
 ): Counted {
-  // A server that does not count says 0 (LM Studio).
-  if (countIn(tokens) > 0) return { usage: { input: countIn(tokens) }, basis: 'vendor' }
+  if (typeof tokens === 'number') return { usage: { input: countIn(tokens) }, basis: 'vendor' }
   // What an answered text has beyond the model's length was cut off, and no vendor charges for that.
   const input = batch.reduce((sum, each) => sum + Math.min(tokensIn([each]), inputTokensMax), 0)
   return { usage: { input }, basis: 'estimated' }

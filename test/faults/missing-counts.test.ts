@@ -351,38 +351,3 @@ test('an empty list of plugins asks for no search', async () => {
   expect(response.status).toBe(200)
   expect(await recordOf(gateway, response)).toMatchObject({ basis: 'vendor', usage: { input: 50, output: 7 } })
 })
-
-describe('a server that writes zeros because it does not count', () => {
-  const zero = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
-  const paths = ['/v1/chat/completions', '/v1/messages']
-
-  test('is charged by our estimate for an answer', async () => {
-    bytes = answer(200, completion(text, { usage: zero }))
-    await isEstimated('m', paths, {})
-  })
-
-  test.each(paths)('is charged by our estimate for a stream on %s', async (path) => {
-    bytes = stream(opening + delta(text) + finish + usageEvent(0, 0) + done)
-    const response = await gateway.post(path, says('Hello!', { model: 'm', stream: true, max_tokens: 100 }))
-    await response.text()
-    const { basis, usage, cost } = await recordOf(gateway, response)
-    expect({ basis, usage }).toMatchObject({ basis: 'estimated', usage: { input: expect.any(Number) } })
-    expect(usage?.output).toBeGreaterThan(0)
-    expect(await booked(gateway, 'revenue:m')).toBeGreaterThanOrEqual(cost)
-  })
-
-  test('is charged nothing for an answer without a word', async () => {
-    bytes = answer(200, completion('', { usage: zero }))
-    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm' }))
-    expect(await recordOf(gateway, response)).toMatchObject({ basis: 'vendor', cost: 0n })
-  })
-
-  test('is charged by our estimate for a vector', async () => {
-    const data = [{ object: 'embedding', index: 0, embedding: Array.from({ length: 1_536 }, () => 0.5) }]
-    bytes = answer(200, JSON.stringify({ object: 'list', data, usage: { prompt_tokens: 0, total_tokens: 0 } }))
-    const response = await gateway.post('/v1/embeddings', { model: 'text-embedding-3-small', input: 'A few words.' })
-    const record = await recordOf(gateway, response)
-    expect(record.basis).toBe('estimated')
-    expect(record.cost).toBeGreaterThan(0n)
-  })
-})

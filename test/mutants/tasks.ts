@@ -67,8 +67,8 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: 'a failure replaces the answer kept under an Idempotency-Key',
     file: 'src/store/idempotency.ts',
-    from: "    .where('request_id', '=', fact.requestId)\n    .where('state', '=', 'running')\n",
-    to: "    .where('request_id', '=', fact.requestId)\n",
+    from: "done(db, id, fact).where('state', '=', 'running').execute()",
+    to: 'done(db, id, fact).execute()',
     tests: ['src/idempotency/idempotency.test.ts'],
   },
   {

@@ -30,3 +30,12 @@ test('a finish that a vendor gives before its last output is written once, behin
   expect(choices.map(({ finish_reason: reason }) => reason)).toEqual([null, null, null, null, 'tool_calls'])
   expect(choices).toMatchObject([{ delta: { content: 'Oslo' } }, { delta: { content: ' has' } }, {}, {}, {}])
 })
+
+test('a last usage of zeros does not replace the one before it', () => {
+  const facts = new ReplyFacts()
+  facts.note([{ kind: 'usage-count', usage: { input: 0, output: 0 } }])
+  expect(facts.usage).toEqual({ input: 0, output: 0 })
+  facts.note([{ kind: 'usage-count', usage: { input: 5, output: 2 } }])
+  facts.note([{ kind: 'usage-count', usage: { input: 0, output: 0 } }])
+  expect(facts.usage).toEqual({ input: 5, output: 2 })
+})

@@ -2,7 +2,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { ChatStream, HostedWork, ReplyReader, ReplyWriter, StreamFacts } from '../../capabilities/chat.ts'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
 import { OutputCounter } from '../../capabilities/output-counter.ts'
-import { isWhole, type Usage } from '../../capabilities/usage.ts'
+import { isWhole, recounted, type Usage } from '../../capabilities/usage.ts'
 
 /** Sums up the events of one vendor stream as they come. */
 export class ReplyFacts implements StreamFacts {
@@ -31,7 +31,7 @@ export class ReplyFacts implements StreamFacts {
     for (const event of events) {
       switch (event.kind) {
         case 'usage-count':
-          this.usage = event.usage
+          this.usage = recounted(this.usage, event.usage)
           break
         case 'choice-finish':
           this.finished = true

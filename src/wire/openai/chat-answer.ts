@@ -1,7 +1,7 @@
 import { GatewayError, refusedInside } from '../../base/errors.ts'
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
-import { tokensOf, type Usage } from '../../capabilities/usage.ts'
+import type { Usage } from '../../capabilities/usage.ts'
 import { answerIn } from '../answer-body.ts'
 import { countText } from '../estimate.ts'
 import { withModel } from '../json-bytes.ts'
@@ -12,7 +12,7 @@ import { unread } from './estimate.ts'
 export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   const { json, choices } = readChoices(body)
   return {
-    usage: readCounts(json['usage'], () => sayAnything(choices)),
+    usage: readUsage(json['usage']),
     estimateOutput: () => Math.max(1, countText(choices, unread)),
     body: withModel(body, 0, Buffer.from(ask.model)),
   }
@@ -28,23 +28,6 @@ export function readChoices(body: Uint8Array): { json: JsonObject; choices: read
     throw new GatewayError('upstream-failed', "The model's vendor sent an answer without choices.")
   }
   return { json, choices }
-}
-
-// Texts of a choice that are no output.
-const unsaid: ReadonlySet<string> = new Set(['role', 'finish_reason', 'native_finish_reason', 'type', 'id'])
-
-/** Whether choices have any output. */
-export function sayAnything(choices: readonly Json[]): boolean {
-  return countText(choices, unsaid) > 0
-}
-
-/**
- * The counts beside an answer. Servers that do not count write zeros, and some relays end a stream with zeros after the
- * real counts: that is no count once anything was said or counted.
- */
-export function readCounts(usage: Json | undefined, hasBegun: () => boolean): Usage | undefined {
-  const counted = readUsage(usage)
-  return counted !== undefined && tokensOf(counted) === 0 && hasBegun() ? undefined : counted
 }
 
 /**
@@ -119,9 +102,9 @@ function besides(usage: JsonObject, told: number, [cached, written]: readonly [n
   return told === 0 || told === beside ? { input: 0, reasoning: beside } : nothing
 }
 
-/** The usage of a chunk with one choice. Moonshot puts that of a stream into the choice. */
-export function usageIn({ usage, choices }: JsonObject, hasBegun: () => boolean): Usage | undefined {
-  return readCounts(usage, hasBegun) ?? readCounts(objectsIn(choices)[0]?.['usage'], hasBegun)
+/** The usage of an answer or a chunk with one choice. Moonshot puts that of a stream into the choice. */
+export function usageIn({ usage, choices }: JsonObject): Usage | undefined {
+  return readUsage(usage) ?? readUsage(objectsIn(choices)[0]?.['usage'])
 }
 
 /**

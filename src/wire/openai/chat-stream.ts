@@ -1,11 +1,12 @@
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
+import { recounted, type Usage } from '../../capabilities/usage.ts'
 import { unreadableEnd } from '../answer-body.ts'
 import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
-import { failureOf, namedFailure, readCounts, usageIn } from './chat-answer.ts'
+import { failureOf, namedFailure, readUsage, usageIn } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')
@@ -40,23 +41,29 @@ export function passStream(ask: ChatAsk): ChatStream {
   const facts = new RelayFacts()
   let finishes = 0
   let heldUsage: Uint8Array | undefined
-  const hasBegun = () => facts.said.events > 0 || facts.usage !== undefined
 
   /**
    * Takes the usage of an event. An event that also has choices passes on, without its usage unless the client asked
    * for it; one with usage alone is held for the end.
    */
   function takeUsage(event: Uint8Array, chunk: JsonObject): Uint8Array | undefined {
-    const counted = readCounts(chunk['usage'], hasBegun)
-    facts.usage = counted ?? facts.usage
+    const counted = readUsage(chunk['usage'])
+    const isNews = count(counted)
     const { choices } = chunk
     if (Array.isArray(choices) && choices.length > 0) {
       if (ask.usageShown) return event
       const { usage: _, ...shown } = chunk
       return encoder.encode(`data: ${JSON.stringify({ ...shown, model: ask.model })}\n\n`)
     }
-    if (counted !== undefined || facts.usage === undefined) heldUsage = event
+    if (isNews || facts.usage === undefined) heldUsage = event
     return undefined
+  }
+
+  /** Says whether that is the usage now: some servers end with one that counts nothing. */
+  function count(counted: Usage | undefined): boolean {
+    if (counted === undefined) return false
+    facts.usage = recounted(facts.usage, counted)
+    return facts.usage === counted
   }
 
   function unreadable(): undefined {
@@ -108,7 +115,7 @@ export function passStream(ask: ChatAsk): ChatStream {
         const chunk = parseLoosely(dataOf(shown))
         if (chunk === undefined) return unreadable()
         if (isObject(chunk) && isObject(chunk['usage'])) return takeUsage(shown, chunk)
-        if (isObject(chunk) && ask.choices === 1) facts.usage = usageIn(chunk, hasBegun) ?? facts.usage
+        if (isObject(chunk) && ask.choices === 1) count(usageIn(chunk))
       }
       return shown
     },

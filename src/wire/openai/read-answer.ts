@@ -12,14 +12,14 @@ import {
 } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
-import { readChoices, readCounts, sayAnything } from './chat-answer.ts'
+import { readChoices, readUsage } from './chat-answer.ts'
 
 /** A vendor's whole answer in the common protocol, as a neutral reply. */
 export function readAnswer(body: Uint8Array): Reply {
   const { json, choices } = readChoices(body)
   return {
     choices: objectsIn(choices).map((choice) => readChoice(choice, json)),
-    usage: readCounts(json['usage'], () => sayAnything(choices)),
+    usage: readUsage(json['usage']),
   }
 }
 

@@ -108,16 +108,6 @@ test('the usage inside a choice counts where the chunk has none of its own', () 
   })
 })
 
-const countsIn = (events: readonly ReplyEvent[]) => events.filter(({ kind }) => kind === 'usage-count').length
-
-test('a usage of zeros counts only where nothing was said or counted before', () => {
-  const usage = { prompt_tokens: 5, completion_tokens: 2 }
-  const zeros = { prompt_tokens: 0, completion_tokens: 0 }
-  expect(countsIn(read({ ...finish('stop'), usage: zeros }))).toBe(1)
-  expect(countsIn(read({ ...finish('stop'), usage }, { ...finish('stop'), usage: zeros }))).toBe(1)
-  expect(countsIn(read({ index: 0, delta: { content: 'Hi' } }, { ...finish('stop'), usage: zeros }))).toBe(0)
-})
-
 test('a call whose name comes late starts with its name, and then gives the arguments that came before it', () => {
   const unnamed = { index: 0, id: 'a', function: { name: '', arguments: '{"x"' } }
   const named = { index: 0, id: 'a', function: { name: 'f', arguments: ':1' } }

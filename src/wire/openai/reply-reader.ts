@@ -19,7 +19,6 @@ import {
 /** Reads a stream of the common protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
   let started = false
-  let hasBegun = false
   // The calls of each choice. We count them in the order in which their names came.
   const calls = new Map<number, SeenCall[]>()
   // The pages behind the whole text, which are cited at its end.
@@ -114,12 +113,8 @@ export function openReader(): ReplyReader {
       const listed = sourcesIn(chunk)
       if (listed.length > 0) sources = listed
       for (const choice of objectsIn(chunk['choices'])) readChoice(textIn(chunk['id']), choice, events)
-      hasBegun ||= events.some(({ kind }) => kind.endsWith('-delta') || kind === 'tool-call-start')
-      const usage = usageIn(chunk, () => hasBegun)
-      if (usage !== undefined) {
-        events.push({ kind: 'usage-count', usage })
-        hasBegun = true
-      }
+      const usage = usageIn(chunk)
+      if (usage !== undefined) events.push({ kind: 'usage-count', usage })
       return events
     },
   }
