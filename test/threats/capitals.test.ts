@@ -80,6 +80,8 @@ test.each([
   ['/v1/embeddings', { model: 'text-embedding-3-small', input: 'Hi' }, 'fallbacks'],
   ['/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi' }, 'fallbacks'],
   ['/v1/images/generations', { model: 'gpt-image-1', prompt: 'A fox.' }, 'fallbacks'],
+  ['/v1/responses', { model: 'gpt-5', input: 'Hi' }, 'models'],
+  ['/v1/responses', { model: 'gpt-5', input: 'Hi' }, 'plugins'],
   ['/v1/messages', message, 'models'],
   ['/v1/messages', message, 'plugins'],
 ])(
@@ -100,6 +102,7 @@ test.each([
   ['/v1/embeddings', { model: 'text-embedding-3-small', input: 'Hi' }, 'model'],
   ['/v1/audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi' }, 'model'],
   ['/v1/images/generations', { model: 'gpt-image-1', prompt: 'A fox.' }, 'n'],
+  ['/v1/responses', { model: 'gpt-5', input: 'Hi' }, 'fallbacks'],
   ['/v1/messages', message, 'model'],
 ])('%s refuses a field of the request in extra_body: %j with %s', async (where, body, field) => {
   const response = await refusedForFree(gateway, () => gateway.post(where, { ...body, extra_body: { [field]: 'x' } }))

@@ -54,6 +54,10 @@ function inPieces(text: string, bytes: number): ReadableStream<Uint8Array> {
 const withMark = (mark: string) =>
   send((good + end).replaceAll(boundary, mark), { 'content-type': `multipart/form-data; boundary=${mark}` })
 
+test('a field by which a relay would have another model answer is refused', async () => {
+  expect(await refused(good + field('fallbacks', 'gpt-5-pro') + end)).toMatchObject({ status: 400, param: 'fallbacks' })
+})
+
 describe('a valid form', () => {
   test.each([1, 3, 7, 64, 1000])('a form in pieces of %d bytes is accepted', async (bytes) => {
     expect((await send(inPieces(good + end, bytes))).status).toBe(200)

@@ -6,6 +6,7 @@ import { parseBy } from '../check.ts'
 import { imageLimitsOf, imageFacts, readQuality, unsupported } from '../image-facts.ts'
 import { invalid } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
+import { refuseRerouting } from '../rerouting.ts'
 import { readEditFiles } from './edits-files.ts'
 import { checkTransparent } from './images-ask.ts'
 import { editsFields, type EditsFields } from './images-schema.ts'
@@ -16,6 +17,7 @@ export function readAsk({ body, files }: ReceivedRequest, lookUp: (model: string
   for (const field of ['image', 'image[]', 'mask']) {
     if (body[field] !== undefined) throw invalid(field, 'expected a file', 'invalid_type')
   }
+  refuseRerouting(body)
   const fields = parseBy(editsFields, body)
   const limits = imageLimitsOf(traits)
   if (limits.edits === undefined) throw new Error(`${traits.id} does edits and has no limits for them`)

@@ -7,13 +7,14 @@ import { checkBy } from '../check.ts'
 import { notSupported } from '../issues.ts'
 import { effortsOf, listValues, plainTiers, searchesMax, withDoubles } from '../openai/chat-ask.ts'
 import { requireModel } from '../require-model.ts'
+import { refuseRerouting, reroutingFields } from '../rerouting.ts'
 import { inputTokensMax } from './bounds.ts'
 import { refusedFields, refuseFields } from './refused.ts'
 import { responsesRequest, type ResponsesRequest } from './schema.ts'
 import { offeredTools, placedTools, webSearches } from './tools.ts'
 
 const checkRequest = checkBy(responsesRequest)
-const checkSpelling = checkSpellingOf([...Object.keys(responsesRequest.shape), ...refusedFields])
+const checkSpelling = checkSpellingOf([...Object.keys(responsesRequest.shape), ...refusedFields, ...reroutingFields])
 
 /** On a reasoning model these fields have no effect and cause no error, as in chat. */
 const ignoredWhenReasoning: ReadonlySet<string> = new Set(['top_p', 'top_logprobs'])
@@ -24,6 +25,7 @@ export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: st
   checkSpelling(body)
   // Before the schema, because a client that continues a stored answer may send no input at all.
   refuseFields(body)
+  refuseRerouting(body)
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
   const request = checkRequest(withDoubles(native, fractions))
   checkFieldsTogether(request)

@@ -19,6 +19,8 @@ const refused: Readonly<Record<string, { readonly why: string; readonly plain?: 
   context_management: { why: 'conversations are not shortened here. Send only what the model is to read.' },
   moderation: { why: 'it has no price here.' },
   image: { why: 'images go to the vendor as they are.' },
+  // OpenRouter serves this protocol too, and would search the web in its own way, at its own price.
+  plugins: { why: 'hosted search is a tool here.' },
 }
 
 /** The same for fields of `reasoning`. */
