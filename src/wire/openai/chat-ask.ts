@@ -189,8 +189,7 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
     if (isAsked(body[field])) throw notSupported(field, `${why}.`)
   }
   for (const field of searchFields) {
-    const value = body[field]
-    if (isGiven(value) && value !== false && !traits.sells('webSearch')) {
+    if (isAsked(body[field]) && !traits.sells('webSearch')) {
       throw notSupported(field, 'hosted search has no price on this model.')
     }
   }

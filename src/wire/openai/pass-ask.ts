@@ -130,6 +130,7 @@ function withoutForeignParts(written: Json, { pastReasoning }: ChatTarget): Json
   const { role, content } = objectIn(written)
   if (pastReasoning === 'parts' || role !== 'assistant' || !Array.isArray(content)) return written
   const parts = itemsIn(content).filter((part) => !partsOfMistral.has(objectIn(part)['type']))
+  if (parts.length === content.length) return written
   return { ...objectIn(written), content: parts.length > 0 ? parts : '' }
 }
 
