@@ -4,7 +4,7 @@ import { installationSecret } from '../config/installation-secret.ts'
 import { hadOtherSecret } from '../keys/first-start.ts'
 import { makeSecretKeys } from '../keys/secret-keys.ts'
 import { checkLedger, type Breach } from '../store/check.ts'
-import { copyStore, type Copied } from '../store/copy.ts'
+import { copyStore, versionOf, type Copied } from '../store/copy.ts'
 import { recoverAll } from '../store/ledger.ts'
 import { cannotOpen, openStore, type Store, type StoreOptions } from '../store/open.ts'
 import { claimSingleNode } from '../store/single-node.ts'
@@ -54,14 +54,18 @@ async function withStore<T>(place: StoreOptions, work: (store: Store) => Promise
 async function copyChecked(from: Store, to: Store): Promise<Copied> {
   // As at a start on SQLite: a hold that is open now belongs to a process that is gone.
   await recoverAll(from)
+  const version = await versionOf(from)
   const copied = await copyStore(from, to)
   const found = await checkLedger(to)
   // Checked last, so that a hold that became overdue in between is overdue in both.
   const known = new Set((await checkLedger(from)).map(nameOf))
   const added = found.filter((breach) => !known.has(nameOf(breach)))
-  if (added.length === 0) return copied
-  const first = added.slice(0, 3).map(({ rule, subject, why }) => `${rule} ${subject}: ${why}`)
-  throw new Error(`the copy has faults that the original has not, and must not be used: ${first.join('; ')}`)
+  if (added.length > 0) {
+    const first = added.slice(0, 3).map(({ rule, subject, why }) => `${rule} ${subject}: ${why}`)
+    throw new Error(`the copy has faults that the original has not, and must not be used: ${first.join('; ')}`)
+  }
+  if ((await versionOf(from)) === version) return copied
+  throw new Error('another command changed the database meanwhile: try again with another empty database')
 }
 
 function nameOf({ rule, subject }: Breach): string {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { insertNew, type Row } from './bulk.ts'
 import type { Store } from './open.ts'
 import { columnKinds, type Schema, type Tx } from './schema.ts'
@@ -51,4 +52,12 @@ async function copyTable<T extends Table>(source: Tx, target: Tx, table: T): Pro
   await write()
   if (written !== read) throw new Error(`the database already has ${read - written} of the rows of "${table}"`)
   return [table, read]
+}
+
+/** A number that changes whenever another connection has written to this SQLite file. */
+export async function versionOf({ db }: Store): Promise<unknown> {
+  const { rows } = await sql<{ data_version: unknown }>`select data_version from pragma_data_version`.execute(
+    db.withoutPlugins(),
+  )
+  return rows[0]?.data_version
 }
