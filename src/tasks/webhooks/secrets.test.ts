@@ -24,11 +24,15 @@ function startNode(store: Store) {
 /** A store that withholds the result of its first query until it is released. */
 function firstAnswerLate(store: Store): { slow: Store; release: () => void } {
   const released = Promise.withResolvers<void>()
-  let asked = 0
+  let first: object | undefined
   const db = store.db.withPlugin({
-    transformQuery: ({ node }) => node,
-    async transformResult({ result }) {
-      if (++asked === 1) await released.promise
+    transformQuery({ node, queryId }) {
+      first ??= queryId
+      return node
+    },
+    // By the query and not by the order of results: PostgreSQL may answer a later query before it.
+    async transformResult({ result, queryId }) {
+      if (queryId === first) await released.promise
       return result
     },
   })
