@@ -12,7 +12,7 @@ import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { callSideBySide } from './fan-out.ts'
 import { inlineLinks, linksInAsk } from './inline-media.ts'
 import { chatOf, contextFor, passingLane, translatingLane, type Lane } from './lane.ts'
-import { legOfAnswer, legOfStream } from './legs.ts'
+import { legOfAnswer } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 
 /** A routed request, with what only chats have. */
@@ -111,7 +111,7 @@ async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> 
 async function accept(parts: CallParts, routed: ChatRouted, lane: Lane, exchange: Exchange): Promise<Delivered> {
   if (await streams(routed, exchange)) {
     const stream = lane.openStream()
-    const relay = openRelay(parts, routed, lane.call, exchange, stream, legOfStream(routed, stream.facts))
+    const relay = openRelay(parts, routed, lane.call, exchange, stream)
     await relay.begin()
     return { kind: 'streaming', relay, contentType: eventStream }
   }

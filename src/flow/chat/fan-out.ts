@@ -15,7 +15,7 @@ import {
 } from '../attempt.ts'
 import { answerOf, chatOf, contextFor, conversationFor, writerFor } from './lane.ts'
 import { countLegs, type Leg } from '../legs.ts'
-import { legOfAnswer, legOfStream } from './legs.ts'
+import { legOfAnswer } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 import type { Relay, StreamRelay } from '../relay.ts'
 import type { Call } from '../../vendors/vendor.ts'
@@ -52,7 +52,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
           return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }
         }
         const stream = streamOfChoice(index, readers.openReader(), writer)
-        const relay = openRelay(parts, leg, call, exchange, stream, legOfStream(leg, stream.facts))
+        const relay = openRelay(parts, leg, call, exchange, stream)
         await relay.begin()
         return { kind: 'relay', relay }
       })

@@ -2,10 +2,10 @@ import type { ChatStream } from '../../capabilities/chat.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { Call } from '../../vendors/vendor.ts'
 import { answerBytesMax, failedInside, type CallParts } from '../attempt.ts'
-import type { Leg } from '../legs.ts'
 import { StreamRelay } from '../relay.ts'
 import type { ChatRouted } from './chat.ts'
 import { chatOf } from './lane.ts'
+import { legOfStream } from './legs.ts'
 
 // No event of a chat comes near this size; the limit keeps a line without an end from filling the memory.
 const eventBytesMax = 1024 * 1024
@@ -22,7 +22,6 @@ export function openRelay(
   { body }: Call,
   exchange: Exchange,
   stream: ChatStream,
-  leg: Leg,
 ): StreamRelay {
   const { outputTokensMax, choices } = routed.ask
   const said = outputTokensMax * choices * wireBytesPerToken + wireBytesSpare
@@ -31,7 +30,7 @@ export function openRelay(
     bytesMax: repeats
       ? { event: answerBytesMax, stream: said + body.length * repeatedBytes } // their last event is a whole answer
       : { event: eventBytesMax, stream: said },
-    leg,
+    leg: legOfStream(routed, stream.facts),
     judge: (failure) => failedInside(parts, routed, failure),
     complete: () => parts.channels().answered(routed.route),
   })
