@@ -12,9 +12,9 @@ export type Leg = {
   made?(): Counted | undefined
 }
 
-/** What a call has cost us so far, whether or not any of it was delivered. */
-export function costOfLeg(leg: Leg, costs: PriceList, delivered = leg.count()): Nano {
-  const made = delivered ?? leg.made?.()
+/** What a call has cost us so far, whether or not any of it was delivered. `counted` is what `leg.count` gave. */
+export function costOfLeg(leg: Leg, counted: Counted | undefined, costs: PriceList): Nano {
+  const made = counted ?? leg.made?.()
   return made === undefined ? zeroNano : costOf(made, costs)
 }
 

@@ -225,7 +225,7 @@ function saleOf(
   if (counted === undefined) return undefined
   const { prices, costs } = routed.model
   const delivered = counted.legs.map(({ leg, counted: count }) => {
-    const vendorCost = costOfLeg(leg, costs, count)
+    const vendorCost = costOfLeg(leg, count, costs)
     return attemptRecord(legRouted(routed, leg), { status: 200, vendorCost, delivered: count !== undefined })
   })
   return {

@@ -14,7 +14,7 @@ export function wastedAttempts(routed: Routed, legs: readonly Leg[]): AttemptRec
 
 function knownCost({ model }: Routed, leg: Leg): Nano {
   try {
-    return costOfLeg(leg, model.costs)
+    return costOfLeg(leg, leg.count(), model.costs)
   } catch {
     return zeroNano // its usage cannot be read: the vendor's bill will tell
   }

@@ -7,8 +7,8 @@ import { bytesPerToken, estimateOutput } from './estimate.ts'
 export function legOfStream({ ask, attemptId, codec }: ChatRouted, facts: StreamFacts): Leg {
   function made(): Counted | undefined {
     const { usage, outputEvents, finished, ended } = facts
-    if (outputEvents === 0 && !finished && !ended) return undefined
     const isOver = finished || ended
+    if (outputEvents === 0 && !isOver) return undefined
     if (isWhole(usage) && isOver) return { usage, basis: 'vendor' }
     const read = usage?.input === undefined ? { ...usage, input: codec.estimateInput(ask) } : usage
     if (usage?.output !== undefined && isOver) return { usage: read, basis: 'estimated' }
