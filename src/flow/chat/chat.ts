@@ -11,7 +11,7 @@ import type { Errand, Job } from '../job.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { callSideBySide } from './fan-out.ts'
 import { inlineLinks, linksInAsk } from './inline-media.ts'
-import { chatOf, contextFor, passingLane, translatingLane, type Lane } from './lane.ts'
+import { chatOf, chatContextOf, passingLane, translatingLane, type Lane } from './lane.ts'
 import { legOfAnswer } from './legs.ts'
 import { openRelay } from './open-relay.ts'
 
@@ -102,7 +102,7 @@ async function callWithReasoning(
 }
 
 async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
-  const context = contextFor(routed, parts)
+  const context = chatContextOf(routed, parts)
   const lane = passingLane(routed, context) ?? (await translatingLane(routed, context, parts.fetchLink))
   const attempted = await attempt(parts, routed, lane.call, (exchange) => accept(parts, routed, lane, exchange))
   return attempted.kind === 'failed' ? attempted : attempted.accepted

@@ -13,7 +13,7 @@ import {
   type CallParts,
   type Failed,
 } from '../attempt.ts'
-import { answerOf, chatOf, contextFor, conversationFor, writerFor } from './lane.ts'
+import { answerOf, chatOf, chatContextOf, conversationFor, writerFor } from './lane.ts'
 import { countLegs, type Leg } from '../legs.ts'
 import { legOfAnswer } from './legs.ts'
 import { openRelay } from './open-relay.ts'
@@ -92,7 +92,7 @@ const bytesSideBySideMax = 64 * 1024 * 1024
  */
 async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<Plan> {
   const chat = chatOf(routed)
-  const context = contextFor(routed, parts)
+  const context = chatContextOf(routed, parts)
   const passed = chat.protocol === ask.protocol ? chat.pass?.(ask, context) : undefined
   if (passed !== undefined) return bounded({ call: passed, readers: chat }, routed)
   const conversation = await conversationFor(routed, ask, parts.fetchLink)

@@ -30,7 +30,8 @@ export function chatOf({ route, model, ask }: ChatRouted): ChatAdapter {
   return secondProtocol.serves(ask, { upstreamModel, reasoning: model.reasoning }) ? secondProtocol.chat : chat
 }
 
-export function contextFor(routed: ChatRouted, { tenantLabel }: Pick<CallParts, 'tenantLabel'>): CallContext {
+/** The context of a call, with what only chats have. */
+export function chatContextOf(routed: ChatRouted, { tenantLabel }: Pick<CallParts, 'tenantLabel'>): CallContext {
   const context = contextOf(routed, tenantLabel)
   return routed.hidesReasoning === true ? { ...context, hidesReasoning: true } : context
 }
