@@ -53,9 +53,9 @@ export function makeEdge(options: EdgeOptions): Serve {
       const markVendorCalled = () => waiter?.markVendorCalled()
       const answer =
         preflight ?? dispatch({ request, requestId, connection, responseHeaders, speak, markVendorCalled }, found)
-      const isSaid = preflight === undefined && found.route?.auth !== 'open'
-      const told = isSaid ? answer : identified(answer, requestId)
-      response = await (told instanceof Promise && waiter !== undefined ? waiter.for(told) : told)
+      const hasId = preflight === undefined && found.route?.auth !== 'open'
+      const named = hasId ? answer : identified(answer, requestId)
+      response = await (named instanceof Promise && waiter !== undefined ? waiter.for(named) : named)
     } catch (thrown) {
       response = refuse(asGatewayError(thrown), requestId, responseHeaders, writeError)
       if (!(await isHeardOut(request, waiter))) response.headers.set('connection', 'close')
@@ -85,12 +85,12 @@ export function makeEdge(options: EdgeOptions): Serve {
   function refuse(
     error: GatewayError,
     requestId: RequestId,
-    said: Readonly<Record<string, string>>,
+    responseHeaders: Readonly<Record<string, string>>,
     writeError: WriteError,
   ): Response {
     logFault(options.log, requestId, error)
     const { status, headers, body } = writeError(error, requestId)
-    return new Response(body, { status, headers: { ...said, ...headers } })
+    return new Response(body, { status, headers: { ...responseHeaders, ...headers } })
   }
 }
 
