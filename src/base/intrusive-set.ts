@@ -1,4 +1,4 @@
-/** A member stores its own index in the crowd; -1 while it is not in one. */
+/** A member stores its own index in the set; -1 while it is not in one. */
 export type Member = { place: number }
 
 /**

@@ -12,7 +12,7 @@ export type Outlet<Failure = GatewayError> = {
  * second and each would cost half a dozen promises.
  */
 export type Source = {
-  /** Sends what has arrived, and what arrives from now on, to the outlet, until it is held or poured elsewhere. */
+  /** Sends what has arrived, and what arrives from now on, to the outlet, until it is paused or poured elsewhere. */
   pour(outlet: Outlet): void
   /** The outlet has no room: what arrives waits, which in the end holds back the sender. */
   pause(): void

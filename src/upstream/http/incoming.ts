@@ -28,7 +28,7 @@ export class Incoming {
     this.#asker = asker
   }
 
-  /** Gives what has come as one piece, and then each piece as it comes, until it is held. */
+  /** Gives what has come as one piece, and then each piece as it comes, until it is paused. */
   pour(outlet: Outlet<Error>): void {
     this.#outlet = outlet
     if (this.#unread.length > 0) outlet.take(this.#takeUnread())
