@@ -49,9 +49,10 @@ export function crashPoint(name: CrashPoint): void {
   if (armed.name === name && --armed.left === 0) process.kill(process.pid, 'SIGKILL')
 }
 
-function readArmed(text: string | undefined): { name: string; left: number } | undefined {
+function readArmed(text: string | undefined): { readonly name: CrashPoint; left: number } | undefined {
   if (text === undefined || text === '') return undefined
-  const [name = '', count = '1'] = text.split(':')
-  if (!(crashPoints as readonly string[]).includes(name)) throw new Error(`TURNPIKE_CRASH: no crash point "${name}"`)
+  const [given = '', count = '1'] = text.split(':')
+  const name = crashPoints.find((point) => point === given)
+  if (name === undefined) throw new Error(`TURNPIKE_CRASH: no crash point "${given}"`)
   return { name, left: Number(count) }
 }
