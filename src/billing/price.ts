@@ -58,8 +58,8 @@ function picoOf(usage: Usage, prices: PriceList): bigint {
     if (quantity !== undefined && quantity > 0) sum += times(quantity, rateOf(unit, rates))
   }
   if (usage.images !== undefined) sum += BigInt(usage.images.count) * imageRate(usage.images, prices)
-  const { videoToken, video = videoToken === undefined ? undefined : unseen } = usage
-  if (video !== undefined) sum += videoPico(video, videoToken, prices)
+  const { video, videoToken } = usage
+  if (video !== undefined || videoToken !== undefined) sum += videoPico(video ?? unseen, videoToken, prices)
   return sum
 }
 

@@ -58,7 +58,8 @@ function creditFor(request: RecordedRequest, delivered: readonly string[], by: J
     if (line?.units === undefined) return zeroNano
     const { units, cost } = line
     const isCounted = Object.keys(units).length > 0
-    if (isCounted ? !isWhole(units, { cost, lines: by.repeated.get(id) ?? 1 }, lists.costs) : cost > 0n) return zeroNano
+    const isExplained = isCounted ? isWhole(units, { cost, lines: by.repeated.get(id) ?? 1 }, lists.costs) : cost <= 0n
+    if (!isExplained) return zeroNano
     if (isCounted) parts.push(units)
   }
   const fair = priceOfParts(parts, lists.prices)
