@@ -54,16 +54,16 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
 
 type Whole = Extract<Answer, { kind: 'whole' }>
 
-async function keep(attempt: IdempotencyRecord, { status = 200, body, contentType }: Whole): Promise<void> {
-  if (contentType === json) await attempt.keep(status, body)
-  else await attempt.keepFact(status)
+async function keep(record: IdempotencyRecord, { status = 200, body, contentType }: Whole): Promise<void> {
+  if (contentType === json) await record.keep(status, body)
+  else await record.keepFact(status)
 }
 
 /** Stores a failure that must not be retried, since a vendor may charge for it; any other failure frees the key. */
-async function forget(attempt: IdempotencyRecord, thrown: unknown): Promise<void> {
+async function forget(record: IdempotencyRecord, thrown: unknown): Promise<void> {
   const failure = asGatewayError(thrown)
-  if (failure.details.shouldRetry !== false) await attempt.free()
+  if (failure.details.shouldRetry !== false) await record.free()
   // The client was gone and has seen no error, so there is none to repeat.
-  else if (failure.kind === 'client-gone') await attempt.keepFact(500)
-  else await attempt.keepFailure(failure)
+  else if (failure.kind === 'client-gone') await record.keepFact(500)
+  else await record.keepFailure(failure)
 }

@@ -106,7 +106,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     void behind.add({ write, about: { request }, deadline: store.now() + keepAnswersMs })
   }
 
-  function attemptOf(id: AnswerId, asked: IdempotentRequest): IdempotencyRecord {
+  function recordOf(id: AnswerId, asked: IdempotentRequest): IdempotencyRecord {
     const { requestId } = asked
     const sealed = (body: string) => sealUnder(asked.key, secret).seal(body)
     const keepShort = (db: Queries, status: number, body: string) =>
@@ -168,7 +168,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
           cause: thrown,
         })
       })
-      if (found === 'begun') return { kind: 'begun', record: attemptOf(id, asked) }
+      if (found === 'begun') return { kind: 'begun', record: recordOf(id, asked) }
       return recall(found, fingerprint, asked)
     },
 
