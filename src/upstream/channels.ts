@@ -49,16 +49,16 @@ export type Channels = {
    * A request is sent there, which may take `longestMs`. Where the channel has been asked last for long enough, this
    * request finds out whether it still fails, and all others keep asking it last meanwhile.
    */
-  asking(had: ChannelModel, longestMs: number): void
+  asking(place: ChannelModel, longestMs: number): void
   /** The request showed nothing about the channel, for example because the client left. */
-  leftOpen(had: ChannelModel): void
+  leftOpen(place: ChannelModel): void
   /**
    * A channel failed, or did not answer, when it was asked for a model. Says whether this makes it asked last from now
    * on: that takes failures of several requests, because a single one may be more than a vendor can take.
    */
-  failed(had: ChannelModel, request: string): boolean
+  failed(place: ChannelModel, request: string): boolean
   /** The channel has responded, be it with a refusal. */
-  answered(had: ChannelModel): void
+  answered(place: ChannelModel): void
   /** Whether there is a model for which the channel is asked last. */
   isFailing(channel: Channel): boolean
   /** The vendor refused to show reasoning to the owner of this credential, and is not asked for it for a while. */
@@ -69,7 +69,7 @@ export type Channels = {
 /** A credential, at the channel that uses it. */
 type ChannelCredential = Pick<Route, 'channel' | 'credential'>
 
-/** A model, at a channel that has it. */
+/** A place: one model, at a channel that has it. */
 type ChannelModel = Pick<Route, 'channel' | 'upstreamModel'>
 
 /** A credential; with `upstreamModel`, for that model alone. */
@@ -119,18 +119,18 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     return now
   }
 
-  function nextTurn(had: ChannelModel): number {
-    const { length } = had.channel.credentials
+  function nextTurn(place: ChannelModel): number {
+    const { length } = place.channel.credentials
     if (length === 1) return 0
-    const turn = ((turns.get(modelAt(had)) ?? 0) + 1) % length
-    turns.set(modelAt(had), turn)
+    const turn = ((turns.get(modelAt(place)) ?? 0) + 1) % length
+    turns.set(modelAt(place), turn)
     return turn
   }
 
-  function nextCredential(had: ChannelModel): string | undefined {
-    const { channel, upstreamModel } = had
+  function nextCredential(place: ChannelModel): string | undefined {
+    const { channel, upstreamModel } = place
     const { credentials } = channel
-    const turn = nextTurn(had)
+    const turn = nextTurn(place)
     for (let i = 0; i < credentials.length; i++) {
       const credential = credentials[(turn + i) % credentials.length]
       if (credential !== undefined && !isResting({ channel, credential, upstreamModel })) return credential
@@ -156,20 +156,20 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     isResting,
     secondsOverRate,
     rest,
-    asking: (had, longestMs) => failures.asking(modelAt(had), longestMs),
-    leftOpen: (had) => failures.leftOpen(modelAt(had)),
-    failed: (had, request) => had.channel.isSimulator !== true && failures.failed(modelAt(had), request),
-    answered: (had) => failures.answered(modelAt(had)),
+    asking: (place, longestMs) => failures.asking(modelAt(place), longestMs),
+    leftOpen: (place) => failures.leftOpen(modelAt(place)),
+    failed: (place, request) => place.channel.isSimulator !== true && failures.failed(modelAt(place), request),
+    answered: (place) => failures.answered(modelAt(place)),
     isFailing: ({ id }) => failures.anyOf(`${id}\n`),
-    hideReasoning: (of) => void hiddenUntil.set(placeOf(of), clock.monotonic() + hiddenMs),
-    hidesReasoning: (of) => (hiddenUntil.get(placeOf(of)) ?? 0) > clock.monotonic(),
+    hideReasoning: (of) => void hiddenUntil.set(credentialAt(of), clock.monotonic() + hiddenMs),
+    hidesReasoning: (of) => (hiddenUntil.get(credentialAt(of)) ?? 0) > clock.monotonic(),
     *routes(offers) {
       // Chosen lazily: a credential that is put to rest by the first attempt is not offered to the second.
       let left = [...candidatesFor(offers)]
       while (left.length > 0) {
         const again: ChannelModel[] = []
         while (left.length > 0) {
-          const steady = left.filter((had) => !failures.isAside(modelAt(had)))
+          const steady = left.filter((place) => !failures.isAside(modelAt(place)))
           const picked = pick(steady.length > 0 ? steady : left, random)
           left.splice(left.indexOf(picked), 1)
           const credential = nextCredential(picked)
@@ -183,7 +183,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
   }
 }
 
-function placeOf({ channel, credential }: ChannelCredential): string {
+function credentialAt({ channel, credential }: ChannelCredential): string {
   return `${channel.id}\n${credential}`
 }
 

@@ -8,7 +8,7 @@ const asideMs = 60_000
 /** The requests that failed in a row, at most `inARow` of them. */
 type Failing = { readonly requests: Set<string>; readonly asideUntil: number }
 
-/** Tracks which places keep failing. A place is the name of one model at one channel. */
+/** Tracks which places keep failing. A place is named by one model and the channel that has it. */
 export type Failures = {
   /** Says whether this sets the place aside. A request is one failure, however many calls were made for it. */
   failed(place: string, request: string): boolean
