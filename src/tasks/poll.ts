@@ -29,11 +29,13 @@ export type Unkept = {
 export async function pollTask(parts: TaskParts, task: Task): Promise<PollOutcome | Unkept> {
   if (isOver(task.state)) return pollAfterEnd(parts, task)
   if (task.upstreamId === null) return resolveDoubt(parts, task)
+  const unheard = { failures: task.failures + 1 }
   const taskRoute = taskRouteOf(parts, task)
-  const said = taskRoute === undefined ? undefined : await askVendor(parts, taskRoute, task, task.upstreamId)
-  const news = taskRoute === undefined || said === undefined ? undefined : await located(parts, taskRoute, task, said)
+  if (taskRoute === undefined) return goOn(parts, task, unheard)
+  const said = await askVendor(parts, taskRoute, task, task.upstreamId)
+  const news = said && (await located(parts, taskRoute, task, said))
   crashPoint('task-polled')
-  if (taskRoute === undefined || said === undefined) return goOn(parts, task, { failures: task.failures + 1 })
+  if (said === undefined) return goOn(parts, task, unheard)
   if (news === undefined) return schedulePoll(parts, task, made(said, failedTries(task) + 1))
   return applyNews(parts, taskRoute, task, news)
 }
@@ -60,13 +62,13 @@ async function applyNews(
           putOff: () => schedulePoll(parts, task, made(news, failedTries(task))),
         }
       }
-      if (decision.state === 'failed') return end(parts, task, { record, used, failure: decision.failure })
+      if (decision.state === 'failed') return fail(parts, task, { record, used, failure: decision.failure })
       await endTask(parts, task, { state: 'cancelled', record })
       return 'over'
   }
 }
 
-async function end(
+async function fail(
   parts: TaskParts,
   task: Task,
   said: { record: JsonObject; used: VideoNews['used']; failure: TaskError },
@@ -84,7 +86,7 @@ async function succeed(parts: TaskParts, taskRoute: TaskRoute, task: Task, news:
   const { record, used } = news
   const kept = await keepLinks(parts, taskRoute, task, news)
   if ('tries' in kept) return schedulePoll(parts, task, made(news, kept.tries))
-  if ('code' in kept) return end(parts, task, { record, used, failure: kept })
+  if ('code' in kept) return fail(parts, task, { record, used, failure: kept })
   await endTask(parts, task, { state: 'succeeded', record, used, result: kept })
   return 'over'
 }
@@ -117,16 +119,8 @@ async function pollForMadeVideo(parts: TaskParts, task: Task, change: TaskChange
 
 /** Schedules the next poll, but only under our own claim: a node that has claimed the task since decides for itself. */
 async function schedulePoll(parts: TaskParts, task: Task, change: TaskChange): Promise<PollOutcome> {
-  const { store, random, node } = parts
-  const pace = paceAt(parts, task)
-  const failures = change.failures ?? 0
-  const lost = change.lost ?? 0
-  const wait =
-    failures > 0
-      ? retryWait(pace, failures - 1, random)
-      : lost > 0
-        ? jittered(pace.lostMs, random)
-        : pollWait(pace, task.polls + 1, random)
+  const { store, node } = parts
+  const wait = waitAfter(parts, task, change)
   const now = store.now()
   // A finished video is fetched after the deadline too.
   const next = now < task.deadline ? Math.min(now + wait, task.deadline) : now + wait
@@ -141,4 +135,11 @@ async function schedulePoll(parts: TaskParts, task: Task, change: TaskChange): P
     },
   )
   return 'open'
+}
+
+/** How long to wait for the next poll, after one that had this outcome. */
+function waitAfter(parts: TaskParts, task: Task, { failures = 0, lost = 0 }: TaskChange): number {
+  const pace = paceAt(parts, task)
+  if (failures > 0) return retryWait(pace, failures - 1, parts.random)
+  return lost > 0 ? jittered(pace.lostMs, parts.random) : pollWait(pace, task.polls + 1, parts.random)
 }
