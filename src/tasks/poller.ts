@@ -19,9 +19,9 @@ const everyMs = 200
 // The pause while no task is watched. This node hears of its own tasks by `attend`, and another node polls its own.
 // Where that node dies, its claims last for up to a minute anyway, so these seconds hardly add to the wait.
 const idleMs = 5_000
-const lookingMax = 256
+const pollsMax = 256
 // A vendor that hangs delays only its own tasks.
-const lookingAtOneMax = lookingMax / 4
+const pollsAtOneMax = pollsMax / 4
 // Videos that are being fetched or wait for it; those beyond are left to a later poll.
 const keepingMax = 256
 // Longer than a poll takes. Where a node dies in one, other nodes may claim its tasks after this time.
@@ -48,8 +48,7 @@ export type Poller = {
 /** Polls every open task. Each node runs a poller, and a task is claimed by one node at a time. */
 export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poller {
   const { store, clock, timers, node, mode, log, allowances } = parts
-  const looking = new Map<string, Promise<void>>()
-  const lookingAt = new Map<string, number>()
+  const polls = new PollsUnderway()
   const keeping = new Map<string, Promise<void>>()
   /** Tasks whose polls the database failed, and which this node still claims. */
   const unrecorded = new Set<string>()
@@ -102,7 +101,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   async function turnOrRest(): Promise<void> {
     const taken = await turn()
     state.isIdle = true // set before the query, so that `attend` can reset it for a task that comes meanwhile
-    if (taken + looking.size > 0 || (await hasWatchedTasks(store.db, mode))) state.isIdle = false
+    if (taken + polls.size > 0 || (await hasWatchedTasks(store.db, mode))) state.isIdle = false
   }
 
   async function turn(): Promise<number> {
@@ -118,23 +117,22 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     let taken = 0
     for (const { channel: id, rows } of rotated(await dueChannels(store.db, { now, mode }), turnsTaken++)) {
       noteWhetherThere(id)
-      const room = Math.min(lookingMax - looking.size, lookingAtOneMax - (lookingAt.get(id) ?? 0))
       const { perSecond } = paceAt(parts, { channel: id })
-      const limit = allowances.take(id, perSecond, Math.min(rows, room))
+      const limit = allowances.take(id, perSecond, Math.min(rows, polls.roomAt(id)))
       if (limit === 0) continue
       const claimed = await claimTasks(store, { channel: id, limit, now, mode, claim })
       // Where the claim ran out on a task that this node still polls or fetches, it is claimed anew and work goes on.
-      const tasks = claimed.filter(({ id: taskId }) => !looking.has(taskId) && !keeping.has(taskId))
+      const tasks = claimed.filter(({ id: taskId }) => !polls.has(taskId) && !keeping.has(taskId))
       allowances.giveBack(id, limit - tasks.length)
       taken += tasks.length
       for (const task of tasks) begin(task)
     }
-    await tidy(now, taken === 0)
+    await tidy(now, taken === 0 ? tidyEveryMs : tidyMsMax)
     return taken
   }
 
-  async function tidy(now: number, isQuiet: boolean): Promise<void> {
-    if (clock.monotonic() - tidiedAt < (isQuiet ? tidyEveryMs : tidyMsMax)) return
+  async function tidy(now: number, afterMs: number): Promise<void> {
+    if (clock.monotonic() - tidiedAt < afterMs) return
     const dropped = await dropOldTasks(store, { endedBefore: now - parts.keepMs, mode, limit: tidiedAtOnce })
     // After a full batch there may be more, which the next quiet moment drops.
     if (dropped < tidiedAtOnce) tidiedAt = clock.monotonic()
@@ -156,23 +154,15 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   }
 
   function begin(task: Task): void {
-    const { id, channel } = task
-    unrecorded.delete(id)
-    const look = lookOnce(task).finally(() => {
-      looking.delete(id)
-      const left = (lookingAt.get(channel) ?? 0) - 1
-      if (left > 0) lookingAt.set(channel, left)
-      else lookingAt.delete(channel)
-    })
-    looking.set(id, look)
-    lookingAt.set(channel, (lookingAt.get(channel) ?? 0) + 1)
+    unrecorded.delete(task.id)
+    polls.add(task, pollOnce(task))
   }
 
-  async function lookOnce(task: Task): Promise<void> {
+  async function pollOnce(task: Task): Promise<void> {
     try {
-      const looked = await pollTask(parts, task)
-      if (looked === 'over') ended(task)
-      else if (looked !== 'open') await keepLater(task, looked)
+      const outcome = await pollTask(parts, task)
+      if (outcome === 'over') ended(task)
+      else if (outcome !== 'open') await keepLater(task, outcome)
     } catch (thrown) {
       failed(task, thrown)
     }
@@ -206,7 +196,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 
   async function idle(): Promise<void> {
     await running
-    while (looking.size + keeping.size > 0) await Promise.all([...looking.values(), ...keeping.values()])
+    while (polls.size + keeping.size > 0) await Promise.all([...polls.all(), ...keeping.values()])
   }
 
   return {
@@ -229,6 +219,44 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
       callOff()
       await idle()
     },
+  }
+}
+
+/** The polls that are under way, by task, and how many there are at each channel. */
+class PollsUnderway {
+  readonly #byTask = new Map<string, Promise<void>>()
+  readonly #atChannel = new Map<string, number>()
+
+  get size(): number {
+    return this.#byTask.size
+  }
+
+  has(taskId: string): boolean {
+    return this.#byTask.has(taskId)
+  }
+
+  all(): Iterable<Promise<void>> {
+    return this.#byTask.values()
+  }
+
+  /** How many more may begin at a channel. */
+  roomAt(channelId: string): number {
+    return Math.min(pollsMax - this.size, pollsAtOneMax - (this.#atChannel.get(channelId) ?? 0))
+  }
+
+  add({ id, channel }: Pick<Task, 'id' | 'channel'>, poll: Promise<void>): void {
+    const ended = poll.finally(() => {
+      this.#byTask.delete(id)
+      this.#count(channel, -1)
+    })
+    this.#byTask.set(id, ended)
+    this.#count(channel, 1)
+  }
+
+  #count(channelId: string, more: number): void {
+    const count = (this.#atChannel.get(channelId) ?? 0) + more
+    if (count > 0) this.#atChannel.set(channelId, count)
+    else this.#atChannel.delete(channelId)
   }
 }
 
