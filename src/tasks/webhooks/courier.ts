@@ -93,7 +93,8 @@ export function startCourier(parts: CourierParts): Courier {
       isAway = true
     }
     if (state === 'closed') return
-    const waitMs = state === 'look-again' ? 0 : isIdle ? idleMs : lookEveryMs
+    const pauseMs = isIdle ? idleMs : lookEveryMs
+    const waitMs = state === 'look-again' ? 0 : pauseMs
     state = 'idle'
     callOff = timers.after(waitMs, wake)
   }
