@@ -3,6 +3,7 @@ import type { RateLimiterRes } from 'rate-limiter-flexible'
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js'
 import type { Clock } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
+import { NamedCounts } from '../base/named-counts.ts'
 import type { KeyLimits } from '../store/schema.ts'
 
 /** Sets a header of the response, whether it succeeds or fails. */
@@ -31,21 +32,14 @@ const letIn = Promise.resolve<Pass>({ spend: () => undefined, leave() {} })
 /** Each node counts for itself, in memory. */
 export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
   const counters = { requests: new RateLimiterMemory(counter), tokens: new RateLimiterMemory(counter) }
-  const places = new Map<string, number>()
+  const places = new NamedCounts()
 
   function takePlace(keyId: string, concurrent: number): void {
-    const taken = places.get(keyId) ?? 0
-    if (taken >= concurrent) {
+    if (places.of(keyId) >= concurrent) {
       const message = `This key may have ${concurrent} requests at once, and all of them are running.`
       throw new GatewayError('too-many', message, { retryAfterSeconds: placeRetrySeconds })
     }
-    places.set(keyId, taken + 1)
-  }
-
-  function leavePlace(keyId: string): void {
-    const taken = places.get(keyId) ?? 0
-    if (taken <= 1) places.delete(keyId)
-    else places.set(keyId, taken - 1)
+    places.add(keyId, 1)
   }
 
   /** Gives how many milliseconds are left of the minute in which the tokens were counted. */
@@ -83,7 +77,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
       leave(tokensUsed) {
         if (!isInside) return
         isInside = false
-        if (concurrent !== undefined) leavePlace(keyId)
+        if (concurrent !== undefined) places.add(keyId, -1)
         if (tokensPerMinute === undefined || tokensUsed === counted) return
         // Not awaited, because in memory this is done at once and cannot fail.
         if (tokensUsed > counted) void counters.tokens.penalty(keyId, tokensUsed - counted)
@@ -105,7 +99,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
       const counted = await counters.requests.consume(keyId)
       report(setHeader, 'requests', requestsPerMinute, counted)
       if (counted.consumedPoints > requestsPerMinute) {
-        if (concurrent !== undefined) leavePlace(keyId)
+        if (concurrent !== undefined) places.add(keyId, -1)
         throw tooMany(`This key may make ${requestsPerMinute} requests a minute.`, counted)
       }
     }

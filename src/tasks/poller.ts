@@ -1,4 +1,5 @@
 import { SetBack } from '../base/clock.ts'
+import { NamedCounts } from '../base/named-counts.ts'
 import { isUnavailable, storeError } from '../store/faults.ts'
 import {
   bringForward,
@@ -225,7 +226,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
 /** The polls that are under way, by task, and how many there are at each channel. */
 class PollsUnderway {
   readonly #byTask = new Map<string, Promise<void>>()
-  readonly #atChannel = new Map<string, number>()
+  readonly #atChannel = new NamedCounts()
 
   get size(): number {
     return this.#byTask.size
@@ -241,22 +242,16 @@ class PollsUnderway {
 
   /** How many more may begin at a channel. */
   roomAt(channelId: string): number {
-    return Math.min(pollsMax - this.size, pollsAtOneMax - (this.#atChannel.get(channelId) ?? 0))
+    return Math.min(pollsMax - this.size, pollsAtOneMax - this.#atChannel.of(channelId))
   }
 
   add({ id, channel }: Pick<Task, 'id' | 'channel'>, poll: Promise<void>): void {
     const ended = poll.finally(() => {
       this.#byTask.delete(id)
-      this.#count(channel, -1)
+      this.#atChannel.add(channel, -1)
     })
     this.#byTask.set(id, ended)
-    this.#count(channel, 1)
-  }
-
-  #count(channelId: string, more: number): void {
-    const count = (this.#atChannel.get(channelId) ?? 0) + more
-    if (count > 0) this.#atChannel.set(channelId, count)
-    else this.#atChannel.delete(channelId)
+    this.#atChannel.add(channel, 1)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { NamedCounts } from '../../base/named-counts.ts'
 import type { Lane, PassOver } from '../../store/outbox.ts'
 
 /** How a delivery went, as far as it matters for the next one on the same lane. */
@@ -53,7 +54,7 @@ export class Gate {
   readonly #limits: GateLimits
   /** In the order in which their last deliveries ended. */
   readonly #lanes = new Map<string, State>()
-  readonly #inFlight = new Counts()
+  readonly #inFlight = new NamedCounts()
 
   constructor(clock: Pick<Clock, 'monotonic'>, limits: GateLimits = gateLimits) {
     this.#clock = clock
@@ -105,7 +106,11 @@ export class Gate {
   #learn(state: State, ending: Ending, isProbe: boolean): void {
     const { restMs, restMsMax, silentMax } = this.#limits
     const now = this.#clock.monotonic()
-    if (ending === 'answered') Object.assign(state, { proven: true, silent: 0, rest: undefined })
+    if (ending === 'answered') {
+      state.proven = true
+      state.silent = 0
+      state.rest = undefined
+    }
     if (ending === 'silent') {
       state.proven = false
       state.silent++
@@ -149,21 +154,6 @@ export class Gate {
   /** Once its rest is over, a lane gets one probe at a time. */
   #isResting({ rest, inFlight }: State): boolean {
     return rest !== undefined && (this.#clock.monotonic() < rest.until || inFlight > 0)
-  }
-}
-
-/** Counters that drop entries at zero. */
-class Counts {
-  readonly #counts = new Map<string, number>()
-
-  of(name: string): number {
-    return this.#counts.get(name) ?? 0
-  }
-
-  add(name: string, more: number): void {
-    const count = this.of(name) + more
-    if (count === 0) this.#counts.delete(name)
-    else this.#counts.set(name, count)
   }
 }
 
