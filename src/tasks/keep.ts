@@ -114,10 +114,10 @@ function fetchPlain({ fetchLink, timeouts, stopping }: TaskParts, { channel }: T
 }
 
 /** The credential is sent only to the origin of the channel's base URL, wherever the vendor's links lead. */
-async function fetchWithKey(parts: TaskParts, taskRoute: TaskRoute, task: Task, first: string) {
+async function fetchWithKey(parts: TaskParts, taskRoute: TaskRoute, task: Task, link: string) {
   const { origin } = new URL(taskRoute.channel.baseUrl)
   const { headers } = taskRoute.adapter.poll(task.upstreamId ?? '', contextOf(parts, taskRoute, task), task.facts)
-  let url = first
+  let url = link
   for (let redirects = 0; redirects <= redirectsMax; redirects++) {
     if (new URL(url).origin !== origin) return fetchPlain(parts, taskRoute, url)
     const call = { method: 'GET', url, headers: withoutBodyHeaders(headers) } as const
