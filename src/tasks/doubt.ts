@@ -33,14 +33,14 @@ export async function resolveDoubt(parts: TaskParts, task: Task): Promise<PollOu
   const isLate = parts.store.now() >= task.deadline
   const wait = (ms: number, change: TaskChange = {}) =>
     isLate ? fail(parts, task, timedOut) : lookAgain(parts, task, ms, change)
+  const retry = () => wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
   // A call that was cut off may still be in progress at the vendor.
   const settledAt = task.sentAt + pace.doubtMs
   if (parts.store.now() < settledAt) return wait(settledAt - parts.store.now())
   const taskRoute = taskRouteOf(parts, task)
-  if (taskRoute === undefined)
-    return wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
+  if (taskRoute === undefined) return retry()
   const found = await find(parts, taskRoute, task)
-  if (found === 'failed') return wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
+  if (found === 'failed') return retry()
   if (found === 'unsure') {
     parts.log.warn({ task: task.id, channel: task.channel }, 'it is not known whether the vendor has this task')
     return wait(Math.min(unsureMsMax, pace.doubtMs * 2 ** Math.min(task.polls, 10)), { failures: 0 })
