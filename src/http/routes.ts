@@ -60,7 +60,7 @@ const open = { auth: 'open', writeError } as const
 const messaging = { auth: 'key', writeError: writeMessagesError } as const
 const responding = { auth: 'key', writeError: writeResponsesError } as const
 // Until the form of an image request is known, errors have the shapes of both forms.
-const imageParts = { auth: 'key', writeError: writeEitherError } as const
+const imaging = { auth: 'key', writeError: writeEitherError } as const
 const editing = { auth: 'key', writeError: writeErrorWithPlain402 } as const
 const speaking = { auth: 'key', writeError: writeSpeechError } as const
 // The signature in the link is the credential.
@@ -104,7 +104,7 @@ export function makeRoutes(parts: RouteParts): readonly Route[] {
     { ...messaging, method: 'POST', path: '/v1/messages/count_tokens', docs: 'countMessageTokens', serve: countTokens },
     { ...keyed, method: 'POST', path: '/v1/embeddings', docs: 'createEmbedding', serve: embeddings },
     { ...speaking, method: 'POST', path: '/v1/audio/speech', docs: 'createSpeech', serve: speech },
-    { ...imageParts, method: 'POST', path: '/v1/images/generations', docs: 'createImage', serve: images },
+    { ...imaging, method: 'POST', path: '/v1/images/generations', docs: 'createImage', serve: images },
     { ...editing, method: 'POST', path: '/v1/images/edits', docs: 'createImageEdit', serve: edits },
     {
       ...keyed,
