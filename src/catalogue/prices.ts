@@ -95,7 +95,7 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
   const whole = tiers.map((tier) => ({ ...tier, rates: fill({ ...rates, ...tier.rates }) }))
   const withInput = Object.entries(tokensWithInput).map(([key, rate]) => [`${key}/input`, rate])
   const perVideoToken = { ...tokens, ...Object.fromEntries(withInput) }
-  return name({ rates: base, tiers: whole, perImage, perSecond, perVideo, perVideoToken })
+  return versioned({ rates: base, tiers: whole, perImage, perSecond, perVideo, perVideoToken })
 }
 
 /**
@@ -103,7 +103,7 @@ function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Deci
  * versions. Prices of whole videos and of thinking were added later: they come last, and only where there are any, so
  * that older lists keep their versions.
  */
-function name(list: Omit<PriceList, 'version'>): PriceList {
+function versioned(list: Omit<PriceList, 'version'>): PriceList {
   const tiers = list.tiers.map((tier) => `${tier.aboveInputTokens}:${writeRates(tier.rates)}`).join('|')
   const records = [list.perImage, list.perSecond, list.perVideoToken].map(writeRecord)
   const videos = writeRecord(list.perVideo)
