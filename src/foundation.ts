@@ -52,7 +52,7 @@ export async function openFoundation(options: GatewayOptions, closing: Opening<F
   const secretKeys = makeSecretKeys(secret)
   const { host, port, adminHost, adminPort } = environment
   const publicPort = openPort({ hostname: host, port, setting: 'PORT' }, writeError)
-  closing.opened('public port', () => publicPort.listener.stop(true))
+  closing.opened('public port', () => publicPort.listener.stop('at-once'))
   const operatorsPort = openPort({ hostname: adminHost, port: adminPort, setting: 'ADMIN_PORT' }, writeError)
   closing.opened('admin port', () => closePort(operatorsPort.listener))
   const fatal = options.fatal ?? exit(log)

@@ -6,7 +6,7 @@ const listeners: Listener[] = []
 const sockets: Socket[] = []
 afterAll(async () => {
   for (const socket of sockets) socket.destroy()
-  await Promise.all(listeners.map((listener) => listener.stop(true)))
+  await Promise.all(listeners.map((listener) => listener.stop('at-once')))
 })
 
 /** Opens a port whose connections may be idle for `idleSeconds`, and sends a request to it. */

@@ -36,8 +36,8 @@ export type Listener = {
   readonly url: string
   /** Requests whose response is not finished. */
   readonly underway: number
-  /** Stops accepting; resolves when requests in flight are done, or at once with `force`. */
-  stop(force?: boolean): Promise<void>
+  /** Accepts nothing more. `gently`: resolves when the requests in flight are done. `at-once`: cuts them off. */
+  stop(how: 'gently' | 'at-once'): Promise<void>
 }
 
 export type ListenOptions = {
@@ -79,7 +79,7 @@ export function listen(options: ListenOptions): Listener {
     get underway() {
       return server.pendingRequests
     },
-    stop: (force = false) => server.stop(force),
+    stop: (how) => server.stop(how === 'at-once'),
   }
 }
 

@@ -35,7 +35,7 @@ type Serving = {
 export async function stopListening(serving: Serving, drainMs: number): Promise<void> {
   const { listeners, billing, waitedFor, waiting } = serving
   const areQuiet = () => listeners.every(({ underway }) => underway === 0)
-  const stopped = listeners.map((listener) => listener.stop(false))
+  const stopped = listeners.map((listener) => listener.stop('gently'))
   await within(drainMs, Promise.all([...stopped, billing.idle()]))
   const reason = beingStopped()
   for (const each of [...waitedFor, waiting]) each.stop(reason)
@@ -47,7 +47,7 @@ export async function stopListening(serving: Serving, drainMs: number): Promise<
     waiting.end(forbidRetry(reason))
     await waitUntil(areQuiet)
   }
-  await Promise.all(listeners.map((listener) => listener.stop(true)))
+  await Promise.all(listeners.map((listener) => listener.stop('at-once')))
   await within(lastSettlementsMs, nothingIsLeft(billing, waiting))
 }
 
@@ -59,9 +59,9 @@ async function nothingIsLeft(billing: TrackedBilling, waiting: Waiting): Promise
 
 /** Closes a port on which no request is refused: an operator has to know whether an account was credited. */
 export async function closePort(listener: Listener): Promise<void> {
-  listener.stop(false).catch(() => {})
+  listener.stop('gently').catch(() => {})
   await waitUntil(() => listener.underway === 0, lastSettlementsMs)
-  await listener.stop(true)
+  await listener.stop('at-once')
 }
 
 async function waitUntil(isSo: () => boolean, msMax = lastWordsMs): Promise<void> {

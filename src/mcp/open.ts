@@ -43,7 +43,7 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
     bodyBytesMax: Number.MAX_SAFE_INTEGER,
     fetch: (request, connection) => serve(request, connection),
   })
-  closing.opened('tool port', () => listener.stop(true))
+  closing.opened('tool port', () => listener.stop('at-once'))
   const checkOrigin = makeOriginCheck({ ...allowed, hostname: at.hostname, port: listener.port })
   const mcp = onDemand({ ...parts, checkOrigin })
   closing.opened('tools', () => mcp.close())

@@ -127,7 +127,7 @@ export function startSandbox(options: SandboxOptions): Sandbox {
     },
     async stop() {
       // A stream that is still open may never end by itself.
-      await listener.stop(true)
+      await listener.stop('at-once')
       const running = await simulators.ifMade()
       running?.stop()
     },

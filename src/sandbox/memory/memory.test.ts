@@ -63,7 +63,7 @@ test('a restart uses the previous port unless another is chosen or it is taken',
 
   const rival = listen({ hostname: '127.0.0.1', port: 0, setting: '', bodyBytesMax: 1, fetch: () => new Response() })
   const { port } = rival
-  await rival.stop(true)
+  await rival.stop('at-once')
   const chosen = open('port', port)
   expect(chosen.port).toBe(port)
   await chosen.stop()
