@@ -15,8 +15,8 @@ import { addEventIn } from '../store/task-events.ts'
 import { unclaimed, type TaskError, type TaskResult } from '../store/task-schema.ts'
 import { changeTask, type Task } from '../store/tasks.ts'
 import type { TaskParts } from './parts.ts'
-import { writeEvent } from './show.ts'
 import { statesBefore } from './state.ts'
+import { writeEvent } from './webhooks/event.ts'
 
 /** How a task ends. */
 export type TaskEnd = {

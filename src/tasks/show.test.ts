@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Task } from '../store/tasks.ts'
-import { showTask, writeEvent } from './show.ts'
+import { showTask } from './show.ts'
+import { writeEvent } from './webhooks/event.ts'
 
 const expiresAt = 2_000_000
 

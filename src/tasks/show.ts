@@ -82,22 +82,17 @@ function linksReplaced(record: JsonObject, { result }: Task, now: number): JsonO
   ]) {
     if (given !== undefined) links.set(given, isExpired ? null : (ours ?? null))
   }
-  return replaced(record, links) as JsonObject
+  return replacedIn(record, links)
 }
 
-function replaced(value: Json | undefined, links: ReadonlyMap<string, string | null>): Json | undefined {
+type Replacements = ReadonlyMap<string, string | null>
+
+function replacedIn(object: JsonObject, links: Replacements): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [name, replaced(value, links)]))
+}
+
+function replaced(value: Json | undefined, links: Replacements): Json | undefined {
   if (typeof value === 'string') return links.has(value) ? (links.get(value) ?? null) : value
   if (Array.isArray(value)) return value.map((item: Json) => replaced(item, links) ?? null)
-  if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, replaced(item, links)]))
-}
-
-export type EventType = 'video.generation.succeeded' | 'video.generation.failed' | 'video.generation.cancelled'
-
-/** The body of a webhook: the record that GET gives at this moment. */
-export function writeEvent(task: Task, now: number): string {
-  const state = shownState(task.state)
-  if (state === 'submitted' || state === 'running') throw new Error(`task ${task.id} is not over`)
-  const type: EventType = `video.generation.${state}`
-  return JSON.stringify({ type, created_at: unixSeconds(now), data: showTask(task, now) })
+  return isObject(value) ? replacedIn(value, links) : value
 }
