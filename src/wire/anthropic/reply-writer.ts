@@ -46,7 +46,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return started && hiddenDeltas % hiddenDeltasPerPing === 0 ? ping : ''
   }
 
-  function note(event: Extract<ReplyEvent, { kind: 'choice-finish' }>): string {
+  function noteFinish(event: Extract<ReplyEvent, { kind: 'choice-finish' }>): string {
     finish = event.finish
     stopSequence = event.stopSequence
     return blocks.close()
@@ -85,7 +85,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       case 'tool-call-delta':
         return blocks.growCall(event.call, event.text)
       case 'choice-finish':
-        return note(event)
+        return noteFinish(event)
       case 'usage-count':
         counted = event.usage
         return ''

@@ -29,7 +29,7 @@ export function writeEnding({ finish, stopSequence, isRefused, hasCalls }: Endin
   }
 }
 
-function stopReasonOf(finish: Finish | undefined, calls: boolean): string {
+function stopReasonOf(finish: Finish | undefined, hasCalls: boolean): string {
   switch (finish) {
     case 'length':
       return 'max_tokens'
@@ -38,11 +38,11 @@ function stopReasonOf(finish: Finish | undefined, calls: boolean): string {
     case 'pause':
       return 'pause_turn'
     case 'stop-sequence':
-      return calls ? 'tool_use' : 'stop_sequence'
+      return hasCalls ? 'tool_use' : 'stop_sequence'
     case 'stop':
     case 'tool-calls':
     case undefined:
-      return calls ? 'tool_use' : 'end_turn'
+      return hasCalls ? 'tool_use' : 'end_turn'
   }
 }
 
