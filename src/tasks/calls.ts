@@ -49,16 +49,23 @@ export async function makeCall(
 /** The channel that has a task, with a credential of it that works. */
 export type TaskRoute = Omit<Route, 'upstreamModel'> & { readonly adapter: VideoAdapter }
 
-/** Undefined while the channel is not configured, or all its credentials are resting. */
+/**
+ * Undefined while the channel is not configured, or polls with all its credentials are refused. A credential that rests
+ * because an order or a chat was refused polls all the same: an account without credit can order nothing, but the
+ * videos that it has ordered are made and charged.
+ */
 export function taskRouteOf(
-  { channels }: Pick<TaskParts, 'channels'>,
+  { channels, allowances }: Pick<TaskParts, 'channels' | 'allowances'>,
   task: Pick<Task, 'channel'>,
 ): TaskRoute | undefined {
   const known = channels()
   const channel = known.all.find(({ id }) => id === task.channel)
   const adapter = channel?.vendor.video
   if (channel === undefined || adapter === undefined) return undefined
-  const credential = channel.credentials.find((one) => !known.isResting({ channel, credential: one }))
+  const { id, credentials } = channel
+  const credential =
+    credentials.find((one) => !known.isResting({ channel, credential: one })) ??
+    credentials.find((one) => !allowances.isRefused(id, one))
   return credential === undefined ? undefined : { channel, credential, adapter }
 }
 
@@ -144,10 +151,14 @@ export function judgeQuestion(
   answered: Answered,
 ): GatewayError {
   const verdict = explained(parts, taskRoute, answered)
-  const { error } = verdict
+  const { error, restCredentialSeconds } = verdict
+  const { channel, credential } = taskRoute
   if (error.kind === 'too-many') {
     const waitSeconds = Math.min(error.details.retryAfterSeconds ?? 1, pollsRestSecondsMax)
-    parts.allowances.rest(taskRoute.channel.id, waitSeconds * 1000)
-  } else restCredential(parts, taskRoute, verdict, answered.status)
+    parts.allowances.rest(channel.id, waitSeconds * 1000)
+  } else if (restCredentialSeconds !== undefined) {
+    restCredential(parts, taskRoute, verdict, answered.status)
+    parts.allowances.refuse(channel.id, credential, restCredentialSeconds * 1000)
+  }
   return error
 }

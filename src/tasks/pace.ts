@@ -88,6 +88,8 @@ export function jittered(ms: number, random: () => number): number {
 export class Allowances {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #left = new Map<string, { count: number; at: number }>()
+  /** By channel and credential. */
+  readonly #refusedUntil = new Map<string, number>()
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock
@@ -108,6 +110,15 @@ export class Allowances {
   rest(channelId: string, ms: number): void {
     const at = this.#clock.monotonic() + ms
     if (at > (this.#left.get(channelId)?.at ?? 0)) this.#left.set(channelId, { count: 0, at })
+  }
+
+  /** The vendor refused a poll with this credential, and would refuse others. */
+  refuse(channelId: string, credential: string, ms: number): void {
+    this.#refusedUntil.set(`${channelId}\n${credential}`, this.#clock.monotonic() + ms)
+  }
+
+  isRefused(channelId: string, credential: string): boolean {
+    return (this.#refusedUntil.get(`${channelId}\n${credential}`) ?? 0) > this.#clock.monotonic()
   }
 
   /** Returns what was taken and not used. */

@@ -120,7 +120,8 @@ test('a channel that hangs does not delay the tasks of another channel', async (
   await close()
 })
 
-test('polls refused with 429 slow down polling but leave the credential in use for chat', async () => {
+/** A channel with one key, whose vendor is explained as DashScope. */
+async function oneKey() {
   const video = videoVendor()
   const vendor = { ...video.vendor, id: 'dashscope', explain }
   const channel = { id: 'first', vendor, baseUrl: vendor.baseUrl, credentials: ['a-key'], weight: 1, priority: 0 }
@@ -129,14 +130,23 @@ test('polls refused with 429 slow down polling but leave the credential in use f
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 15n })
   const world = makeTaskWorld(store, { first: video }, { clock, channels: () => channels })
-  for (let i = 0; i < 30; i++) await world.order()
-  const chatRoutes = () => [...channels.routes([{ channel: 'first', upstreamModel: 'qwen-plus' }])].length
   const pollsIn = async (ms: number) => {
     const before = video.calls.length
     clock.advance(ms)
     while ((await world.tasks.turn()) > 0) await world.tasks.idle()
     return video.calls.length - before
   }
+  const close = async () => {
+    await world.close()
+    await store.close()
+  }
+  return { video, channels, world, pollsIn, close, resting: { channel, credential: 'a-key' } }
+}
+
+test('polls refused with 429 slow down polling but leave the credential in use for chat', async () => {
+  const { video, channels, world, pollsIn, close } = await oneKey()
+  for (let i = 0; i < 30; i++) await world.order()
+  const chatRoutes = () => [...channels.routes([{ channel: 'first', upstreamModel: 'qwen-plus' }])].length
   video.polls.push(...Array.from({ length: 8 }, () => 429))
   expect(await pollsIn(6_000)).toBe(8)
   expect(chatRoutes()).toBe(1)
@@ -146,8 +156,26 @@ test('polls refused with 429 slow down polling but leave the credential in use f
   video.polls.push(401)
   await pollsIn(1_000)
   expect(chatRoutes()).toBe(0)
-  await world.close()
-  await store.close()
+  await close()
+})
+
+test('a key that may not order now still polls, until a poll is refused with it', async () => {
+  const { video, channels, world, pollsIn, close, resting } = await oneKey()
+  const task = await world.order()
+  // As after an order that was refused because the account has no credit left.
+  const refuseOrder = () => channels.rest(resting, 60)
+  refuseOrder()
+  expect(await pollsIn(minute / 2)).toBe(1)
+  video.polls.push(401)
+  expect(await pollsIn(minute / 2)).toBe(1)
+  expect(await pollsIn(minute / 2)).toBe(0)
+  refuseOrder()
+  expect(await pollsIn(minute)).toBe(1)
+  video.become('done')
+  refuseOrder()
+  expect(await pollsIn(minute / 2)).toBe(1)
+  expect((await world.task(task.id)).state).toBe('succeeded')
+  await close()
 })
 
 test('videos that are slow to fetch delay no polls, stay with their node and are polled once', async () => {
