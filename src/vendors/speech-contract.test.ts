@@ -94,9 +94,9 @@ test.each(refusals)('a refusal of $id under a 200 is recognised and explained', 
   })
 })
 
-function sayCommon(varied: Partial<SpeechAsk>) {
+function sayCommon(varied: Partial<SpeechAsk>, mediaType: string | null = null) {
   const saying = speechOf('openai').say(askFor(varied), 'Héllo', context)
-  return { body: JSON.parse(saying.call.body as string) as JsonObject, reader: saying.openReader(noHeader) }
+  return { body: JSON.parse(saying.call.body as string) as JsonObject, reader: saying.openReader(() => mediaType) }
 }
 
 function readGoogle(event: JsonObject): number[] {
@@ -124,6 +124,13 @@ describe('the common protocol', () => {
     const { body, reader } = sayCommon({ format, limits: { ...limits, formats } })
     expect(body['response_format']).toBe(asked)
     expect(reader.form).toEqual(form)
+  })
+
+  test('bare audio in place of the events that were asked for is read as audio without usage', () => {
+    const { body, reader } = sayCommon({ soldBy: 'token' }, 'audio/mpeg')
+    expect(body['stream_format']).toBe('sse')
+    expect([...reader.read(Uint8Array.of(1, 2))]).toEqual([1, 2])
+    expect(reader).toMatchObject({ form: { kind: 'ready' }, ended: true, usage: undefined })
   })
 
   test('an error among the events ends the audio with a failure', () => {

@@ -26,10 +26,16 @@ export function speechAt(reach: EndpointOf): SpeechAdapter {
       }
       return {
         call: jsonCallAt(reach, '/audio/speech', body, context),
-        openReader: () => (asEvents ? new EventReader(form) : audioBodyReader(form)),
+        // A relay that does not know `stream_format` answers with bare audio all the same.
+        openReader: (header) =>
+          asEvents && !isAudio(header('content-type')) ? new EventReader(form) : audioBodyReader(form),
       }
     },
   }
+}
+
+function isAudio(mediaType: string | null): boolean {
+  return mediaType?.startsWith('audio/') === true
 }
 
 /** The format to ask for: the client's where the vendor has it, otherwise one that can be converted into it. */
