@@ -133,6 +133,39 @@ test.each([
   }
 })
 
+const refused = { message: 'Output data may contain inappropriate content.', type: 'x', code: 'data_inspection_failed' }
+const drawing = { model: 'pictures', prompt: 'a cat', stream: true }
+const pictures = `
+  - { id: pictures, capability: images, channels: [{ channel: v0 }, { channel: v1 }], images: { alwaysBytes: true }, prices: { perImage: "0.05" } }
+`
+test.each([
+  ['a chat', chat, stream(event({ error: refused })), 400],
+  ['a chat that has begun', chat, stream(opening + delta('H') + event({ error: refused })), 200],
+  [
+    'an image',
+    { path: '/v1/images/generations', body: drawing },
+    stream(event({ type: 'error', error: refused })),
+    400,
+  ],
+])('%s whose words a filter refuses, however often, sets no channel aside', async (_what, asked, said, status) => {
+  const first = await startVendor((socket) => void socket.write(said))
+  const second = await startVendor((socket) => void socket.write(said))
+  const gateway = await startTestGateway({ yaml: channelsTo({ v0: first, v1: second }, pictures) })
+  try {
+    for (let time = 0; time < 5; time++) {
+      const response = await gateway.post(asked.path, asked.body)
+      expect(response.status).toBe(status)
+      expect(await response.text()).toContain(`"message":"${refused.message}","type"`)
+    }
+    expect([first.requests.length, second.requests.length]).toEqual([5, 0])
+    expect(gateway.logged.filter((line) => line.includes('a channel keeps failing'))).toEqual([])
+    await gateway.assertBooks()
+  } finally {
+    await gateway.close()
+    for (const vendor of [first, second]) await vendor.stop()
+  }
+})
+
 test.each([
   [10_000, 4],
   [30_000, 3],

@@ -53,6 +53,11 @@ describe('a whole answer', () => {
     [{ code: 'server_error' }, 500],
     [{ code: 'context_length_exceeded', type: 'invalid_request_error' }, 400],
     [{ code: 'tool_use_failed', type: 'invalid_request_error' }, 400],
+    [{ code: 'moderation_blocked', type: 'image_generation_user_error' }, 400],
+    [{ code: 'moderation_blocked', type: 'image_generation_server_error' }, 500],
+    [{ code: 'data_inspection_failed', type: 'data_inspection_failed' }, 400],
+    [{ code: 'OutputTextSensitiveContentDetected', type: 'BadRequest' }, 400],
+    [{ code: 'content_filter' }, 400],
     [{ code: 200 }, undefined],
     [{ code: 'unheard_of' }, undefined],
   ])('an error with %j is judged as status %p', (error, status) => {

@@ -136,7 +136,10 @@ export function namedFailure(text: string): GatewayError {
   return isObject(json) ? (failureIn(json) ?? readFailure(json)) : readFailure({ message: text })
 }
 
-/** The codes by which vendors report a rate limit, missing funds, a bad credential, overload, and whose fault it is. */
+/**
+ * The codes by which vendors report a rate limit, missing funds, a bad credential, overload, and whose fault it is. What
+ * a filter holds back is the request's fault: counted as the vendor's, a customer's words would set a channel aside.
+ */
 const statuses: readonly (readonly [RegExp, status: number])[] = [
   [
     /rate_?limit|limit_requests|throttling|too_?many_?requests|quota|credit_balance|billing_hard_limit|billing_not_active|access_terminated|arrearage|overdue|\b1113\b/i,
@@ -145,7 +148,10 @@ const statuses: readonly (readonly [RegExp, status: number])[] = [
   [/invalid_api_key|authentication_error/, 401],
   [/overloaded|slow_down|unavailable/i, 503],
   [/server_error|internal_?(?:server_?|service_?)?error/i, 500],
-  [/context_length|invalid_?request/i, 400],
+  [
+    /context_length|invalid_?request|content_?(?:policy|filter)|moderation_blocked|inspection|sensitive|user_error/i,
+    400,
+  ],
 ]
 
 /** Reads an error object that came in place of an answer. Where no code tells whose fault it is, its text passes on. */
