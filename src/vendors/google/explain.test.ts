@@ -20,6 +20,8 @@ describe('errors that the operator must fix', () => {
     [400, error('FAILED_PRECONDITION', 'Please enable billing on your project.')],
     [401, error('UNAUTHENTICATED', 'Request had invalid authentication credentials.')],
     [403, error('PERMISSION_DENIED', 'x', info('BILLING_DISABLED'))],
+    [403, error('PERMISSION_DENIED', 'The caller does not have permission', info('CONSUMER_INVALID'))],
+    [403, error('PERMISSION_DENIED', 'Your API key was reported as leaked. Please use another API key.')],
     [403, '<html>'],
     [429, error('RESOURCE_EXHAUSTED', 'Your prepayment credits are depleted. Please go to AI Studio.')],
   ])('a %d rests the key for a minute: %j', (status, body) => {
@@ -63,8 +65,11 @@ test.each(['API key not valid', 'API_KEY_INVALID'])(
   },
 )
 
-test('a model for billed accounts only is upstream-failed and does not rest the key', () => {
-  const verdict = told(400, error('INVALID_ARGUMENT', 'Imagen API is only accessible to billed users at this time.'))
+test.each([
+  [400, error('INVALID_ARGUMENT', 'Imagen API is only accessible to billed users at this time.')],
+  [403, error('PERMISSION_DENIED', 'The caller does not have permission')],
+])('a model that is closed to the account is upstream-failed and does not rest the key: %d', (status, body) => {
+  const verdict = told(status, body)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
   expect(verdict.restCredentialSeconds).toBeUndefined()
 })
