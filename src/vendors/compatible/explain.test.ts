@@ -111,6 +111,25 @@ test.each([
   expect(verdict.restCredentialSeconds).toBeUndefined()
 })
 
+test.each([
+  // Groq, for models that the owner of the account has switched off, or whose terms the owner has not accepted
+  [403, '{"error":{"message":"x","type":"permissions_error","code":"model_permission_blocked_org"}}'],
+  [403, '{"error":{"message":"x","type":"permissions_error","code":"model_permission_blocked_project"}}'],
+  [400, '{"error":{"message":"x","type":"invalid_request_error","code":"model_terms_required"}}'],
+  // SiliconFlow, then Mistral
+  [403, '{"code":30003,"message":"Model disabled.","data":null}'],
+  [400, '{"code":20012,"message":"Model does not exist. Please check it carefully.","data":null}'],
+  [400, '{"object":"error","message":"Invalid model: x","type":"invalid_model","code":"1500"}'],
+  // LiteLLM, Bifrost and New API in front of a vendor
+  [401, '{"error":{"message":"x","type":"key_model_access_denied","param":"model","code":"401"}}'],
+  [403, `{"error":{"message":"Model 'x' is not allowed for this virtual key"}}`],
+  [403, '{"error":{"message":"该令牌无权访问模型 x","type":"new_api_error"}}'],
+])('a %d about a model that the account lacks does not rest the key: %s', (status, body) => {
+  const verdict = told(status, body)
+  expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
+  expect(verdict.restCredentialSeconds).toBeUndefined()
+})
+
 test('the same words quoted from the request are upstream-rejected', () => {
   const message = "Invalid value: 'organization must be verified to use the model'. Supported values are: 'auto'."
   expect(told(400, openai(message))).toMatchObject({ error: { kind: 'upstream-rejected' }, retryable: false })

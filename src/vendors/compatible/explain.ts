@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import { indexOfBytes } from '../../wire/json-bytes.ts'
-import { itemsIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
+import { itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { failureIn } from '../../wire/openai/chat-answer.ts'
 import { explain as explainGoogle } from '../google/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
@@ -20,9 +20,11 @@ const refusedKey = /^(?:incorrect|invalid) api key\b/i
 // The account lacks one model and has others, although some vendors say so with the status of a refused key. The same
 // holds for a model whose free quota, or the limit that the account's owner set, is used up.
 const unknownModel =
-  /model_not_found|ModelNotOpen|ServiceNotOpen|InvalidEndpoint|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased|FreeTierOnly|SetLimitExceeded|OperationDenied\.InvalidState/i
-// OpenAI has no code for a model that needs a verified organization, nor for a key limited to some kinds of models.
-const closedModel = /organization must be verified to use the model|missing scopes: api\./i
+  /model_not_found|invalid_model|ModelNotOpen|ServiceNotOpen|InvalidEndpoint|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased|FreeTierOnly|SetLimitExceeded|OperationDenied\.InvalidState|model_permission_blocked|model_terms_required|model_access_denied|\b(?:20012|30003)\b/i
+// OpenAI has no code for a model that needs a verified organization, nor for a key limited to some kinds of models. Nor
+// have Bifrost and New API, which may stand in front of a vendor, for a model that their key may not use.
+const closedModel =
+  /organization must be verified to use the model|missing scopes: api\.|is not allowed for this virtual key|无权访问模型/i
 // OpenRouter, xAI and others refuse a prompt with the status of a refused key, but no customer's prompt may rest the
 // credential. What they say of an account that is flagged or violates their terms stays the operator's affair.
 const refusedWords =
@@ -42,7 +44,8 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   // Google's own endpoint for this protocol writes its refusals in a list, in the shape of its other endpoints.
   if (Array.isArray(json)) return explainGoogle(response, secrets)
   const { error, message: said } = readRefusal(json, response.body)
-  const code = `${textOf(error?.['code'])} ${textOf(error?.['type'])}`
+  const { code: word, type } = error ?? objectIn(json)
+  const code = `${textOf(word)} ${textOf(type)}`
 
   const isOfWords = status === 403 && refusedWords.test(`${code} ${said}`)
   const isOfKey = [401, 402, 403].includes(status) || (status === 400 && refusedKey.test(said))
