@@ -13,6 +13,7 @@ const rows: RefusalRows = {
   '1008': [402, 'insufficient balance'],
   '1026': [400, 'input is sensitive'],
   '1027': [400, 'output is sensitive'],
+  '1039': [429, 'token limit'],
   '1041': [429, 'conn limit'],
   '1042': [400, 'invisible character ratio limit'],
   '2013': [400, 'invalid params'],

@@ -116,6 +116,11 @@ test.each([
   [403, '{"error":{"message":"x","type":"permissions_error","code":"model_permission_blocked_org"}}'],
   [403, '{"error":{"message":"x","type":"permissions_error","code":"model_permission_blocked_project"}}'],
   [400, '{"error":{"message":"x","type":"invalid_request_error","code":"model_terms_required"}}'],
+  // Together, for a model that it has only at an endpoint of one's own
+  [400, '{"error":{"message":"x","type":"invalid_request_error","param":"model","code":"model_not_available"}}'],
+  // Zhipu, for a model that it does not have, and for one that the plan does not include
+  [400, '{"error":{"code":"1211","message":"x"}}'],
+  [429, '{"error":{"code":"1311","message":"x"}}'],
   // SiliconFlow, then Mistral
   [403, '{"code":30003,"message":"Model disabled.","data":null}'],
   [400, '{"code":20012,"message":"Model does not exist. Please check it carefully.","data":null}'],

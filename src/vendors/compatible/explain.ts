@@ -20,7 +20,7 @@ const refusedKey = /^(?:incorrect|invalid) api key\b/i
 // The account lacks one model and has others, although some vendors say so with the status of a refused key. The same
 // holds for a model whose free quota, or the limit that the account's owner set, is used up.
 const unknownModel =
-  /model_not_found|invalid_model|ModelNotOpen|ServiceNotOpen|InvalidEndpoint|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased|FreeTierOnly|SetLimitExceeded|OperationDenied\.InvalidState|model_permission_blocked|model_terms_required|model_access_denied|\b(?:20012|30003)\b/i
+  /model_not_found|invalid_model|ModelNotOpen|ServiceNotOpen|InvalidEndpoint|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased|FreeTierOnly|SetLimitExceeded|OperationDenied\.InvalidState|model_permission_blocked|model_terms_required|model_access_denied|model_not_available|\b(?:1211|1311|20012|30003)\b/i
 // OpenAI has no code for a model that needs a verified organization, nor for a key limited to some kinds of models. Nor
 // have Bifrost and New API, which may stand in front of a vendor, for a model that their key may not use.
 const closedModel =

@@ -11,6 +11,7 @@ export const numbers = {
   balance: 1008,
   input: 1026,
   output: 1027,
+  tokenRate: 1039,
   connections: 1041,
   invisible: 1042,
   parameter: 2013,
@@ -29,6 +30,7 @@ const statuses: Readonly<Record<number, number>> = {
   [numbers.balance]: 402,
   [numbers.input]: 400,
   [numbers.output]: 400,
+  [numbers.tokenRate]: 429,
   [numbers.connections]: 429,
   // Too many invisible characters, which cannot be spoken.
   [numbers.invisible]: 400,

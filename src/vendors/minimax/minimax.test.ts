@@ -136,7 +136,8 @@ test('the status of a response about a task follows its error code, unless the t
   expect(statusOf(base(1002))).toBe(429)
   expect(statusOf(base(1004))).toBe(401)
   expect(statusOf(base(2013))).toBe(400)
-  expect(statusOf(base(1039))).toBe(500)
+  expect(statusOf(base(1033))).toBe(500)
+  expect(statusOf(base(1039))).toBe(429)
   expect(statusOf(base(1002), 503)).toBe(503)
   expect(statusOf({ status: 'Processing', ...base(0) })).toBe(200)
   expect(statusOf({ status: 'Fail', ...base(1027) })).toBe(200)
@@ -151,6 +152,7 @@ describe('a refusal', () => {
     [200, 1002, 'too-many', true],
     [200, 1004, 'upstream-failed', true],
     [200, 1008, 'upstream-failed', true],
+    [200, 1039, 'too-many', true],
     [200, 1041, 'too-many', true],
     [200, 2045, 'too-many', true],
     [200, 2049, 'upstream-failed', true],
@@ -179,6 +181,7 @@ describe('a refusal', () => {
   })
 
   test.each([
+    [1039, 429],
     [1041, 429],
     [2045, 429],
     [2049, 401],
