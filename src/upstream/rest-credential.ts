@@ -1,6 +1,6 @@
 import type { Log } from '../base/log.ts'
 import type { Verdict } from '../vendors/vendor.ts'
-import type { Channels, Resting } from './channels.ts'
+import { localCredential, type Channels, type Resting } from './channels.ts'
 
 type Parts = { readonly channels: () => Channels; readonly log: Log }
 
@@ -11,7 +11,8 @@ const whatToDo =
 /**
  * Lets a key rest for as long as its vendor's verdict says. A key over its rate rests only for the model that was asked
  * for, because vendors count each model by itself. Only the operator can mend a refused key, so that is logged: once
- * when the rest begins, and not for each of the requests that were under way.
+ * when the rest begins, and not for each of the requests that were under way. A server that needs no key refuses one
+ * model, as Ollama does with those in its cloud, and serves the others.
  */
 export function restCredential(
   { channels, log }: Parts,
@@ -22,6 +23,7 @@ export function restCredential(
   if (restCredentialSeconds === undefined) return
   const { channel, credential } = resting
   const isOfRate = error.kind === 'too-many'
+  if (credential === localCredential && !isOfRate) return
   const hasBegun = channels().rest(isOfRate ? resting : { channel, credential }, restCredentialSeconds)
   // A key over its rate is mended by the rest itself, so the operator has nothing to do.
   if (!hasBegun || isOfRate) return

@@ -125,6 +125,9 @@ test.each([
   [403, '{"code":30003,"message":"Model disabled.","data":null}'],
   [400, '{"code":20012,"message":"Model does not exist. Please check it carefully.","data":null}'],
   [400, '{"object":"error","message":"Invalid model: x","type":"invalid_model","code":"1500"}'],
+  // Runway, then Ollama of its models in the cloud
+  [403, '{"error":"Model variant gen4_aleph is not available"}'],
+  [403, '{"error":"this model requires a subscription, upgrade for access: https://vendor.example/upgrade"}'],
   // LiteLLM, Bifrost and New API in front of a vendor
   [401, '{"error":{"message":"x","type":"key_model_access_denied","param":"model","code":"401"}}'],
   [403, `{"error":{"message":"Model 'x' is not allowed for this virtual key"}}`],

@@ -21,10 +21,10 @@ const refusedKey = /^(?:incorrect|invalid) api key\b/i
 // holds for a model whose free quota, or the limit that the account's owner set, is used up.
 const unknownModel =
   /model_not_found|invalid_model|ModelNotOpen|ServiceNotOpen|InvalidEndpoint|model_not_supported|Model\.AccessDenied|AccessDenied\.Unpurchased|FreeTierOnly|SetLimitExceeded|OperationDenied\.InvalidState|model_permission_blocked|model_terms_required|model_access_denied|model_not_available|\b(?:1211|1311|20012|30003)\b/i
-// OpenAI has no code for a model that needs a verified organization, nor for a key limited to some kinds of models. Nor
-// have Bifrost and New API, which may stand in front of a vendor, for a model that their key may not use.
+// Said without a code: by OpenAI of a model that needs a verified organization, and to a key limited to some kinds of
+// models; by Runway and Ollama; and by Bifrost and New API, which may stand in front of a vendor.
 const closedModel =
-  /organization must be verified to use the model|missing scopes: api\.|is not allowed for this virtual key|无权访问模型/i
+  /organization must be verified to use the model|missing scopes: api\.|^model variant \S+ is not available|this model requires a subscription|is not allowed for this virtual key|无权访问模型/i
 // OpenRouter, xAI and others refuse a prompt with the status of a refused key, but no customer's prompt may rest the
 // credential. What they say of an account that is flagged or violates their terms stays the operator's affair.
 const refusedWords =

@@ -68,6 +68,7 @@ test.each(['API key not valid', 'API_KEY_INVALID'])(
 test.each([
   [400, error('INVALID_ARGUMENT', 'Imagen API is only accessible to billed users at this time.')],
   [403, error('PERMISSION_DENIED', 'The caller does not have permission')],
+  [403, error('PERMISSION_DENIED', 'The caller does not have permission', info('PUBLIC_ERROR_MODEL_ACCESS_DENIED'))],
 ])('a model that is closed to the account is upstream-failed and does not rest the key: %d', (status, body) => {
   const verdict = told(status, body)
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })

@@ -15,6 +15,7 @@ const billedOnly = /only accessible to billed users/i
 // Google says no more than this of a model that is closed to the account, or of a video on YouTube that is private. Where
 // the key or the project is refused altogether, the error has a reason or a message of its own.
 const closedToCaller = /^the caller does not have permission/i
+const noReason = /^$|MODEL_ACCESS_DENIED$/
 // Only the message tells used-up credit from a rate limit, and the message of a rate limit mentions billing too.
 const outOfCredit =
   /\bcredits?\b.*\b(?:depleted|exhausted|used up)|\bprepa(?:id|yment)\b|\bspend(?:ing)? (?:cap|limit)/i
@@ -29,7 +30,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const message = textIn(error['message'])
   const details = objectsIn(error['details'])
 
-  const isClosed = closedToCaller.test(message) && details.every(({ reason }) => textIn(reason) === '')
+  const isClosed = closedToCaller.test(message) && details.every(({ reason }) => noReason.test(textIn(reason)))
   if (status === 403 && isClosed) return vendorFailed()
   if (status === 401 || status === 402 || status === 403 || (status === 400 && isOperators(error)))
     return credentialRefused()
