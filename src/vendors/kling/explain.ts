@@ -15,7 +15,8 @@ const faults: Readonly<Record<number, Fault>> = {
   1100: 'operator',
   1101: 'operator',
   1102: 'operator',
-  1103: 'operator',
+  // A model that the account may not use; it may have others.
+  1103: 'vendor',
   1200: 'request',
   1201: 'request',
   1300: 'request',

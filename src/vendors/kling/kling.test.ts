@@ -50,7 +50,8 @@ describe('a refusal', () => {
   })
 
   test.each([
-    [429, [1000, 1001, 1002, 1003, 1004, 1100, 1101, 1102, 1103, 1304], 'upstream-failed', 60],
+    [429, [1000, 1001, 1002, 1003, 1004, 1100, 1101, 1102, 1304], 'upstream-failed', 60],
+    [403, [1103], 'upstream-failed', undefined],
     [400, [1302, 1303], 'too-many', 1],
     [429, [1200, 1201, 1300, 1301], 'upstream-rejected', undefined],
     [500, [5002], 'upstream-timeout', undefined],
