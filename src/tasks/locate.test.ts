@@ -200,7 +200,9 @@ taskSuite('a video whose record names a file', ({ begin, within }) => {
       if (comesBack) isAway = false
       else await world.pass(deadlineSeconds * 1000)
       for (let round = 0; round < keepTriesMax; round++) await world.pass(minute)
-      expect((await world.task(task.id)).state).toBe(comesBack ? 'succeeded' : 'failed')
+      const ended = await world.task(task.id)
+      expect(ended.state).toBe(comesBack ? 'succeeded' : 'failed')
+      if (!comesBack) expect(JSON.stringify(ended.record)).not.toContain(linkOf(ended.upstreamId ?? ''))
       expect(await requestsOf(store)).toMatchObject([{ cost: nano(comesBack ? 5n * price.sold : 0n) }])
       expect((await moneyOf(store)).held).toBe(nano(0n))
       await world.close()

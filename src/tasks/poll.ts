@@ -71,7 +71,7 @@ async function applyNews(
 async function fail(
   parts: TaskParts,
   task: Task,
-  said: { record: JsonObject; used: VideoNews['used']; failure: TaskError },
+  said: { record?: JsonObject; used: VideoNews['used']; failure: TaskError },
 ): Promise<PollOutcome> {
   // A task that the vendor has lost may turn up again and be charged, so it stays watched.
   const watched = said.failure === lostByVendor && { lookAgainAt: parts.store.now() }
@@ -86,14 +86,18 @@ async function succeed(parts: TaskParts, taskRoute: TaskRoute, task: Task, news:
   const { record, used } = news
   const kept = await keepLinks(parts, taskRoute, task, news)
   if ('tries' in kept) return schedulePoll(parts, task, made(news, kept.tries))
-  if ('code' in kept) return fail(parts, task, { record, used, failure: kept })
+  // The record of a video that could not be fetched has a link that its customer cannot open.
+  if ('code' in kept) return fail(parts, task, { ...(news.result === undefined && { record }), used, failure: kept })
   await endTask(parts, task, { state: 'succeeded', record, used, result: kept })
   return 'over'
 }
 
-/** The video is made but not fetched yet: from now on `failures` counts the tries to fetch it. */
-function made({ record, used }: VideoNews, failures: number): TaskChange {
-  return { record: json(record), usage: json(used ?? {}), failures, lost: 0 }
+/**
+ * The video is made but not fetched yet: from now on `failures` counts the tries to fetch it. The customer is not told
+ * yet, so the vendor's record, which has its link, is not shown either.
+ */
+function made({ used }: VideoNews, failures: number): TaskChange {
+  return { usage: json(used ?? {}), failures, lost: 0 }
 }
 
 /** The vendor has not ended the task. Once the deadline is past, this was the last poll and the task fails. */

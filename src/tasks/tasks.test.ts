@@ -18,6 +18,7 @@ import {
 } from '../../test/support/tasks.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import type { TaskParts } from './parts.ts'
+import { showTask } from './show.ts'
 
 const minute = 60_000
 
@@ -372,7 +373,9 @@ taskSuite('video tasks', ({ begin, within }) => {
     const task = await world.order()
     vendor.become('done')
     await world.pass(minute)
-    expect((await world.task(task.id)).state).toBe('submitted')
+    const unkept = await world.task(task.id)
+    expect(unkept.state).toBe('submitted')
+    expect(JSON.stringify(showTask(unkept, world.clock.now()))).not.toContain(linkOf(unkept.upstreamId ?? ''))
     isFull = false
     await world.pass(minute)
     const done = await world.task(task.id)
