@@ -126,7 +126,8 @@ type Sums = ReadonlyMap<string, UsageHourTable>
 function hoursOf(used: readonly Used[]): Sums {
   const sums = new Map<string, UsageHourTable>()
   for (const one of used) {
-    const sum = rowIn(sums, startOf(one.createdAt, hourMs), one.accountId, one.keyId, one)
+    const { accountId: account_id, keyId: key_id, model, capability, vendor } = one
+    const sum = rowIn(sums, startOf(one.createdAt, hourMs), { account_id, key_id, model, capability, vendor })
     sum.requests++
     sum.cost = nano(sum.cost + one.cost)
     sum.vendor_cost = nano(sum.vendor_cost + one.vendorCost)
@@ -146,7 +147,7 @@ function hoursOf(used: readonly Used[]): Sums {
 function daysOf(hours: Sums): Sums {
   const sums = new Map<string, UsageHourTable>()
   for (const row of hours.values()) {
-    const sum = rowIn(sums, startOf(row.hour, dayMs), row.account_id, row.key_id, row)
+    const sum = rowIn(sums, startOf(row.hour, dayMs), row)
     sum.requests += row.requests
     sum.cost = nano(sum.cost + row.cost)
     sum.vendor_cost = nano(sum.vendor_cost + row.vendor_cost)
@@ -159,17 +160,18 @@ function isCounted(unit: string): unit is keyof typeof unitColumns {
   return Object.hasOwn(unitColumns, unit)
 }
 
+type SummedBy = Pick<UsageHourTable, 'account_id' | 'key_id' | 'model' | 'capability' | 'vendor'>
+
+/** The row of sums for this hour or day, which is added if it is the first of its kind. */
 function rowIn(
   sums: Map<string, UsageHourTable>,
   hour: number,
-  accountId: string,
-  keyId: string,
-  { model, capability, vendor }: Pick<UsageHourTable, 'model' | 'capability' | 'vendor'>,
+  { account_id, key_id, model, capability, vendor }: SummedBy,
 ): UsageHourTable {
-  const id = `${hour}/${accountId}/${keyId}/${capability}/${vendor}/${model}`
+  const id = `${hour}/${account_id}/${key_id}/${capability}/${vendor}/${model}`
   let sum = sums.get(id)
   if (sum === undefined) {
-    sum = { ...zeros, hour, account_id: accountId, key_id: keyId, model, capability, vendor }
+    sum = { ...zeros, hour, account_id, key_id, model, capability, vendor }
     sums.set(id, sum)
   }
   return sum
