@@ -83,7 +83,7 @@ function* choiceSteps(ask: ChatAsk, choice: Choice): Generator<Frame, void> {
     output,
     reasoning: thought,
   })
-  yield step('framing', roleDelta(isShown, reasoning.length > 0, calls.length > 0), 0)
+  yield step('framing', roleDelta(ask, choice), 0)
   for (const token of reasoning) {
     yield step('content', `{"content":null,"reasoning_content":${JSON.stringify(token)}}`, 1, 1)
   }
@@ -110,10 +110,10 @@ function* choiceSteps(ask: ChatAsk, choice: Choice): Generator<Frame, void> {
   yield { kind: 'end', text, output: hidden, reasoning: hidden }
 }
 
-function roleDelta(isShown: boolean, isThinking: boolean, isCalling: boolean): string {
-  if (isThinking) return '{"role":"assistant","content":null,"reasoning_content":""}'
-  const content = isCalling ? 'null' : '""'
-  return isShown
+function roleDelta({ model }: ChatAsk, { reasoning, calls }: Choice): string {
+  if (reasoning.length > 0) return '{"role":"assistant","content":null,"reasoning_content":""}'
+  const content = calls.length > 0 ? 'null' : '""'
+  return showsReasoning(model)
     ? `{"role":"assistant","content":${content}}`
     : `{"role":"assistant","content":${content},"refusal":null}`
 }

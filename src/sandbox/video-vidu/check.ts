@@ -47,11 +47,11 @@ export function readWish(body: Fields, kind: Kind): Wish {
   if (callbackUrl !== '' && !URL.canParse(callbackUrl)) throw invalidField('callback_url', 'not a URL')
   return {
     prompt,
-    seconds: readWhole(body, 'duration', 5, kind === 'reference2video' ? 3 : 1, 16),
+    seconds: readWhole(body, 'duration', { usual: 5, least: kind === 'reference2video' ? 3 : 1, most: 16 }),
     resolution: oneOf(body, 'resolution', resolutions),
     ratio: oneOf(body, 'aspect_ratio', ratios),
     sound: readSwitch(body, 'audio'),
-    seed: readWhole(body, 'seed', 0, 0, 2_147_483_647),
+    seed: readWhole(body, 'seed', { usual: 0, least: 0, most: 2_147_483_647 }),
     payload: readText(body, 'payload'),
     callbackUrl,
   }
@@ -78,7 +78,9 @@ function readSwitch(body: Fields, name: string): boolean {
   return value
 }
 
-function readWhole(body: Fields, name: string, usual: number, least: number, most: number): number {
+type Bounds = { readonly usual: number; readonly least: number; readonly most: number }
+
+function readWhole(body: Fields, name: string, { usual, least, most }: Bounds): number {
   const value = body[name] ?? usual
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value
   throw invalidField(name, `expected ${least} to ${most}`)
