@@ -4,7 +4,7 @@ import { asGatewayError, forbidRetry, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Nano } from '../base/money.ts'
 import type { Outlet } from '../base/pour.ts'
-import { Tap } from '../base/tap.ts'
+import { Tap, type Watcher } from '../base/tap.ts'
 import type { Sale } from '../billing/billing.ts'
 import { priceOfParts } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
@@ -38,7 +38,8 @@ export function makeMeter(parts: MeterParts) {
     const metered = { routed, failed, log: parts.log }
     if (delivered.kind === 'answered') return meterWhole(metered, delivered)
     const { relay, contentType } = delivered
-    return { kind: 'stream', ...meterStream(metered, relay, parts), contentType }
+    const { body, ended } = new MeteredStream(metered, relay, parts)
+    return { kind: 'stream', body, ended, contentType }
   }
 }
 
@@ -62,136 +63,155 @@ type StreamEnd = 'complete' | 'cut' | 'client-gone'
 
 const endStatus = { complete: 200, cut: 502, 'client-gone': 499 } as const satisfies Record<StreamEnd, number>
 
-function meterStream(
-  metered: Metered,
-  relay: Relay,
-  { drains, deadlines, timeouts }: MeterParts,
-): Pick<Extract<Answer, { kind: 'stream' }>, 'body' | 'ended'> {
-  const { routed } = metered
-  const ended = Promise.withResolvers<void>()
-  const broken = (thrown: unknown) => outlet.end(asGatewayError(thrown))
-  const marks = new Marks(routed, relay, deadlines, { broken, passed })
-  let alive: KeepAlive | undefined
-  let reader: SlowReader | undefined
-  let isPouring = false
-  let isOver = false
-  let isGone = false
-  let isLastPut = false
+/** A stream on its way to the client. Whether it comes to its end or its client leaves, it is settled once. */
+class MeteredStream implements Outlet, Watcher {
+  readonly #metered: Metered
+  readonly #relay: Relay
+  readonly #parts: MeterParts
+  readonly #marks: Marks
+  readonly #tap: Tap
+  readonly #ended = Promise.withResolvers<void>()
+  #alive: KeepAlive | undefined
+  #reader: SlowReader | undefined
+  #isPouring = false
+  #isOver = false
+  #isGone = false
+  /** The last bytes are put, and the client has yet to take them. */
+  #isLastPut = false
 
-  const outlet: Outlet = {
-    take(bytes) {
-      if (isOver) return // bytes that were on their way when the client left or the stream ended
-      marks.delivered(bytes.length)
-      crashPoint('mid-stream')
-      put(bytes)
-    },
-    end(cut) {
-      if (!over()) return // the client left before this, and `leave` settles
-      if (cut !== undefined) relay.abort() // ends the calls of this answer that are still running
-      close(cut).catch(() => tap.fail())
-    },
+  constructor(metered: Metered, relay: Relay, parts: MeterParts) {
+    const { routed } = metered
+    this.#metered = metered
+    this.#relay = relay
+    this.#parts = parts
+    this.#marks = new Marks(routed, relay, parts.deadlines, {
+      broken: (thrown) => this.end(asGatewayError(thrown)),
+      passed: () => this.#passed(),
+    })
+    // Comes last: where the client has left already, this calls `gone`.
+    this.#tap = new Tap(this, routed.signal)
+  }
+
+  get body(): ReadableStream<Uint8Array> {
+    return this.#tap.body
+  }
+
+  /** Resolves once the stream's hold has ended, or could not be ended. */
+  get ended(): Promise<void> {
+    return this.#ended.promise
+  }
+
+  take(bytes: Uint8Array): void {
+    if (this.#isOver) return // bytes that were on their way when the client left or the stream ended
+    this.#marks.delivered(bytes.length)
+    crashPoint('mid-stream')
+    this.#put(bytes)
+  }
+
+  end(cut?: GatewayError): void {
+    if (!this.#over()) return // the client left before this, and `gone` settles
+    if (cut !== undefined) this.#relay.abort() // ends the calls of this answer that are still running
+    this.#close(cut).catch(() => this.#tap.fail())
+  }
+
+  wanted(): void {
+    this.#reader?.caughtUp()
+    if (this.#isLastPut) return this.#finish()
+    if (this.#isPouring || this.#isOver) return
+    this.#isPouring = true
+    this.#relay.pour(this)
+  }
+
+  gone(): void {
+    this.#isGone = true
+    this.#reader?.caughtUp()
+    if (this.#over()) void this.#settleWithoutClient()
   }
 
   /** Called with every mark. The keep-alive is created with the first one, so that short streams do not pay for it. */
-  function passed(): void {
-    const { keepAlive } = routed.errand
+  #passed(): void {
+    const { keepAlive } = this.#metered.routed.errand
     if (keepAlive === undefined) return
-    alive ??= new KeepAlive(deadlines, timeouts.quietMs, () => {
-      if (isPouring && !marks.isDue) put(keepAlive)
+    const { deadlines, timeouts } = this.#parts
+    this.#alive ??= new KeepAlive(deadlines, timeouts.quietMs, () => {
+      if (this.#isPouring && !this.#marks.isDue) this.#put(keepAlive)
     })
-    alive.delivered()
+    this.#alive.delivered()
   }
 
-  function put(bytes: Uint8Array): void {
-    if (tap.put(bytes)) return
-    isPouring = false
-    relay.pause() // a slow reader slows the vendor, and memory stays flat
-    waitForReader()
+  #put(bytes: Uint8Array): void {
+    if (this.#tap.put(bytes)) return
+    this.#isPouring = false
+    this.#relay.pause() // a slow reader slows the vendor, and memory stays flat
+    this.#waitForReader()
   }
 
   /** Marks the stream as over; false if it was over already. */
-  function over(): boolean {
-    if (isOver) return false
-    isOver = true
-    marks.end()
-    alive?.end()
-    reader?.caughtUp()
+  #over(): boolean {
+    if (this.#isOver) return false
+    this.#isOver = true
+    this.#marks.end()
+    this.#alive?.end()
+    this.#reader?.caughtUp()
     return true
   }
 
-  function leave(): void {
-    isGone = true
-    reader?.caughtUp()
-    if (over()) void settleWithoutClient()
-  }
-
   /** Neither a hold nor a vendor waits for ever for a client that has stopped reading. */
-  function waitForReader(): void {
-    reader ??= new SlowReader(routed, deadlines, timeouts, () => {
-      tap.fail()
-      leave()
+  #waitForReader(): void {
+    const { deadlines, timeouts } = this.#parts
+    this.#reader ??= new SlowReader(this.#metered.routed, deadlines, timeouts, () => {
+      this.#tap.fail()
+      this.gone()
     })
-    reader.behind()
+    this.#reader.behind()
   }
 
   /** Sends the client its last bytes: the protocol's end once the money is recorded, or an error in its place. */
-  async function close(cut: GatewayError | undefined): Promise<void> {
-    const failure = (await settleWithClient(cut)) ?? cut
-    const last = failure === undefined ? relay.closing() : routed.errand.writeStreamError(failure)
+  async #close(cut: GatewayError | undefined): Promise<void> {
+    const failure = (await this.#settleWithClient(cut)) ?? cut
+    const { errand } = this.#metered.routed
+    const last = failure === undefined ? this.#relay.closing() : errand.writeStreamError(failure)
     // Where the protocol has no error event, the stream is cut off: a client must not take what it has for the whole.
-    if (last === undefined) return tap.fail()
-    if (tap.put(last)) return finish()
-    if (isGone) return
-    isLastPut = true
-    waitForReader() // what the client has not taken when the body ends is lost with the connection
+    if (last === undefined) return this.#tap.fail()
+    if (this.#tap.put(last)) return this.#finish()
+    if (this.#isGone) return
+    this.#isLastPut = true
+    this.#waitForReader() // what the client has not taken when the body ends is lost with the connection
   }
 
-  function finish(): void {
-    routed.client.letGo()
-    tap.end()
+  #finish(): void {
+    this.#metered.routed.client.letGo()
+    this.#tap.end()
   }
 
   /** Settles, and gives the error if that failed. */
-  async function settleWithClient(cut: GatewayError | undefined): Promise<GatewayError | undefined> {
+  async #settleWithClient(cut: GatewayError | undefined): Promise<GatewayError | undefined> {
     try {
-      await settleStream(metered, relay, cut === undefined ? 'complete' : 'cut')
+      await settleStream(this.#metered, this.#relay, cut === undefined ? 'complete' : 'cut')
       return undefined
     } catch (thrown) {
-      logUnsettled(metered, thrown)
+      logUnsettled(this.#metered, thrown)
       return asGatewayError(thrown)
     } finally {
-      ended.resolve()
+      this.#ended.resolve()
     }
   }
 
-  async function settleWithoutClient(): Promise<void> {
+  async #settleWithoutClient(): Promise<void> {
+    const relay = this.#relay
     try {
       relay.left?.()
-      const chargesOn = routed.route.channel.vendor.hangup === 'drain' || relay.isUncounted === true
-      if (chargesOn) await drains.run(relay)
+      const { hangup } = this.#metered.routed.route.channel.vendor
+      const chargesOn = hangup === 'drain' || relay.isUncounted === true
+      if (chargesOn) await this.#parts.drains.run(relay)
       else relay.abort()
-      await settleStream(metered, relay, 'client-gone')
+      await settleStream(this.#metered, relay, 'client-gone')
     } catch (thrown) {
-      logUnsettled(metered, thrown)
+      logUnsettled(this.#metered, thrown)
     } finally {
-      ended.resolve()
+      this.#ended.resolve()
     }
   }
-
-  const tap = new Tap(
-    {
-      wanted() {
-        reader?.caughtUp()
-        if (isLastPut) return finish()
-        if (isPouring || isOver) return
-        isPouring = true
-        relay.pour(outlet)
-      },
-      gone: leave,
-    },
-    routed.signal,
-  )
-  return { body: tap.body, ended: ended.promise }
 }
 
 async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Promise<void> {
