@@ -8,6 +8,7 @@ import type { Posting } from '../../store/turns.ts'
 import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt, TakeOutcome } from '../billing.ts'
 import { logExcess, recordOf } from '../record.ts'
 import { accountDisabled, ledgerAway } from '../refusals.ts'
+import { DiskRoom } from './disk-room.ts'
 import { Journal, recoverJournal, type JournalOptions } from './journal.ts'
 import type { WaitOutcome } from './lease.ts'
 import { endedBy, type EncodedRecord, type JournalRecord } from './records.ts'
@@ -30,9 +31,6 @@ export type LeasedBilling = Billing & {
   close(): Promise<void>
 }
 
-// How often a full disk is checked for room.
-const reserveEveryMs = 1_000
-
 /** A hold of this process, as it is kept in the `IntrusiveSet` of open holds. */
 type UnderwayHere = Underway & Member & { readonly id: string }
 
@@ -42,7 +40,7 @@ type UnderwayHere = Underway & Member & { readonly id: string }
  * journal.
  */
 export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedBilling> {
-  const { disk, timers, log } = options
+  const { disk, log } = options
   const { records, last } = recoverJournal(disk)
   const owed = replay(records)
   const notDurable = (error: unknown) => options.fatal('the journal could not be made durable', error)
@@ -54,16 +52,14 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     // Written along with the next record: a crash before that only resends postings that the database already has.
     flushed: (ids) => journal.append({ type: 'FLUSHED', ids }),
   })
-  let isFull = false
-  let callOffFull: (() => void) | undefined
-  if (!disk.reserve()) noticeFull()
+  const room = new DiskRoom(options)
 
   try {
-    if ((await journal.begin(owed.map((posting) => endedBy(posting).record))) === 'full') noticeFull()
+    if ((await journal.begin(owed.map((posting) => endedBy(posting).record))) === 'full') room.noticeFull()
     await teller.open(owed)
   } catch (error) {
     // A second try starts from the files again, and must not find them still open.
-    callOffFull?.()
+    room.close()
     await journal.close().catch(() => {})
     throw error
   }
@@ -72,8 +68,8 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   /** The record is written once this returns: only then may the call or the end of the answer follow. */
   function append(record: JournalRecord | EncodedRecord): void {
     journal.append(record)
-    if (journal.write() === 'full') noticeFull()
-    if (journal.wantsRotation && journal.rotate(unfinished()) === 'full') noticeFull()
+    if (journal.write() === 'full') room.noticeFull()
+    if (journal.wantsRotation && journal.rotate(unfinished()) === 'full') room.noticeFull()
   }
 
   function* unfinished(): Generator<JournalRecord | EncodedRecord> {
@@ -85,26 +81,6 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
       if (progress !== undefined) yield { type: 'MARK', id, progress }
     }
     for (const { record } of teller.unflushed()) yield record
-  }
-
-  function hasRoom(): boolean {
-    try {
-      return disk.reserve()
-    } catch {
-      return false // other faults than a full disk, such as too many open files, pass too, or show at the next try
-    }
-  }
-
-  function noticeFull(): void {
-    if (isFull) return
-    isFull = true
-    log.error({}, 'the disk of the journal is full: nothing new is admitted')
-    const tryAgain = () => {
-      isFull = !hasRoom()
-      if (isFull) callOffFull = timers.after(reserveEveryMs, tryAgain)
-      else log.info({}, 'the disk of the journal has room again')
-    }
-    callOffFull = timers.after(reserveEveryMs, tryAgain)
   }
 
   function holdOf(id: string, order: Order): Hold {
@@ -131,7 +107,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
 
     return {
       sending(attempt: SentAttempt) {
-        if (isFull) throw diskFull()
+        if (room.isFull) throw diskFull()
         // Written after the end of its hold, the record would look to a replay like another hold.
         if (hold.place === -1) throw new GatewayError('bug', `hold ${id} has ended, and is sent`)
         // Added before the write, which may begin a new segment: its copy of the hold must include this attempt.
@@ -162,14 +138,14 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
 
   return {
     get ready() {
-      return !isFull && teller.isOpen
+      return !room.isFull && teller.isOpen
     },
     get endings() {
       return teller.endings
     },
     reachedVendors: owed.filter(({ attempts }) => attempts.length > 0).map(({ request }) => request.id),
     async take(order): Promise<TakeOutcome> {
-      if (isFull) throw diskFull()
+      if (room.isFull) throw diskFull()
       if (!teller.take(order.accountId, order.amount)) {
         const outcome = await teller.wait(order.accountId, order.amount)
         if (outcome.kind !== 'taken') return refused(outcome)
@@ -183,7 +159,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
         await teller.close()
         await journal.close()
       } finally {
-        callOffFull?.()
+        room.close()
       }
     },
   }
