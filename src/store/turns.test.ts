@@ -5,7 +5,8 @@ import { postingOf, returnOf, standingOf, takeOf, turnOf } from '../../test/supp
 import { nano } from '../base/money.ts'
 import { changeAccount } from './accounts.ts'
 import type { Store } from './open.ts'
-import { Fenced, type Grant, grantFor, openNode, resolveLostTurn, takeTurn } from './turns.ts'
+import { type Grant, grantFor } from './turn-accounts.ts'
+import { Fenced, openNode, resolveLostTurn, takeTurn } from './turns.ts'
 
 /** A node that has leased this amount of the account. */
 async function leasing(store: Store, amount: bigint, node = 'node_a') {

@@ -1,6 +1,5 @@
-import { nano, type Nano } from '../base/money.ts'
+import { type Nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
-import { available } from './accounts.ts'
 import { insertNew } from './bulk.ts'
 import { lockChain } from './chain.ts'
 import type { Store } from './open.ts'
@@ -9,7 +8,7 @@ import type { ExcessTo } from './postings.ts'
 import { addUsage, usedBy } from './rollups.ts'
 import { attemptRows, type AttemptRecord, type RequestRecord } from './requests.ts'
 import type { Basis, Tx } from './schema.ts'
-import { isPostgres } from './writes.ts'
+import { type Change, type Grant, moveLeased, type Take } from './turn-accounts.ts'
 import { entriesOf, requestOf, txnRow } from './turn-rows.ts'
 
 /** Which process of which node is writing. A new process takes a new epoch, and writes of an older one are refused. */
@@ -41,20 +40,6 @@ export type Turn = {
   readonly takes: readonly Take[]
   readonly returns: readonly { readonly accountId: string; readonly amount: Nano }[]
 }
-
-export type Take = {
-  readonly accountId: string
-  /** The amount that is needed now. */
-  readonly need: Nano
-  /** What to lease beyond that if possible, so that the next requests need not ask. */
-  readonly extra: Nano
-}
-
-export type Grant =
-  | { readonly kind: 'granted'; readonly amount: Nano }
-  /** All there was, which is less than was needed. */
-  | { readonly kind: 'short'; readonly amount: Nano }
-  | { readonly kind: 'no-account' }
 
 export type Standing = { readonly turn: number; readonly leases: ReadonlyMap<string, Nano> }
 
@@ -147,18 +132,7 @@ async function turnIn(
 
   const known = postings === 'new' ? nothing : await knownOf(tx, turn.postings)
   const spent = await post(tx, node, { postings: turn.postings, known }, now)
-  const changes = changesOf(turn, spent)
-  const takes = new Map(turn.takes.map((take) => [take.accountId, take]))
-  const grants = new Map<string, Grant>()
-  // Each account is locked once and in order of id, as everywhere, so that two nodes that lock the same accounts cannot
-  // deadlock, whatever each wants of them.
-  for (const accountId of new Set([...changes.keys(), ...takes.keys()].toSorted())) {
-    const change = changes.get(accountId)
-    const take = takes.get(accountId)
-    if (change !== undefined) await applyChange(tx, node, accountId, change)
-    if (take !== undefined) grants.set(accountId, await lease(tx, node, take))
-  }
-  return grants
+  return moveLeased(tx, node, { changes: changesOf(turn, spent), takes: turn.takes })
 }
 
 /** Which of some postings the books already have, by the ids of their txns and requests. */
@@ -213,8 +187,6 @@ async function post(
   return spent
 }
 
-type Change = { spent: bigint; returned: bigint }
-
 function changesOf(turn: Turn, spent: ReadonlyMap<string, bigint>): Map<string, Change> {
   const changes = new Map<string, Change>()
   for (const [accountId, amount] of spent) changes.set(accountId, { spent: amount, returned: 0n })
@@ -226,61 +198,13 @@ function changesOf(turn: Turn, spent: ReadonlyMap<string, bigint>): Map<string, 
   return changes
 }
 
-/** A charge leaves the balance and the lease in one commit; what is returned leaves only the lease. */
-async function applyChange(tx: Tx, node: string, accountId: string, { spent, returned }: Change): Promise<void> {
-  const leased = nano(spent + returned)
-  await tx
-    .updateTable('account')
-    .set((eb) => ({ posted: eb('posted', '-', nano(spent)), held: eb('held', '-', leased) }))
-    .where('id', '=', accountId)
-    .execute()
-  const { numUpdatedRows } = await tx
-    .updateTable('lease')
-    .set((eb) => ({ amount: eb('amount', '-', leased) }))
-    .where('node', '=', node)
-    .where('account_id', '=', accountId)
-    .executeTakeFirst()
-  if (numUpdatedRows !== 1n) throw new Error(`node ${node} charges account ${accountId} without a lease`)
-}
-
-async function lease(tx: Tx, node: string, take: Take): Promise<Grant> {
-  let query = tx
-    .selectFrom('account')
-    .select(['posted', 'held', 'unlimited'])
-    .where('id', '=', take.accountId)
-    .where('enabled', '=', true)
-  if (isPostgres(tx)) query = query.forUpdate()
-  const account = await query.executeTakeFirst()
-  if (account === undefined) return { kind: 'no-account' }
-  const grant = grantFor(take, account.unlimited ? 'unlimited' : available(account))
-  if (grant.amount === 0n) return grant
-  await tx
-    .updateTable('account')
-    .set((eb) => ({ held: eb('held', '+', grant.amount) }))
-    .where('id', '=', take.accountId)
-    .execute()
-  await tx
-    .insertInto('lease')
-    .values({ node, account_id: take.accountId, amount: grant.amount })
-    .onConflict((conflict) =>
-      conflict.columns(['node', 'account_id']).doUpdateSet((eb) => ({ amount: eb('lease.amount', '+', grant.amount) })),
-    )
-    .execute()
-  return grant
-}
-
-// Beyond what is needed, a node gets at most a twentieth of what is left, so that the last of a balance is not locked
-// up on a node that does not need it.
-const shareOfBalance = 20n
-
-export function grantFor(take: Take, balance: Nano | 'unlimited'): Exclude<Grant, { kind: 'no-account' }> {
-  if (balance === 'unlimited') return { kind: 'granted', amount: nano(take.need + take.extra) }
-  if (balance < take.need) return { kind: 'short', amount: balance > 0n ? balance : nano(0n) }
-  const share = (balance - take.need) / shareOfBalance
-  return { kind: 'granted', amount: nano(take.need + (take.extra < share ? take.extra : share)) }
-}
-
+/** A row stays when its lease is given back, so a node has one for every account that it ever served. */
 async function leasesOf(tx: Tx, node: string): Promise<Map<string, Nano>> {
-  const rows = await tx.selectFrom('lease').select(['account_id', 'amount']).where('node', '=', node).execute()
+  const rows = await tx
+    .selectFrom('lease')
+    .select(['account_id', 'amount'])
+    .where('node', '=', node)
+    .where('amount', '>', zeroNano)
+    .execute()
   return new Map(rows.map(({ account_id: accountId, amount }) => [accountId, amount]))
 }

@@ -1,5 +1,6 @@
 import { nano } from '../../src/base/money.ts'
-import { Fenced, type Grant, type Identity, type Posting, type Standing, type Turn } from '../../src/store/turns.ts'
+import { type Grant } from '../../src/store/turn-accounts.ts'
+import { Fenced, type Identity, type Posting, type Standing, type Turn } from '../../src/store/turns.ts'
 
 type Account = { posted: bigint; held: bigint; unlimited: boolean; enabled: boolean; credited: bigint }
 type Node = { epoch: number; turn: number }

@@ -1,10 +1,10 @@
 import { isUnavailable } from '../../store/faults.ts'
 import type { Store } from '../../store/open.ts'
+import type { Grant } from '../../store/turn-accounts.ts'
 import {
   openNode,
   resolveLostTurn,
   takeTurn,
-  type Grant,
   type Identity,
   type OpenedNode,
   type Standing,

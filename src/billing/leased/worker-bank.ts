@@ -1,4 +1,5 @@
-import { Fenced, type Grant, type Identity, type OpenedNode, type Standing, type Turn } from '../../store/turns.ts'
+import type { Grant } from '../../store/turn-accounts.ts'
+import { Fenced, type Identity, type OpenedNode, type Standing, type Turn } from '../../store/turns.ts'
 import { BankUnavailable, type Bank } from './bank.ts'
 import { encodeEndings, endedBy, WrittenTurn } from './records.ts'
 
