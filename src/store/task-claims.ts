@@ -138,7 +138,8 @@ export async function releaseClaims(db: Queries, owner: string, now: number): Pr
  * After the clock was set back by `ms`: moves the times of polls and of this node's claims back by as much; other nodes
  * move their own claims when they notice. The sending time of tasks in creation moves too, because a task that may have
  * been sent is searched for in the vendor's list from that time on: by the old clock it would not be found, and would
- * be bought again.
+ * be bought again. Only tasks that are still polled have such times, and only those are gone through: on PostgreSQL, a
+ * statement that goes through all tasks of three months may be given up, and would be repeated for ever.
  */
 export async function bringForward(
   db: Queries,
@@ -154,12 +155,14 @@ export async function bringForward(
   await db
     .updateTable('task')
     .set({ claim_until: earlier('claim_until') })
+    .where('next_poll_at', 'is not', null)
     .where('claim_owner', '=', owner)
     .where('claim_until', '>', now)
     .execute()
   await db
     .updateTable('task')
     .set({ sent_at: earlier('sent_at') })
+    .where('next_poll_at', 'is not', null)
     .where('state', '=', 'creating')
     .where('sent_at', '>', now)
     .execute()

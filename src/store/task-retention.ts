@@ -1,3 +1,4 @@
+import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import type { Mode } from './schema.ts'
 
@@ -18,7 +19,7 @@ export async function dropOldTasks(
       .where('created_at', '<', old.endedBefore)
       .where('finished_at', '<', old.endedBefore)
       .where('next_poll_at', 'is', null)
-      .where('account_id', 'in', (eb) => eb.selectFrom('account').select('id').where('mode', '=', old.mode))
+      .where(isOfMode('task', old.mode))
       .where((eb) =>
         eb.not(
           eb.exists(
