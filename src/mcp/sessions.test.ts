@@ -74,3 +74,20 @@ test('a request is cancelled by its own session and id, or when its client leave
   client.abort()
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true])
 })
+
+test('nothing is kept of a request that is over', async () => {
+  const { sessions, session } = open()
+  const signals: WeakRef<AbortSignal>[] = []
+  const noticed = (signal: AbortSignal) => {
+    signals.push(new WeakRef(signal))
+    return answering()
+  }
+  for (let id = 0; id < 50; id++) {
+    await (await sessions.follow(session, id, new AbortController().signal, noticed)).text()
+  }
+  // What a weak reference has shown is kept until this turn of the event loop is over.
+  await new Promise(setImmediate)
+  Bun.gc(true)
+  // A few may still be on the stack, which is searched for anything that looks like a reference.
+  expect(signals.filter((signal) => signal.deref() !== undefined).length).toBeLessThan(10)
+})

@@ -40,15 +40,20 @@ export function makeSessions(mac: Mac): Sessions {
 
     async follow(session, id, signal, answer) {
       const place = placeOf(session, id)
+      // Not `AbortSignal.any`: with a listener, the runtime keeps such a signal, and the whole request with it, until one
+      // of its sources aborts, which for most requests is never.
       const controller = new AbortController()
       running.set(place, controller)
+      const leave = () => controller.abort(signal.reason)
       const end = () => {
+        signal.removeEventListener('abort', leave)
         if (running.get(place) === controller) running.delete(place)
       }
-      const either = AbortSignal.any([signal, controller.signal])
-      either.addEventListener('abort', end, { once: true })
+      controller.signal.addEventListener('abort', end, { once: true })
+      if (signal.aborted) leave()
+      else signal.addEventListener('abort', leave, { once: true })
       try {
-        return untilRead(await answer(either), end)
+        return untilRead(await answer(controller.signal), end)
       } catch (thrown) {
         end()
         throw thrown
