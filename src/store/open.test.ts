@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Kysely, sql } from 'kysely'
@@ -178,6 +178,22 @@ describe('beside a running gateway', () => {
     await sql`select delivered from attempt`.execute(store.db)
     await store.close()
   }, 120_000)
+
+  test('the file of writes that a long read kept from the database is cut back after it', async () => {
+    const file = join(folder, 'wal.db')
+    const store = await openStore({ file })
+    const walMb = () => statSync(`${file}-wal`).size / 2 ** 20
+    const backup = new Database(file, { readonly: true })
+    backup.run('begin')
+    backup.query('select count(*) from setting').get()
+    // Larger than what is kept, which takes the disk some hundred milliseconds.
+    await writeSetting(store.db, 'large', 'x'.repeat(34 * 2 ** 20))
+    expect(walMb()).toBeGreaterThan(34)
+    backup.close()
+    for (const value of ['first', 'second']) await writeSetting(store.db, 'small', value)
+    expect(walMb()).toBeLessThan(33)
+    await store.close()
+  })
 })
 
 describe('a PostgreSQL that does not answer', () => {

@@ -24,6 +24,9 @@ const blockingWaitMs = 10
 const pauseMs = 5
 const cacheKib = 16 * 1024
 const checkpointPages = 4_000
+// Twice what the WAL has when it is checkpointed. While another process reads for long, such as a backup, it cannot be
+// checkpointed and grows; without a limit its file would keep that size until the gateway stops.
+const walBytesKept = 32 * 1024 * 1024
 
 // Bun's own cache stops at 20 statements and never evicts one. The store has about 60, and more for bulk inserts.
 const statementsMax = 256
@@ -49,6 +52,7 @@ function configure(database: Database): void {
   // A turn of a thousand postings should find its pages in memory, and should not have to checkpoint the WAL each time.
   database.run(`PRAGMA cache_size = -${cacheKib}`)
   database.run(`PRAGMA wal_autocheckpoint = ${checkpointPages}`)
+  database.run(`PRAGMA journal_size_limit = ${walBytesKept}`)
   // SQLite keeps the pages that an insert of many rows changes until it is done, beyond 64 KB in a file under /var/tmp:
   // a turn wrote more pages there than to the database.
   database.run('PRAGMA temp_store = MEMORY')
