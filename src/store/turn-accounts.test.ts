@@ -3,6 +3,7 @@ import { type KyselyPlugin, sql } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
 import { until } from '../../test/support/gateway.ts'
 import { accountId, fundedAccount } from '../../test/support/ledger.ts'
+import { plansOf } from '../../test/support/plans.ts'
 import { returnOf, standingOf, takeOf, turnOf } from '../../test/support/turns.ts'
 import { nano } from '../base/money.ts'
 import type { Store } from './open.ts'
@@ -28,7 +29,7 @@ function counted(store: Store): { readonly store: Store; statements: number } {
   return counter
 }
 
-eachEngine('the accounts of a turn', (open, _, engine) => {
+eachEngine('the accounts of a turn', (open, place, engine) => {
   test('many accounts take as many statements as one', async () => {
     const tapped = counted(await open())
     const { store } = tapped
@@ -50,6 +51,23 @@ eachEngine('the accounts of a turn', (open, _, engine) => {
     const { accounts, leases } = await standingOf(store)
     expect(accounts.map(({ posted, held }) => [posted, held])).toEqual(accounts.map(() => [nano(1_000n), nano(75n)]))
     expect(leases.map(({ amount }) => amount)).toEqual(accounts.map(() => nano(75n)))
+  })
+
+  test.if(engine === 'sqlite')('each account and lease is looked up by its key', async () => {
+    const at = await place()
+    const store = await open({ at })
+    await fundedAccount(store)
+    const { epoch } = await openNode(store, 'node_a', [])
+    const identity = { node: 'node_a', epoch }
+    const parts = { takes: [takeOf(100n)], returns: [returnOf(50n)] }
+    const plans = await plansOf('file' in at ? at.file : '', store, async (watched) => {
+      await takeTurn(watched, identity, turnOf(1, { takes: [takeOf(100n)] }))
+      await takeTurn(watched, identity, turnOf(2, parts))
+    })
+    const searches = plans.flatMap((plan) => plan.match(/^(?:SCAN|SEARCH) (?:account|lease)\b.*$/gm) ?? [])
+    const byKey = /^SEARCH (?:account|lease) USING INDEX \w+ \((?:id=\?|node=\? AND account_id=\?)\)$/
+    expect(searches.filter((search) => !byKey.test(search))).toEqual([])
+    expect(searches).not.toBeEmpty()
   })
 
   test('a lease that was given back whole is not read again at a start', async () => {

@@ -103,9 +103,10 @@ async function changeAccounts(
 
 async function takeOffLeases(tx: Tx, node: string, changes: ReadonlyMap<string, Change>): Promise<void> {
   if (changes.size === 0) return
-  const rows = [...changes].map(([id, { spent, returned }]) => [id, spent + returned] as const)
+  // The node comes from each row, too: from a parameter alone, SQLite would go through all leases of the node.
+  const rows = [...changes].map(([id, { spent, returned }]) => [id, spent + returned, node] as const)
   const { numAffectedRows } = await sql`update lease set amount = amount - ${amountAt(1)}
-    from ${given(tx, rows)} where lease.node = ${node} and lease.account_id = given.value ->> 0`.execute(tx)
+    from ${given(tx, rows)} where lease.node = given.value ->> 2 and lease.account_id = given.value ->> 0`.execute(tx)
   if (numAffectedRows !== BigInt(changes.size)) throw new Error(`node ${node} charges an account without a lease`)
 }
 
