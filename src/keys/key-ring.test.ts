@@ -1,8 +1,9 @@
 import { afterEach, expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
 import { silentLog } from '../base/log.ts'
+import { nano } from '../base/money.ts'
 import { openStore, type Store } from '../store/open.ts'
-import { createAccount } from '../store/accounts.ts'
+import { createAccount, credit } from '../store/accounts.ts'
 import { insertKey, revokeKey } from '../store/keys.ts'
 import { until } from '../../test/support/gateway.ts'
 import { handTimers } from '../../test/support/hand-timers.ts'
@@ -158,6 +159,17 @@ test('a revoked key is refused after the next poll, a second later', async () =>
   expect(await outcome(ring.authenticate(key, address))).toBe('ok')
   expect(await poll()).toBe(1_000)
   expect(await outcome(ring.authenticate(key, address))).toBe('unauthenticated')
+})
+
+test('a payment does not make the ring forget its keys', async () => {
+  const { ring, key, asked, store, poll } = await openRing()
+  await poll()
+  await ring.authenticate(key, address)
+  await credit(store, { accountId: 'acc', amount: nano(1n), source: 'cash:manual', actor: 'test' })
+  await poll()
+  const { lookups } = asked
+  await ring.authenticate(key, address)
+  expect(asked.lookups).toBe(lookups)
 })
 
 test('a key that was read before it was revoked is not remembered after that', async () => {

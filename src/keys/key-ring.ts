@@ -38,8 +38,8 @@ const unseen = 'changes of keys cannot be read: cached keys stay valid for up to
 const badKey = 'Incorrect API key provided, or none. Send a valid key as "Authorization: Bearer sk-…".'
 
 /**
- * Looks keys up by their digest and remembers the answer, good or bad, until anything about keys or accounts changes:
- * every change moves a revision in the database, which every node with traffic reads once a second.
+ * Looks keys up by their digest and remembers the answer, good or bad, until what any key may do changes: every such
+ * change moves a revision in the database, which every node with traffic reads once a second.
  */
 export class KeyRing {
   readonly #store: Store

@@ -97,10 +97,8 @@ eachEngine('accounts', (open) => {
   test('only the given fields change, and each change is audited and moves the revision', async () => {
     let now = 1
     const store = await open({ clock: { now: () => now++ } })
-    expect(await readRevision(store.db)).toBe(0)
     await fundedAccount(store)
-    const created = await readRevision(store.db)
-    expect(created).toBeGreaterThan(0)
+    expect(await readRevision(store.db)).toBe(0)
 
     const cap = { amount: nano(9n), period: 'month' } as const
     await changeAccount(store, { id: accountId, actor: 'admin', cap })
@@ -110,7 +108,7 @@ eachEngine('accounts', (open) => {
       account: { cap: null, name: 'renamed' },
     })
     expect(await changeAccount(store, { id: 'acc_x', actor: 'cli' })).toEqual({ outcome: 'absent' })
-    expect(await readRevision(store.db)).toBe(created + 3)
+    expect(await readRevision(store.db)).toBe(3)
 
     const [last, ...earlier] = await listAudit(store.db, { limit: 2 })
     expect(last).toMatchObject({ actor: 'cli', action: 'account.change' })

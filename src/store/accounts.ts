@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { newId } from '../base/ids.ts'
 import { formatDollars, type Nano, nano, zeroNano } from '../base/money.ts'
-import { type Actor, recordChange, recordFields } from './audit.ts'
+import { type Actor, recordChange, recordAccessFields } from './audit.ts'
 import { lockChain } from './chain.ts'
 import { isUniqueViolation } from './faults.ts'
 import type { Transactor } from './transactor.ts'
@@ -212,7 +212,7 @@ async function changeIn(tx: Tx, change: AccountChange, now: number): Promise<Acc
     ...(change.cap !== undefined && { cap: showCap(change.cap) }),
   }
   const { id: subject, actor } = change
-  await recordFields(tx, { at: now, actor, action: 'account.change', subject, detail })
+  await recordAccessFields(tx, { at: now, actor, action: 'account.change', subject, detail })
   return { outcome: 'changed', account: toAccount(row) }
 }
 

@@ -20,15 +20,22 @@ export type AuditRecord = {
 // The revision that every cache of accounts and keys follows.
 const accessRevision = 'access'
 
-/**
- * Ends every change of accounts and keys, inside its transaction: it records the change and raises the revision that
- * nodes poll. Called last, so that the single revision row is locked as briefly as possible.
- */
+/** Records a change, inside its transaction. One that a cache of keys has to know of is `recordAccessChange`'s. */
 export async function recordChange(tx: Tx, change: Omit<AuditRecord, 'id'>): Promise<void> {
   await tx
     .insertInto('audit')
     .values({ ...change, id: newOrderedId('aud', change.at), detail: json(change.detail) })
     .execute()
+}
+
+/**
+ * Ends every change of what a key may do, inside its transaction: it also raises the revision that nodes poll, which
+ * makes each of them forget all the keys it knows. A credit does not: where customers pay all the time, keys would be
+ * read again every second, and payments would wait for each other. Called last, so that the single revision row is
+ * locked as briefly as possible.
+ */
+export async function recordAccessChange(tx: Tx, change: Omit<AuditRecord, 'id'>): Promise<void> {
+  await recordChange(tx, change)
   await tx
     .insertInto('revision')
     .values({ name: accessRevision, value: 1 })
@@ -36,12 +43,12 @@ export async function recordChange(tx: Tx, change: Omit<AuditRecord, 'id'>): Pro
     .execute()
 }
 
-/** Records a change of some fields; `detail` holds those that were given. Records nothing where none was given. */
-export async function recordFields(tx: Tx, change: Omit<AuditRecord, 'id'>): Promise<void> {
-  if (Object.keys(change.detail).length > 0) await recordChange(tx, change)
+/** Records an access change of some fields; `detail` holds those that were given. Does nothing where none was given. */
+export async function recordAccessFields(tx: Tx, change: Omit<AuditRecord, 'id'>): Promise<void> {
+  if (Object.keys(change.detail).length > 0) await recordAccessChange(tx, change)
 }
 
-/** Grows with every change of accounts or keys. */
+/** Grows with every change of what a key may do. */
 export async function readRevision(db: Queries): Promise<number> {
   const row = await db.selectFrom('revision').select('value').where('name', '=', accessRevision).executeTakeFirst()
   return row?.value ?? 0

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import { unixSeconds } from '../base/moment.ts'
 import { type Cap, showCap, toCap } from './accounts.ts'
-import { type Actor, recordChange, recordFields } from './audit.ts'
+import { type Actor, recordAccessChange, recordAccessFields } from './audit.ts'
 import type { Transactor } from './transactor.ts'
 import type { Store } from './open.ts'
 import { json } from './rows.ts'
@@ -66,7 +66,7 @@ export async function insertKey(store: Transactor, key: NewKey): Promise<ApiKey>
       })
       .returningAll()
       .executeTakeFirstOrThrow()
-    await recordChange(tx, {
+    await recordAccessChange(tx, {
       at: now,
       actor: key.actor,
       action: 'key.create',
@@ -164,7 +164,7 @@ export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey
       .executeTakeFirst()
     if (row === undefined) return undefined
     const { id: subject, actor } = change
-    await recordFields(tx, { at: store.now(), actor, action: 'key.change', subject, detail: given(change) })
+    await recordAccessFields(tx, { at: store.now(), actor, action: 'key.change', subject, detail: given(change) })
     return toKey(row)
   })
 }
@@ -208,7 +208,7 @@ export async function revokeKey(
       .returning('hint')
       .executeTakeFirst()
     if (row === undefined) return false
-    await recordChange(tx, {
+    await recordAccessChange(tx, {
       at: now,
       actor: revocation.actor,
       action: 'key.revoke',
@@ -227,7 +227,7 @@ export async function reinstateKey(
   const { id, actor } = reinstatement
   await store.transaction(async (tx) => {
     await tx.updateTable('api_key').set({ revoked_at: null, enabled: true }).where('id', '=', id).execute()
-    await recordChange(tx, { at: store.now(), actor, action: 'key.reinstate', subject: id, detail: {} })
+    await recordAccessChange(tx, { at: store.now(), actor, action: 'key.reinstate', subject: id, detail: {} })
   })
 }
 
