@@ -4,7 +4,7 @@ import type { JsonLimits } from '../base/json.ts'
 import { readJsonBody } from '../edge/read-body.ts'
 import type { Visit } from '../edge/route.ts'
 import type { Actor } from '../store/audit.ts'
-import { fieldError } from '../wire/issues.ts'
+import { parseBy } from '../wire/check.ts'
 
 /** One call of an operator whose key has been checked and whose body has not. */
 export type Call = {
@@ -19,14 +19,12 @@ const bodyBytesMax = 64 * 1024
 const limits: JsonLimits = { depthMax: 8, keysMax: 1_000 }
 
 /** The body parsed by its schema, and its canonical bytes, by which two calls are told apart. */
-export async function readCall<S extends z.ZodType>(
+export async function readCall<T>(
   { visit }: Call,
-  schema: S,
-): Promise<{ body: z.output<S>; canonicalBytes: Uint8Array }> {
+  schema: z.ZodType<T>,
+): Promise<{ body: T; canonicalBytes: Uint8Array }> {
   const { body, canonicalBytes } = await readJsonBody(visit.request, bodyBytesMax, limits)
-  const parsed = schema.safeParse(body)
-  if (!parsed.success) throw fieldError(parsed.error)
-  return { body: parsed.data, canonicalBytes }
+  return { body: parseBy(schema, body), canonicalBytes }
 }
 
 export function absent(what: 'account' | 'key' | 'request' | 'task' | 'webhook'): GatewayError {

@@ -18,6 +18,13 @@ export type JsonLimits = {
 // A double keeps 15 digits for sure; longer numbers, and exponents that may overflow, keep the client's own text.
 const inexactNumber = /[\d.]{16}|[eE][+-]?\d{3}/
 
+const inexactBodies = new WeakSet<object>()
+
+/** Whether a number in this parsed body may have kept its own text. */
+export function mayKeepNumbers(body: unknown): boolean {
+  return isObject(body) && inexactBodies.has(body)
+}
+
 /**
  * Parses a request body. What we and the vendor might read differently is settled here: numbers that a double cannot
  * hold keep their own text, and an own `__proto__` key is refused.
@@ -25,7 +32,10 @@ const inexactNumber = /[\d.]{16}|[eE][+-]?\d{3}/
 export function parseBody(text: string, limits: JsonLimits): Json {
   const { isExact } = scan(text, limits)
   try {
-    return (isExact ? JSON.parse(text) : JSON.parse(text, reviveExactly)) as Json
+    if (isExact) return JSON.parse(text) as Json
+    const body = JSON.parse(text, reviveExactly) as Json
+    if (isObject(body)) inexactBodies.add(body)
+    return body
   } catch (thrown) {
     if (thrown instanceof SyntaxError) throw notJson()
     throw thrown
@@ -67,6 +77,14 @@ const exact = JSON as unknown as {
 /** For fields that take fractions: turns a number that kept its own text into the nearest double. */
 export function asDouble(value: Json | undefined): Json | undefined {
   return exact.isRawJSON(value) ? Number(value.rawJSON) : value
+}
+
+/** A copy of a value in which each number that kept its own text is 0, for a check that there is a number at all. */
+export function withZeros(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withZeros)
+  if (!isObject(value)) return value
+  if (exact.isRawJSON(value)) return 0
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, withZeros(part)]))
 }
 
 /** The same text for equal values: no spaces, keys sorted. Numbers that kept their own text are written with it. */

@@ -68,7 +68,7 @@ export async function callTool(
 ): Promise<CallToolResult> {
   try {
     const parsed = called.input.safeParse(withoutNulls(given))
-    if (!parsed.success) return await context.counted(() => Promise.reject(fieldError(parsed.error)))
+    if (!parsed.success) return await context.counted(() => Promise.reject(fieldError(parsed.error, given)))
     const { blocks, structured } = await called.call(parsed.data, context)
     return {
       content: [...blocks, { type: 'text', text: JSON.stringify(structured) }],

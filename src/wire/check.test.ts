@@ -1,8 +1,10 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { z } from 'zod'
 import { GatewayError } from '../base/errors.ts'
+import { parseBody } from '../base/json.ts'
 import { messagesRequest } from './anthropic/schema.ts'
-import { checkBy } from './check.ts'
+import { checkBy, parseBy } from './check.ts'
 import { chatRequest } from './openai/schema.ts'
 
 const checkChat = checkBy(chatRequest)
@@ -18,6 +20,20 @@ test('a bad body is refused with the name of its wrong field, even after a good 
   const refused = expect(() => checkChat({ model: 'm', messages: [{ role: 'user', content: 7 }] }))
   refused.toThrow(expect.objectContaining({ kind: 'bad-request' }))
   refused.toThrow("Invalid 'messages[0].content'")
+})
+
+test('a number that kept its own text is not taken for an object', () => {
+  const limits = { depthMax: 9, keysMax: 9 }
+  const strict = z.object({ size: z.strictObject({ width: z.int().optional() }) })
+  const loose = z.object({ size: z.looseObject({ width: z.int().optional() }) })
+  for (const schema of [strict, loose]) {
+    const body = parseBody('{"size":123456789012345678901}', limits)
+    expect(() => parseBy(schema, body)).toThrow("Invalid 'size': expected object, received number.")
+    expect(() => checkBy(schema)(body)).toThrow("Invalid 'size': expected object, received number.")
+  }
+  const body = parseBody('{"size":{"unknown":123456789012345678901}}', limits)
+  expect(JSON.stringify(parseBy(loose, body))).toBe('{"size":{"unknown":123456789012345678901}}')
+  expect(checkBy(loose)(body)).toBe(body as never)
 })
 
 // The library's compiled checks are new: they must accept exactly what the schema accepts.

@@ -10,9 +10,9 @@ const plain = { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: '
 
 /** The error message for these fields, given as JSON text. */
 function complaint(protocol: keyof typeof checks, fields: string): string {
-  const body = { ...plain, ...(parseBody(fields, { depthMax: 64, keysMax: 100 }) as JsonObject) }
+  const written = parseBody(fields, { depthMax: 64, keysMax: 100 }) as JsonObject
   try {
-    checks[protocol](body)
+    checks[protocol]({ ...plain, ...written }, written)
   } catch (thrown) {
     if (thrown instanceof GatewayError) return `${thrown.details.code} ${thrown.message}`
     throw thrown
@@ -91,9 +91,22 @@ describe('a number that a double cannot hold', () => {
     expect(complaint(protocol, fields)).toBe(`invalid_value ${said}`)
   })
 
-  test('a field that accepts no numbers reports the value as a number', () => {
-    expect(complaint('chat', '{"stop":123456789012345678901}')).toBe(
-      "invalid_type Invalid 'stop': expected string or array, received number.",
-    )
+  test.each([
+    ['{"stop":123456789012345678901}', "invalid_type Invalid 'stop': expected string or array, received number."],
+    ['{"metadata":123456789012345678901}', "invalid_type Invalid 'metadata': expected object, received number."],
+    [
+      '{"tools":[{"type":"function","function":{"name":"f","parameters":1e400}}]}',
+      "invalid_type Invalid 'tools[0].function.parameters': expected object, received number.",
+    ],
+    [
+      '{"response_format":{"type":1e400}}',
+      "invalid_value Invalid 'response_format.type': expected one of 'text', 'json_object' or 'json_schema'.",
+    ],
+  ])('a field that accepts no numbers reports the value in %s as a number', (fields, said) => {
+    expect(complaint('chat', fields)).toBe(said)
+  })
+
+  test('the number passes where any value does', () => {
+    expect(complaint('chat', '{"metadata":{"order":123456789012345678901},"odd":1e400}')).toBe('taken')
   })
 })

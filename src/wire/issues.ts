@@ -14,15 +14,16 @@ export function fieldError(error: z.ZodError, body?: unknown): GatewayError {
   const [first] = error.issues
   if (first === undefined) return badRequest('The body is not valid.')
   const { issue, path } = deepest(first, [])
+  const number = keptNumber(body, path)
   if (issue.code === 'unrecognized_keys') {
+    if (number !== undefined) return invalid(writeFieldPath(path), 'expected object, received number', 'invalid_type')
     const unknown = writeFieldPath([...path, issue.keys[0] ?? ''])
     return badRequest(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
   }
   const param = writeFieldPath(path)
   if (receivedBy(issue) === 'undefined') return missing(param)
-  const number = keptNumber(body, path)
   if (number !== undefined && takesNumbers(issue)) return invalid(param, explainNumber(number))
-  const received = number === undefined ? receivedBy(issue) : 'number'
+  const received = number === undefined || !isOfWrongKind(issue) ? receivedBy(issue) : 'number'
   return invalid(param, explain(issue, received), isOfWrongKind(issue) ? 'invalid_type' : 'invalid_value')
 }
 

@@ -5,6 +5,9 @@ import { errorOf, operatorOf, jsonClient, type JsonClient } from '../support/ope
 import { coldStartMs, sharedPostgres } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 
+/** Written as a number that a double cannot hold. */
+const longNumber = (JSON as unknown as { rawJSON(text: string): object }).rawJSON('123456789012345678901')
+
 type Key = { id: string; key: string; account: string; state: string; limits: unknown; expires_at: number | null }
 
 describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
@@ -130,6 +133,8 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
       ['expires_at', 1_000],
       ['expires_at', Date.now() * 1000],
       ['metadata', 'x'],
+      ['metadata', longNumber],
+      ['limits', longNumber],
       ['name', 'a\nb'],
       ['digest', 'x'],
       ['key', 'sk-mine'],

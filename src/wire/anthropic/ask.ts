@@ -31,7 +31,7 @@ export function readAsk(asked: ReceivedRequest, lookUp: (model: string) => ChatT
   const { model, traits } = findModel(asked, lookUp)
   checkSpelling(body)
   refuseThread(body)
-  const request = checkMessages(withDoubles(body, fractions))
+  const request = checkMessages(withDoubles(body, fractions), body)
   checkPricedFields(body)
   const { max_tokens: cap } = request
   return chatAsk(

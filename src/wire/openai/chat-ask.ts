@@ -40,7 +40,7 @@ export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: st
 
   checkSpelling(body)
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
-  const request = checkRequest(withDoubles(native, fractions))
+  const request = checkRequest(withDoubles(native, fractions), body)
   checkMessagesSpelling(request)
   checkFieldsTogether(request)
   checkModelRules(request, traits)

@@ -27,7 +27,7 @@ export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: st
   refuseFields(body)
   refuseRerouting(body)
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
-  const request = checkRequest(withDoubles(native, fractions))
+  const request = checkRequest(withDoubles(native, fractions), body)
   checkFieldsTogether(request)
   checkModelRules(request, traits)
   checkPrices(request, traits)
