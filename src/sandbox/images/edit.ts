@@ -26,7 +26,6 @@ export const imageEdits: Endpoint<Form, ImageAsk, VendorError> = {
   make: (ask, call) => makeImages(ask, call, 'image_edit'),
 }
 
-/** Numbers and booleans arrive as text. */
 async function readEdit(call: Call): Promise<Form> {
   const contentType = call.request.headers.get('content-type') ?? ''
   if (!contentType.startsWith('multipart/form-data')) {
@@ -38,7 +37,7 @@ async function readEdit(call: Call): Promise<Form> {
   const images: Upload[] = []
   let mask: Upload | undefined
   for (const [name, value] of form) {
-    if (typeof value === 'string') fields[name] = plainValue(value)
+    if (typeof value === 'string') fields[name] = plainValue(name, value)
     else {
       const upload = { type: value.type.split(';')[0] ?? '', bytes: new Uint8Array(await value.arrayBuffer()) }
       if (name === 'image' || name === 'image[]') images.push(upload)
@@ -49,9 +48,12 @@ async function readEdit(call: Call): Promise<Form> {
   return { fields, images, mask }
 }
 
-function plainValue(text: string): string | number | boolean {
-  if (text === 'true' || text === 'false') return text === 'true'
-  return /^\d{1,9}$/.test(text) ? Number(text) : text
+const numbers = new Set(['n', 'partial_images', 'output_compression'])
+
+/** Numbers and booleans arrive as text, and so does a prompt that looks like one. */
+function plainValue(name: string, text: string): string | number | boolean {
+  if (name === 'stream' && (text === 'true' || text === 'false')) return text === 'true'
+  return numbers.has(name) && /^\d{1,9}$/.test(text) ? Number(text) : text
 }
 
 const uploadBytesMax = 50 * 1024 * 1024

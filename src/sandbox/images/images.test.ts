@@ -153,6 +153,11 @@ describe('image edits', () => {
     ])
   })
 
+  test.each(['7', 'true'])('the prompt %s of an edit is a text', async (prompt) => {
+    const { data } = await client.images.edit({ model: 'gpt-image-2', image: await picture('png'), prompt })
+    expect(data).toHaveLength(1)
+  })
+
   test('a streamed edit has event names of its own', async () => {
     const image = await picture('jpeg')
     const stream = await client.images.edit({ model: 'gpt-image-2', image, prompt, stream: true, partial_images: 1 })
