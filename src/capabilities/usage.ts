@@ -62,7 +62,7 @@ export function isWhole(usage: Usage | undefined): usage is WholeUsage {
  * another that was not, with which some relays end a stream, is no count.
  */
 export function recounted(known: Usage | undefined, counted: Usage): Usage {
-  return known !== undefined && tokensOf(counted) === 0 ? known : counted
+  return known !== undefined && tokensOf(known) > 0 && tokensOf(counted) === 0 ? known : counted
 }
 
 /** Where the numbers of a charge come from. */

@@ -158,21 +158,24 @@ describe('a stream in which the vendor left a count out', () => {
     }
   })
 
-  test('keeps the input that message_start counted if the end counts zeros', async () => {
+  test.each([
+    ['keeps the input that message_start counted if the end counts zeros', 50, 7, 120_000n],
+    ['costs nothing if message_start and the end count zeros', 0, 0, 0n],
+  ])('%s', async (_name, input, output, cost) => {
+    const usage = { input_tokens: input, output_tokens: 1 }
     const events = [
-      { type: 'message_start', message: { ...message, content: [], usage: { input_tokens: 50, output_tokens: 1 } } },
+      { type: 'message_start', message: { ...message, content: [], usage } },
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
       { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } },
       { type: 'content_block_stop', index: 0 },
-      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { input_tokens: 0, output_tokens: 7 } },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { input_tokens: 0, output_tokens: output } },
       { type: 'message_stop' },
     ]
     bytes = stream(events.map(event).join(''))
     for (const path of ['/v1/messages', '/v1/chat/completions']) {
       const response = await gateway.post(path, says('Hello!', { model: 'a', stream: true, max_tokens: 100 }))
       await response.text()
-      const record = await recordOf(gateway, response)
-      expect(record).toMatchObject({ basis: 'vendor', cost: 120_000n, usage: { input: 50, output: 7 } })
+      expect(await recordOf(gateway, response)).toMatchObject({ basis: 'vendor', cost, usage: { input, output } })
     }
   })
 })
