@@ -93,6 +93,8 @@ describe('a number that a double cannot hold', () => {
 
   test.each([
     ['{"stop":123456789012345678901}', "invalid_type Invalid 'stop': expected string or array, received number."],
+    ['{"logit_bias":1e400}', "invalid_type Invalid 'logit_bias': expected object, received number."],
+    ['{"tools":[1e400]}', "invalid_type Invalid 'tools[0]': expected object, received number."],
     ['{"metadata":123456789012345678901}', "invalid_type Invalid 'metadata': expected object, received number."],
     [
       '{"tools":[{"type":"function","function":{"name":"f","parameters":1e400}}]}',

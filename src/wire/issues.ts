@@ -14,14 +14,17 @@ export function fieldError(error: z.ZodError, body?: unknown): GatewayError {
   const [first] = error.issues
   if (first === undefined) return badRequest('The body is not valid.')
   const { issue, path } = deepest(first, [])
-  const number = keptNumber(body, path)
-  if (issue.code === 'unrecognized_keys') {
-    if (number !== undefined) return invalid(writeFieldPath(path), 'expected object, received number', 'invalid_type')
-    const unknown = writeFieldPath([...path, issue.keys[0] ?? ''])
-    return badRequest(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
+  const fault = issue.code === 'unrecognized_keys' ? [...path, issue.keys[0] ?? ''] : path
+  const depth = fault.findIndex((_, length) => keptNumber(body, fault.slice(0, length)) !== undefined)
+  if (depth > 0) {
+    return invalid(writeFieldPath(fault.slice(0, depth)), 'expected object, received number', 'invalid_type')
   }
-  const param = writeFieldPath(path)
+  const param = writeFieldPath(fault)
+  if (issue.code === 'unrecognized_keys') {
+    return badRequest(`Unknown parameter: '${param}'.`, param, 'unknown_parameter')
+  }
   if (receivedBy(issue) === 'undefined') return missing(param)
+  const number = keptNumber(body, path)
   if (number !== undefined && takesNumbers(issue)) return invalid(param, explainNumber(number))
   const received = number === undefined || !isOfWrongKind(issue) ? receivedBy(issue) : 'number'
   return invalid(param, explain(issue, received), isOfWrongKind(issue) ? 'invalid_type' : 'invalid_value')
