@@ -304,6 +304,7 @@ describe('the generation config', () => {
       presencePenalty: 1,
       frequencyPenalty: -1,
     })
+    for (const topK of [0, -1]) expect(config({ topK }, second)).toEqual(config({}, second))
     // From 2.5 on the vendor refuses penalties.
     for (const target of [second, third, { ...second, upstreamModel: 'gemini-flash-latest' }]) {
       expect(config(changed, target)).toEqual(kept)

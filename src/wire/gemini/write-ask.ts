@@ -82,7 +82,8 @@ function writeConfig(
   return {
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { topP }),
-    ...(topK !== undefined && { topK }),
+    // Elsewhere 0 switches the limit off; the vendor refuses it.
+    ...(topK !== undefined && topK > 0 && { topK }),
     // The vendor refuses a limit above the model's own.
     ...(outputTokensMax !== undefined && { maxOutputTokens: Math.min(outputTokensMax, target.outputTokensMax) }),
     ...(stop.length > 0 && { stopSequences: stop }),
