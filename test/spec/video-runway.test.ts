@@ -55,6 +55,11 @@ test('a failed task is free and has the vendor’s code and message', async () =
 test.each<[object, string]>([
   [{ ...turbo, input: { prompt: 'A fox.' } }, 'input.media'],
   [{ ...turbo, input: { image, image_tail: image } }, 'input.image_tail'],
+  [{ ...turbo, input: { image: 'http://pictures.test/fox.png' } }, 'input.image'],
+  [
+    { ...turbo, input: { media: [{ type: 'first_frame', url: 'http://pictures.test/fox.png' }] } },
+    'input.media[0].url',
+  ],
   [{ ...turbo, duration: 7, input: { image } }, 'duration'],
   [{ ...turbo, resolution: '1080p', input: { image } }, 'resolution'],
   [{ model: 'gen4.5', aspect_ratio: '1:1', input: { prompt: 'A fox.' } }, 'aspect_ratio'],

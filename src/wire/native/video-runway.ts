@@ -18,7 +18,9 @@ export function readRunwayScene(input: JsonObject, limits: VideoLimits, isOwn: I
 function checkPlaced(placed: readonly Placed[]): void {
   for (const { role, url, at } of placed) {
     if (role === 'last-frame') throw unsupported(at, 'is not supported by this model, which takes a first frame alone.')
-    if (!/^(?:https|data):/i.test(url)) throw unsupported(at, 'has to be https with this model.')
+    // In a list of media, the role is named by its type; the link stands beside it.
+    if (!/^(?:https|data):/i.test(url))
+      throw unsupported(at.replace(/\.type$/, '.url'), 'has to be https with this model.')
   }
 }
 
