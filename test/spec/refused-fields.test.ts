@@ -219,7 +219,7 @@ describe('a request that would act in the operator’s name at a vendor', () => 
 const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
 
 // A number that a double cannot hold keeps its own text in our hands, and must not pass for an object there.
-const { rawJSON } = JSON as unknown as { rawJSON(text: string): object }
+const exact = JSON as unknown as { rawJSON(text: string): object }
 
 test.each([
   ['/v1/chat/completions', 'stream_options', { model: 'gpt-4o-mini', messages: user, stream: true }],
@@ -228,11 +228,11 @@ test.each([
   [
     '/v1/messages',
     'output_config',
-    { model: 'gpt-4.1', max_tokens: 5, messages: user, temperature: rawJSON('0.70000000000000000001') },
+    { model: 'gpt-4.1', max_tokens: 5, messages: user, temperature: exact.rawJSON('0.70000000000000000001') },
   ],
   ['/v1/messages/count_tokens', 'output_config', { model: 'gpt-4.1', messages: user }],
   ['/v1/videos/generations', 'parameters', { model: 'minimax-hailuo-02', input: { prompt: 'A fox' } }],
 ])('on %s, a long number is refused as %s', async (path, field, body) => {
-  const { message } = await refusalOf(path, { ...body, [field]: rawJSON('123456789012345678901') })
+  const { message } = await refusalOf(path, { ...body, [field]: exact.rawJSON('123456789012345678901') })
   expect(message).toBe(`Invalid '${field}': expected object, received number.`)
 })
