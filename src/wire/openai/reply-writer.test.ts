@@ -122,6 +122,24 @@ test('thinking blocks and citations are streamed in one delta before the finish,
   ])
 })
 
+test('every choice begins before one of them finishes', () => {
+  const writer = openaiChat.openWriter({ ...streamAsk, choices: 3 }, name)
+  const finish = (choice: number): ReplyEvent => ({ kind: 'choice-finish', choice, finish: 'stop' })
+  const said: ReplyEvent[] = [{ kind: 'text-delta', choice: 1, text: 'Yes.' }, finish(1)]
+  const later: ReplyEvent[] = [{ kind: 'text-delta', choice: 2, text: 'No.' }, finish(2), finish(0)]
+  const written = [said, later].map((events) => Buffer.from(writer.write(events) ?? '').toString())
+  const told = written.join('').trimEnd().split('\n\n')
+  expect(told.map((event) => JSON.parse(event.slice('data: '.length)).choices[0])).toMatchObject([
+    { index: 1, delta: { role: 'assistant', content: 'Yes.' } },
+    { index: 0, delta: { role: 'assistant', content: '' } },
+    { index: 2, delta: { role: 'assistant', content: '' } },
+    { index: 1, delta: {}, finish_reason: 'stop' },
+    { index: 2, delta: { content: 'No.' } },
+    { index: 2, delta: {}, finish_reason: 'stop' },
+    { index: 0, delta: {}, finish_reason: 'stop' },
+  ])
+})
+
 test('a whole answer has a fingerprint, which is null, because some clients require the field', () => {
   const body = openaiChat.writeAnswer(plainAsk, { choices: [], usage: undefined }, name)
   expect(JSON.parse(Buffer.from(body).toString())).toHaveProperty('system_fingerprint', null)

@@ -24,13 +24,25 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return `data: ${head},"choices":[${written}]${tail}`
   }
 
+  /**
+   * The first chunks of the choices that have none. A choice without output needs one, because the chunk with its finish
+   * has an empty delta. The others need theirs by then too: OpenAI's client for Java ends an answer as soon as all the
+   * choices it has seen are finished, and throws on what comes later.
+   */
+  function beginBefore(finished: number): string {
+    let text = ''
+    for (let choice = 0; choice < Math.max(ask.choices, finished + 1); choice++) {
+      if (!begun.has(choice)) text += chunkOf(choice, { role: 'assistant', content: '' })
+      begun.add(choice)
+    }
+    return text
+  }
+
   function chunk(choice: number, delta: JsonObject, logprobs: Json = null, finish: string | null = null): string {
+    if (finish !== null) return beginBefore(choice) + chunkOf(choice, {}, null, finish)
     const isFirst = !begun.has(choice)
     begun.add(choice)
-    // A choice that ends without output still gets a first chunk, because the chunk with the finish has an empty delta.
-    if (isFirst && finish !== null)
-      return chunkOf(choice, { role: 'assistant', content: '' }) + chunkOf(choice, {}, null, finish)
-    return chunkOf(choice, isFirst ? { role: 'assistant', ...delta } : delta, logprobs, finish)
+    return chunkOf(choice, isFirst ? { role: 'assistant', ...delta } : delta, logprobs)
   }
 
   // By choice, once it has said something: whether anything else has come since.
