@@ -154,7 +154,7 @@ describe('streamed images', () => {
     'an image of %s, which cannot stream, is described by the fields that every event has',
     async (model) => {
       const [made] = await eventsOf(model, prompt, 2)
-      expect(made).toMatchObject({ background: 'opaque', quality: 'standard' })
+      expect(made).toMatchObject({ background: 'opaque', quality: 'medium' })
       const [width, height] = made?.size.split('x').map(Number) ?? []
       const mediaType = `image/${made?.output_format}`
       expect(readBase64Head(made?.b64_json ?? '')).toMatchObject({ mediaType, width, height })
