@@ -122,9 +122,10 @@ test('thinking blocks and citations are streamed in one delta before the finish,
   ])
 })
 
+const finish = (choice: number): ReplyEvent => ({ kind: 'choice-finish', choice, finish: 'stop' })
+
 test('every choice begins before one of them finishes', () => {
   const writer = openaiChat.openWriter({ ...streamAsk, choices: 3 }, name)
-  const finish = (choice: number): ReplyEvent => ({ kind: 'choice-finish', choice, finish: 'stop' })
   const said: ReplyEvent[] = [{ kind: 'text-delta', choice: 1, text: 'Yes.' }, finish(1)]
   const later: ReplyEvent[] = [{ kind: 'text-delta', choice: 2, text: 'No.' }, finish(2), finish(0)]
   const written = [said, later].map((events) => Buffer.from(writer.write(events) ?? '').toString())
