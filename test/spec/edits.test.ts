@@ -321,6 +321,11 @@ describe('response_format', () => {
     expect((await fetch(data[0]?.url ?? '')).headers.get('content-type')).toBe('image/png')
   })
   test('an unknown response_format is refused', () => isInvalid(form({ response_format: 'json' }), 'response_format'))
+  test.each(['gpt-image-2', older])('an empty response_format is none on %s', async (model) => {
+    const { data } = await made(await send(form({ model, response_format: '' })))
+    expect(data[0]).toEqual({ b64_json: expect.any(String) })
+    expect((await lastSent()).fields['response_format']).not.toBe('')
+  })
 })
 
 describe('output_format and background', () => {

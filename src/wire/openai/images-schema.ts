@@ -64,6 +64,7 @@ const wholeNumber = (min: number, max: number) => {
     .refine((value) => value >= min && value <= max, message)
 }
 const yesOrNo = z.enum(['true', 'false']).transform((value) => value === 'true')
+const delivery = z.enum(deliveries).optional()
 
 /** The text fields of an edit: in a form, numbers and booleans come as text. */
 export const editsFields = z.looseObject({
@@ -72,7 +73,12 @@ export const editsFields = z.looseObject({
   n: wholeNumber(1, imagesMax).optional(),
   size: z.string().optional(),
   quality: z.enum(['auto', 'low', 'medium', 'high', 'standard', 'hd']).optional(),
-  response_format: z.enum(deliveries).optional(),
+  // Empty means none: go-openai sends the field whether or not its user chose one.
+  response_format: z
+    .string()
+    .transform((text) => (text === '' ? undefined : text))
+    .pipe(delivery)
+    .optional(),
   output_format: z.enum(outputFormats).optional(),
   output_compression: wholeNumber(0, 100).optional(),
   background: z.enum(backgrounds).optional(),
@@ -95,7 +101,7 @@ export const editsForm = z.object({
   n: z.int().min(1).max(imagesMax).optional().meta(about('The number of images. Default 1.')),
   size: z.string().optional().meta(about('Default `auto`. See above for the sizes of each family.')),
   quality: editsFields.shape.quality.meta(about('Default `auto`. `standard` and `hd` mean medium and high.')),
-  response_format: editsFields.shape.response_format.meta(about('Default `b64_json`; `url` on the older model only.')),
+  response_format: delivery.meta(about('Default `b64_json`; `url` on the older model only.')),
   output_format: editsFields.shape.output_format.meta(about('Default png. Not on the older model.')),
   output_compression: z.int().min(0).max(100).optional().meta(about('For jpeg and webp, in percent.')),
   background: editsFields.shape.background.meta(about('Default `auto`. `transparent` needs png or webp.')),
