@@ -247,6 +247,21 @@ describe('the validation of fields', () => {
     })
   })
 
+  test('what happens to thinking of another conversation may be chosen with a beta header', async () => {
+    const thinking = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } }
+    const more = { model: 'claude-new', thinking }
+    const head = { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' }
+    expect((await say('hi', more, { head })).status).toBe(200)
+    const unknown = { ...more, thinking: { ...thinking, block_binding: { prefix_mismatch_behavior: 'keep' } } }
+    const off = { ...more, thinking: { ...thinking, type: 'disabled' } }
+    const refused = [say('hi', more), say('hi', unknown, { head }), say('hi', off, { head })]
+    expect((await Promise.all(refused.map(errorOf))).map(({ message }) => message)).toEqual([
+      'thinking.adaptive.block_binding: Extra inputs are not permitted',
+      "thinking.adaptive.block_binding.prefix_mismatch_behavior: Input should be 'error' or 'drop_block'",
+      'thinking.disabled.block_binding: Extra inputs are not permitted',
+    ])
+  })
+
   test('max_tokens in a token count is refused', async () => {
     const body = { model: 'claude-test', messages: [user], max_tokens: 5 }
     const error = await errorOf(post(body, { path: '/v1/messages/count_tokens' }))

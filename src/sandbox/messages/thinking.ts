@@ -25,7 +25,9 @@ export function checkThinking(body: Fields, model: SandboxModel, { betas }: Head
   checkOneOf('thinking.type', thinking.type, Object.keys(fieldsByType))
   const place = `thinking.${type}`
   if (type === 'enabled') checkBudget(place, thinking, body)
-  checkExtras(place, thinking, fieldsByType[type] ?? [])
+  const binds = isThinking(thinking) && betas.has('thinking-binding-controls') ? ['block_binding'] : []
+  checkExtras(place, thinking, [...(fieldsByType[type] ?? []), ...binds])
+  if (isGiven(thinking.block_binding)) checkBinding(`${place}.block_binding`, thinking.block_binding)
   if (isGiven(thinking.display)) {
     const updates = betas.has('thinking-display-updates') ? ['updates'] : []
     checkOneOf(`${place}.display`, thinking.display, ['summarized', 'omitted', ...updates])
@@ -36,6 +38,14 @@ export function checkThinking(body: Fields, model: SandboxModel, { betas }: Head
     throw invalid(place, `${type} thinking is not supported on this model`)
   }
   if (isThinking(thinking)) checkSamplingBeside(body)
+}
+
+/** What is to happen to thinking that comes back in another conversation. Whether it does is not checked here. */
+function checkBinding(place: string, given: unknown): void {
+  const binding = fieldsAt(place, given)
+  checkExtras(place, binding, ['prefix_mismatch_behavior'])
+  const { prefix_mismatch_behavior: behaviour } = binding
+  if (isGiven(behaviour)) checkOneOf(`${place}.prefix_mismatch_behavior`, behaviour, ['error', 'drop_block'])
 }
 
 function checkBudget(place: string, { budget_tokens: budget }: Fields, { max_tokens: cap }: Fields): void {
