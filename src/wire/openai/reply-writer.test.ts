@@ -92,6 +92,15 @@ const covers = (start_index: number, end_index: number, url: string) => ({
   url_citation: { start_index, end_index, url, title: url },
 })
 
+test('a sign of life is the chunk with the role, and a comment once a choice has begun', () => {
+  const writer = openaiChat.openWriter(streamAsk, name)
+  const written = (...events: ReplyEvent[]) => Buffer.from(writer.write(events) ?? '').toString()
+  const alive: ReplyEvent = { kind: 'heartbeat' }
+  expect(written(alive)).toContain('"delta":{"role":"assistant"}')
+  expect(written(alive)).toBe(': waiting\n\n')
+  expect(written({ kind: 'text-delta', choice: 0, text: 'Hi' })).toContain('"delta":{"content":"Hi"}')
+})
+
 test('thinking blocks and citations are streamed in one delta before the finish, as in a whole answer', () => {
   const thinking: AssistantBlock = { kind: 'thinking', text: 'Hm.', signature: 's' }
   const cited: AssistantBlock = {

@@ -68,7 +68,9 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       for (const event of events) {
         const shown = parted(event)
         lists.take(shown)
-        text += writeEvent(shown, lists, chunk, legacy)
+        // Anthropic's streams begin with a sign of life. As a comment it would be in every one of them, and go-openai cannot
+        // read the error of a stream that had a comment.
+        text += shown.kind === 'heartbeat' && begun.size === 0 ? chunk(0, {}) : writeEvent(shown, lists, chunk, legacy)
       }
       return text === '' ? undefined : encoder.encode(text)
     },
