@@ -40,3 +40,10 @@ test('a last usage of zeros does not replace the one before it', () => {
   facts.note([{ kind: 'usage-count', usage: { input: 0, output: 0 } }])
   expect(facts.usage).toEqual({ input: 5, output: 2 })
 })
+
+test('zeros that a vendor counts in two steps are a whole usage', () => {
+  const facts = new ReplyFacts()
+  facts.note([{ kind: 'usage-count', usage: { input: 0 } }])
+  facts.note([{ kind: 'usage-count', usage: { input: 0, output: 0 } }])
+  expect(facts.usage).toEqual({ input: 0, output: 0 })
+})
