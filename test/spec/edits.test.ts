@@ -322,8 +322,7 @@ describe('response_format', () => {
   })
   test('an unknown response_format is refused', () => isInvalid(form({ response_format: 'json' }), 'response_format'))
   test.each(['gpt-image-2', older])('an empty response_format is none on %s', async (model) => {
-    const { data } = await made(await send(form({ model, response_format: '' })))
-    expect(data[0]).toEqual({ b64_json: expect.any(String) })
+    expect((await made(await send(form({ model, response_format: '' })))).data[0]).toHaveProperty('b64_json')
     expect((await lastSent()).fields['response_format']).not.toBe('')
   })
 })
