@@ -41,7 +41,7 @@ export type BillEntry = {
   model: string
   status: number
   units: Units
-  /** Absent on calls that cost nothing: failures, and those the request asked to be free. */
+  /** Absent on calls that cost nothing: failures, and those that were hung up on before their first token. */
   prices?: SandboxPrices
 }
 

@@ -1,20 +1,19 @@
 import { noUnits, type Units } from './bill.ts'
 import type { SandboxModel } from './model.ts'
 import type { Call, World } from './protocol.ts'
-import type { Steering } from './steering.ts'
 
-type Charged = { readonly model: SandboxModel; readonly steering: Steering }
+type Charged = { readonly model: SandboxModel }
 
 /** Adds a bill line for a call that was answered completely or in part. */
 export function charge(
   { ref }: Pick<Call, 'ref'>,
   { bill }: Pick<World, 'bill'>,
-  { model: { model, prices }, steering }: Charged,
+  { model: { model, prices } }: Charged,
   status: number,
   units: Units,
 ): void {
-  // A call hung up on before its first token, or steered to be free, does not pay the price per request either.
-  if (units === noUnits || steering.has('zero')) bill.add({ ref, model, status, units })
+  // A call hung up on before its first token does not pay the price per request either.
+  if (units === noUnits) bill.add({ ref, model, status, units })
   else bill.add({ ref, model, status, units: billed(units), prices })
 }
 

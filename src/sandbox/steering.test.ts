@@ -199,10 +199,13 @@ describe('steering words for usage', () => {
     expect((await bill()).map((line) => line.cost === '0')).toEqual([false, false])
   })
 
-  test('zero reports and bills no tokens', async () => {
-    const { usage } = await completionOf(say('sandbox:zero', { model: 'tiered' }))
+  test.each([
+    [{}, '0'],
+    [{ model: 'tiered' }, '0.000000007'],
+  ])('zero reports and bills no tokens, and the price of a request: %j', async (more, cost) => {
+    const { usage } = await completionOf(say('sandbox:zero', more))
     expect([usage.prompt_tokens, usage.completion_tokens, usage.total_tokens]).toEqual([0, 0, 0])
-    expect((await bill())[0]).toMatchObject({ status: 200, cost: '0' })
+    expect((await bill())[0]).toMatchObject({ status: 200, cost })
   })
 
   test.each([

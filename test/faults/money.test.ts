@@ -130,6 +130,7 @@ describe.each([
       { name: 'eight choices at their cap', more: { n: 8, max_tokens: 40 }, words: 'sandbox:tokens=40' },
       { name: 'an answer of a dated model', words: 'sandbox:dated' },
       { name: 'a stream with usage in its last content chunk', more: { stream: true }, words: 'sandbox:inline-usage' },
+      { name: 'a request that is priced by itself and used nothing', more: { model: 'sonar' }, words: 'sandbox:zero' },
     ])('the charge for $name is what the vendor bills', async ({ more, words = '' }) => {
       const { key, charged } = await customer()
       const response = await chat(dear(`Hello there. ${words}`, more), key)

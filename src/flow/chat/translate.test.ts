@@ -33,7 +33,6 @@ test('a finish that a vendor gives before its last output is written once, behin
 
 test('a last usage of zeros does not replace the one before it', () => {
   const facts = new ReplyFacts()
-  facts.note([{ kind: 'usage-count', usage: { input: 0 } }])
   facts.note([{ kind: 'usage-count', usage: { input: 0, output: 0 } }])
   expect(facts.usage).toEqual({ input: 0, output: 0 })
   facts.note([{ kind: 'usage-count', usage: { input: 5, output: 2 } }])

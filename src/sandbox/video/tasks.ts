@@ -178,7 +178,8 @@ function createTasks<Ask>(
     if (callOff) running.delete(callOff)
     // The bill comes first, because a client that sees the end may read the bill at once.
     const status = task.steering.number('charge-then-fail') ?? 200
-    charge(task, { bill }, task, status, state === 'succeeded' ? task.units : noUnits)
+    const isPaid = state === 'succeeded' && !task.steering.has('zero')
+    charge(task, { bill }, task, status, isPaid ? task.units : noUnits)
     change(task, { state, endedAt: clock.now(), oddWord: undefined })
   }
   function run(task: Task): void {
