@@ -29,6 +29,8 @@ describe('a mistake in the file', () => {
     ['limits:\n  atemptsMax: 3\n', 2, 'limits.atemptsMax'],
     ['timeouts:\n  connectSeconds: -1\n', 2, 'timeouts.connectSeconds'],
     ['\n\nlimit: {}\n', 3, 'limit'],
+    ['timeout:\n  connectSeconds: 3\n', 1, 'timeout'],
+    ['limits: {}\nlog:\n  # why\n  levels:\n\n    - info\n', 4, 'log.levels'],
     ['channels:\n  - { id: a, vendor: openai }\n  - { id: "A B", vendor: openai }\n', 3, 'channels[1].id'],
     ['channels:\n  - id: a\n    vendor: openai\n    baseUrl: ftp://x\n', 4, 'channels[0].baseUrl'],
     ['channels:\n  - id: a\n    vendor: openai\n    baseUrl: https://x/\n', 4, 'channels[0].baseUrl'],

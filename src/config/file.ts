@@ -91,7 +91,7 @@ function readYaml(name: string, text: string, environment: Record<string, string
 
   const missing = substitute(parser, document, lines, environment)
   if (missing.length > 0) throw new ConfigError(name, missing)
-  return { value: valueOf(name, document), positionOf: (path) => positionOf(document, lines, path) }
+  return { value: valueOf(name, document), positionOf: (path) => positionOf(parser, document, lines, path) }
 }
 
 /** Aliases of aliases can expand to more than any memory holds: the parser then gives up, without naming a line. */
@@ -156,16 +156,30 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   return [{ path, message: inPlainWords(issue.message) }]
 }
 
-function positionOf(document: yaml.Document, lines: yaml.LineCounter, path: Path): Position {
+/** Where a value begins or, if that is on a line below its key, where the key begins. */
+function positionOf(parser: Yaml, document: yaml.Document, lines: yaml.LineCounter, path: Path): Position {
   for (let length = path.length; length >= 0; length--) {
-    const node = document.getIn(path.slice(0, length), true)
-    const start = isRanged(node) ? node.range?.[0] : undefined
-    if (start !== undefined) {
-      const { line, col } = lines.linePos(start)
-      return { line, column: col }
-    }
+    const reached = path.slice(0, length)
+    const value = startOf(document.getIn(reached, true), lines)
+    if (value === undefined) continue
+    const key = startOf(keyOf(parser, document, reached), lines)
+    return key !== undefined && key.line < value.line ? key : value
   }
   return beginning
+}
+
+/** The key of an entry of a map. The document and the items of lists have none. */
+function keyOf(parser: Yaml, document: yaml.Document, path: Path): unknown {
+  const map: unknown = path.length === 0 ? undefined : document.getIn(path.slice(0, -1), true)
+  if (!parser.isMap(map)) return undefined
+  return map.items.find(({ key }) => parser.isScalar(key) && key.value === path.at(-1))?.key
+}
+
+function startOf(node: unknown, lines: yaml.LineCounter): Position | undefined {
+  const start = isRanged(node) ? node.range?.[0] : undefined
+  if (start === undefined) return undefined
+  const { line, col } = lines.linePos(start)
+  return { line, column: col }
 }
 
 function isRanged(node: unknown): node is { range?: readonly number[] | null } {
