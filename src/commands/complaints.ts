@@ -1,6 +1,6 @@
 import { isObject } from '../base/json.ts'
 import { EnvironmentError } from '../config/environment.ts'
-import { ConfigError, type ConfigFile } from '../config/file.ts'
+import { byPosition, ConfigError, type ConfigFile } from '../config/file.ts'
 import { readCatalogue, readChannels } from '../market.ts'
 import { channelsOfVariables } from '../upstream/vendor-variables.ts'
 
@@ -15,12 +15,17 @@ export function complaintsAbout(
   variables: Readonly<Record<string, string | undefined>>,
   isSandbox: boolean,
 ): (ConfigError | EnvironmentError)[] {
-  return [
-    ...faultOfVariables(file, variables),
+  const inFile = [
     // Read without the variables: for a channel that is taken out, its vendor's variable would make another.
     ...faultsIn(file, 'channels', (rest) => readChannels(rest, {})),
     ...faultsIn(file, 'models', (rest) => readCatalogue(rest, isSandbox)),
   ]
+  return [...faultOfVariables(file, variables), ...inTheFilesOrder(inFile)]
+}
+
+/** Each of these errors has one complaint. */
+function inTheFilesOrder(errors: readonly ConfigError[]): ConfigError[] {
+  return errors.toSorted(({ complaints: [a] }, { complaints: [b] }) => (a && b ? byPosition(a, b) : 0))
 }
 
 function faultOfVariables(

@@ -83,6 +83,12 @@ describe('a mistake in the file', () => {
     expect(error.message.split('\n')).toHaveLength(2)
   })
 
+  test('mistakes are reported from the top of the file to its end', () => {
+    const error = complaints('limit: {}\nlog: { level: loud }\ncors: { origins: [x] }\nbilling: { mode: fast }\n')
+    expect(error.complaints.map(({ line }) => line)).toEqual([1, 2, 3, 4])
+    expect(error.message.split('\n').map((text) => text.split(':')[1])).toEqual(['1', '2', '3', '4'])
+  })
+
   test('invalid YAML is reported with its line', () => {
     expect(complaints('limits: {\n  a: [\n').complaints[0]?.line).toBeGreaterThan(0)
     expect(complaints('a: 1\na: 2\n').complaints[0]?.line).toBe(2)

@@ -16,15 +16,21 @@ export type Complaint = {
   readonly message: string
 }
 
+/** The order of the file: an operator mends it from the top to its end. */
+export function byPosition(a: Position, b: Position): number {
+  return a.line - b.line || a.column - b.column
+}
+
 export class ConfigError extends Error {
   readonly file: string
   readonly complaints: readonly Complaint[]
 
   constructor(file: string, complaints: readonly Complaint[]) {
-    super(complaints.map((complaint) => describe(file, complaint)).join('\n'))
+    const ordered = complaints.toSorted(byPosition)
+    super(ordered.map((complaint) => describe(file, complaint)).join('\n'))
     this.name = 'ConfigError'
     this.file = file
-    this.complaints = complaints
+    this.complaints = ordered
   }
 }
 
