@@ -230,5 +230,5 @@ function whyIdle({ offers, capabilities }: Model, channels: readonly Channel[]):
     return `${capabilities.join(', ')} is not served yet`
   }
   const places = offers.map(({ vendor, channel }) => (vendor === undefined ? `channel ${channel}` : `vendor ${vendor}`))
-  return `no channel: ${places.join(', ')} is not configured`
+  return `no channel: ${places.join(', ')} ${places.length === 1 ? 'is' : 'are'} not configured`
 }

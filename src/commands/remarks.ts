@@ -49,7 +49,7 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
   }
   if (unverified > 0) {
     const which = 'npx turnpike models says which, under CONFIDENCE, and models: in turnpike.yaml sets your own'
-    lines.push(`${unverified} of these models have unverified prices: ${which}.`)
+    lines.push(`${unverified} of these models ${unverified === 1 ? 'has' : 'have'} unverified prices: ${which}.`)
   }
   return { ignored, unverified, lines }
 }

@@ -160,6 +160,8 @@ describe('turnpike check', () => {
     expect(doubtful).toBeGreaterThan(0)
     const { out } = await cli.run(['check'], { PERPLEXITY_API_KEY: 'x' })
     expect(out).toContain(`${doubtful} of these models have unverified prices: npx turnpike models says which`)
+    const single = await cli.run(['check'], { COHERE_API_KEY: 'x' })
+    expect(single.out).toMatch(/^1 of these models has unverified prices: /m)
     expect((await cli.run(['check'])).out).not.toContain('unverified')
   })
 
@@ -188,6 +190,12 @@ describe('turnpike check', () => {
     const { code, out } = await cli.run(['check'])
     expect(code).toBe(0)
     expect(out).toMatch(/^my-llama +no channel: channel groq is not configured$/m)
+    cli.write(
+      'turnpike.yaml',
+      `${channels}models:\n  - { id: o3, channels: [{ channel: groq }, { channel: openai }] }\n`,
+    )
+    const both = await cli.run(['check'])
+    expect(both.out).toMatch(/^o3 +no channel: channel groq, channel openai are not configured$/m)
   })
 
   test.each([
