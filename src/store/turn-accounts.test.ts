@@ -94,6 +94,20 @@ eachEngine('the accounts of a turn', (open, place, engine) => {
     })
     expect((await waited).size).toBe(2)
   })
+
+  test.skipIf(engine === 'sqlite')(
+    'a turn does not wait for what only refers to its account, such as a key that is being made',
+    async () => {
+      const store = await open()
+      await fundedAccount(store)
+      const { epoch } = await openNode(store, 'node_a', [])
+      const turn = turnOf(1, { takes: [takeOf(100n)] })
+      await store.transaction(async (other) => {
+        await other.selectFrom('account').select('id').where('id', '=', accountId).forKeyShare().execute()
+        expect((await takeTurn(store, { node: 'node_a', epoch }, turn)).get(accountId)?.kind).toBe('granted')
+      })
+    },
+  )
 })
 
 async function lock(tx: Store['db'], id: string): Promise<void> {

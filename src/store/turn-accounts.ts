@@ -65,7 +65,8 @@ async function lockAccounts(tx: Tx, ids: readonly string[]): Promise<Map<string,
       )})`,
     )
   // By their bytes, as ids are sorted here too: the database's own collation may be a language's.
-  const inOrder = query.orderBy('id', (order) => order.collate('C')).forUpdate()
+  // No stronger than the update that follows, so that a turn does not wait for a key being added.
+  const inOrder = query.orderBy('id', (order) => order.collate('C')).forNoKeyUpdate()
   const rows = await (isPostgres(tx) ? inOrder : query).execute()
   return new Map(rows.map((row) => [row.id, row]))
 }

@@ -125,7 +125,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'two nodes read a balance at once and both lease it',
     file: 'src/store/turn-accounts.ts',
-    from: "order.collate('C')).forUpdate()",
+    from: "order.collate('C')).forNoKeyUpdate()",
     to: "order.collate('C'))",
     tests: turns,
   },
