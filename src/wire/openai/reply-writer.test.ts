@@ -101,6 +101,17 @@ test('a sign of life is the chunk with the role, and a comment once a choice has
   expect(written({ kind: 'text-delta', choice: 0, text: 'Hi' })).toContain('"delta":{"content":"Hi"}')
 })
 
+test('an answer of which nothing but a sign of life came has an empty content, as a whole one has', () => {
+  const writer = openaiChat.openWriter(streamAsk, name)
+  const written = Buffer.from(writer.write([{ kind: 'heartbeat' }, finish(0)]) ?? '').toString()
+  const told = written.trimEnd().split('\n\n')
+  expect(told.map((event) => JSON.parse(event.slice('data: '.length)).choices[0].delta)).toEqual([
+    { role: 'assistant' },
+    { content: '' },
+    {},
+  ])
+})
+
 test('thinking blocks and citations are streamed in one delta before the finish, as in a whole answer', () => {
   const thinking: AssistantBlock = { kind: 'thinking', text: 'Hm.', signature: 's' }
   const cited: AssistantBlock = {

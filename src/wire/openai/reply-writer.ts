@@ -16,6 +16,8 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   const legacy = isLegacy(ask)
   const head = JSON.stringify(writeHead(ask, name, 'chat.completion.chunk')).slice(0, -1)
   const begun = new Set<number>()
+  /** The first choice has begun with a sign of life, and has nothing else yet. */
+  let isOnlyAlive = false
   // Where usage was asked for, every chunk except the last has a null usage.
   const tail = ask.usageShown ? ',"usage":null}\n\n' : '}\n\n'
 
@@ -25,12 +27,12 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   }
 
   /**
-   * The first chunks of the choices that have none. A choice without output needs one, because the chunk with its finish
-   * has an empty delta. The others need theirs by then too: OpenAI's client for Java ends an answer as soon as all the
-   * choices it has seen are finished, and throws on what comes later.
+   * The first chunks of the choices that have none. A choice without output needs one with an empty content, because the
+   * chunk with its finish has an empty delta. The others need theirs by then too: OpenAI's client for Java ends an answer
+   * as soon as all the choices it has seen are finished, and throws on what comes later.
    */
   function beginBefore(finished: number): string {
-    let text = ''
+    let text = isOnlyAlive ? chunk(0, { content: '' }) : ''
     for (let choice = 0; choice < Math.max(ask.choices, finished + 1); choice++) {
       if (!begun.has(choice)) text += chunkOf(choice, { role: 'assistant', content: '' })
       begun.add(choice)
@@ -42,7 +44,18 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     if (finish !== null) return beginBefore(choice) + chunkOf(choice, {}, null, finish)
     const isFirst = !begun.has(choice)
     begun.add(choice)
+    if (choice === 0) isOnlyAlive = false
     return chunkOf(choice, isFirst ? { role: 'assistant', ...delta } : delta, logprobs)
+  }
+
+  /**
+   * Anthropic's streams begin with a sign of life. As a comment it would be in every one of them, and go-openai cannot
+   * read the error of a stream that had a comment.
+   */
+  function beginAlive(): string {
+    const text = chunk(0, {})
+    isOnlyAlive = true
+    return text
   }
 
   // By choice, once it has said something: whether anything else has come since.
@@ -68,9 +81,8 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       for (const event of events) {
         const shown = parted(event)
         lists.take(shown)
-        // Anthropic's streams begin with a sign of life. As a comment it would be in every one of them, and go-openai cannot
-        // read the error of a stream that had a comment.
-        text += shown.kind === 'heartbeat' && begun.size === 0 ? chunk(0, {}) : writeEvent(shown, lists, chunk, legacy)
+        const isFirstSign = shown.kind === 'heartbeat' && begun.size === 0
+        text += isFirstSign ? beginAlive() : writeEvent(shown, lists, chunk, legacy)
       }
       return text === '' ? undefined : encoder.encode(text)
     },
