@@ -155,6 +155,20 @@ describe('the relay of several merged streams', () => {
     expect(from.map(({ told }) => told.includes('abort'))).toEqual([true, false, true])
   })
 
+  test('the first events of all streams come before what follows them, in the order in which they came', async () => {
+    const from = [vendor(), vendor()]
+    const relays = from.map(relayOf)
+    const begun = relays.map((relay) => relay.begin())
+    from[1]?.give('b')
+    from[0]?.give('a')
+    await Promise.all(begun)
+    const { noted, outlet } = noting(() => {
+      if (from.some(({ isPoured }) => isPoured())) noted.push('poured already')
+    })
+    new MergedRelay(relays, undefined as never, relays.toReversed()).pour(outlet)
+    expect(noted).toEqual(['b', 'a'])
+  })
+
   test("a reader that is full after one stream's first event gets none of the second", async () => {
     const from = [vendor(), vendor()]
     const relays = from.map(relayOf)

@@ -71,11 +71,16 @@ export class StreamRelay implements Relay, Outlet {
     })
   }
 
+  /** Passes on what `begin` waited for, and asks for nothing more. */
+  pourFirst(outlet: Outlet): void {
+    this.#outlet = outlet
+    this.#giveFirst()
+    this.#outlet = undefined
+  }
+
   pour(outlet: Outlet): void {
     this.#outlet = outlet
-    const first = this.#first
-    this.#first = undefined
-    if (first !== undefined) this.#give(first)
+    this.#giveFirst()
     if (this.#over !== undefined) this.#tellEnd(this.#over)
     else if (this.#outlet !== undefined) this.#exchange.pour(this)
   }
@@ -119,6 +124,12 @@ export class StreamRelay implements Relay, Outlet {
   end(failure?: GatewayError): void {
     this.#over ??= { failure: failure ?? this.#cut() }
     this.#tellEnd(this.#over)
+  }
+
+  #giveFirst(): void {
+    const first = this.#first
+    this.#first = undefined
+    if (first !== undefined) this.#give(first)
   }
 
   /** An outlet that throws has not got the bytes, so the stream fails even if the vendor has ended it properly. */

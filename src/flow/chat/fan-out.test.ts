@@ -18,6 +18,7 @@ function eager(name: string) {
   let left = 100
   const relay = {
     legs: [],
+    pourFirst() {},
     pour(outlet: Outlet) {
       if (left-- > 0) outlet.take(Buffer.from(name))
       else outlet.end()

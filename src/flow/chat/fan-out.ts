@@ -41,6 +41,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
   const { call, readers } = await planCalls(parts, routed, ask)
   const writer = writerFor(routed)
   let failure: Failed | undefined
+  const begun: StreamRelay[] = []
 
   const tries = legs.map(async (leg, index): Promise<Tried> => {
     const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
@@ -54,6 +55,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
         const stream = streamOfChoice(index, readers.openReader(), writer)
         const relay = openRelay(parts, leg, call, exchange, stream)
         await relay.begin()
+        begun.push(relay)
         return { kind: 'relay', relay }
       })
       if (tried.kind === 'failed' && failure === undefined) failure = tried
@@ -74,7 +76,8 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
     return giveUp(failure ?? failed(parts, routed, unforeseen), opened, routed)
   }
   const relays = accepted.flatMap((one) => (one.kind === 'relay' ? [one.relay] : []))
-  if (relays.length > 0) return { kind: 'streaming', relay: new MergedRelay(relays, writer), contentType: eventStream }
+  if (relays.length > 0)
+    return { kind: 'streaming', relay: new MergedRelay(relays, writer, begun), contentType: eventStream }
   try {
     return answeredTogether(routed, accepted)
   } catch (thrown) {
@@ -167,26 +170,36 @@ export class MergedRelay implements Relay {
   #failure: GatewayError | undefined
   #outlet: Outlet | undefined
 
-  constructor(relays: readonly StreamRelay[], writer: ReplyWriter) {
+  /** `begun` has the relays in the order in which they began. */
+  constructor(relays: readonly StreamRelay[], writer: ReplyWriter, begun: readonly StreamRelay[] = relays) {
     this.legs = relays.flatMap(({ legs }) => legs)
     this.#writer = writer
-    this.#open = new Set(relays)
+    this.#open = new Set(begun)
   }
 
   pour(outlet: Outlet): void {
     this.#outlet = outlet
     const inTurn = [...this.#open]
+    // The one writer has written the first events of all choices, in this order, before any of what follows.
+    for (const relay of inTurn) {
+      if (this.#outlet === undefined) return
+      relay.pourFirst(this.#outletOf(relay))
+    }
     for (const relay of inTurn) {
       if (this.#outlet === undefined) return
       // Moved behind the others: if the outlet has no room for all, the next pour begins with those that had no turn.
       this.#open.delete(relay)
       this.#open.add(relay)
-      relay.pour({
-        take: (bytes) => this.#outlet?.take(bytes),
-        end: (failure) => this.#ended(relay, failure),
-      })
+      relay.pour(this.#outletOf(relay))
     }
     this.#tellEnd()
+  }
+
+  #outletOf(relay: StreamRelay): Outlet {
+    return {
+      take: (bytes) => this.#outlet?.take(bytes),
+      end: (failure) => this.#ended(relay, failure),
+    }
   }
 
   pause(): void {
