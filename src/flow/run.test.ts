@@ -373,16 +373,6 @@ describe('several choices from a vendor that gives one per call', () => {
     expect(text.split('[DONE]')).toHaveLength(2)
   })
 
-  test('both choices begin before one finishes, also if that one comes whole after the other has begun', async () => {
-    const late: Behaviour = async (leave) => {
-      await new Promise(setImmediate)
-      return streams(word + finish + counted + done)(leave)
-    }
-    const { text } = await walk([inTurn(late, streams(word, finish, counted, done))], { stream: true, sideBySide: 2 })
-    const begun = text.slice(0, text.indexOf('"finish_reason":"stop"'))
-    for (const index of [0, 1]) expect(begun).toContain(`"index":${index},"delta":{"role":"assistant"`)
-  })
-
   test('a choice that is cut ends the whole stream, and what was delivered is charged', async () => {
     const { endings, sales, text } = await walk(
       [inTurn(streams(word, word, finish, counted, done), streams(word, cut))],

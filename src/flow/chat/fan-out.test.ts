@@ -62,12 +62,18 @@ const ask = chatAsk(
   traits,
 )
 
-/** Two choices, the first of which is refused: what the line is told, with the failure of the second one beside it. */
-async function besideRefused(hangup: 'stop' | 'drain', other: (stopped: AbortSignal) => Promise<Sent>) {
+type Respond = (stopped: AbortSignal) => Promise<Sent>
+
+/** What becomes of two choices, to which a vendor responds like this. */
+async function twoChoices(
+  responses: readonly Respond[],
+  { stream, hangup }: { readonly stream: boolean; readonly hangup: 'stop' | 'drain' },
+) {
   let calls = 0
   const send: Transport['send'] = async (_call, _timeouts, signal) => {
-    if (++calls === 2) return other(signal)
-    return { kind: 'response', exchange: scriptedExchange(503, ['{"error":{"message":"busy"}}']) }
+    const respond = responses[calls++]
+    if (respond === undefined) throw new Error('too many calls')
+    return respond(signal)
   }
   const channels = makeChannels([], systemClock, () => 0)
   const parts = {
@@ -79,7 +85,7 @@ async function besideRefused(hangup: 'stop' | 'drain', other: (stopped: AbortSig
   }
   const vendor = compatible({ id: 'v', baseUrl: 'https://v', choicesMax: 1, hangup })
   const routed = {
-    ask,
+    ask: { ...ask, stream },
     codec: openaiChat,
     requestId: 'req_1',
     attemptId: 'att_1',
@@ -91,7 +97,17 @@ async function besideRefused(hangup: 'stop' | 'drain', other: (stopped: AbortSig
     elapsedMs: () => 0,
     route: { channel: { id: 'c', vendor, baseUrl: 'https://v' }, credential: 'k', upstreamModel: 'm' },
   }
-  const outcome = await callSideBySide(parts as never, routed as never)
+  return callSideBySide(parts as never, routed as never)
+}
+
+const busy: Respond = async () => ({
+  kind: 'response',
+  exchange: scriptedExchange(503, ['{"error":{"message":"busy"}}']),
+})
+
+/** Two choices, the first of which is refused: what the line is told, with the failure of the second one beside it. */
+async function besideRefused(hangup: 'stop' | 'drain', other: Respond) {
+  const outcome = await twoChoices([busy, other], { stream: false, hangup })
   if (outcome.kind !== 'failed') throw new Error('it did not fail')
   const { retry, mayBeCharged, attempts, error } = outcome
   return { retry, mayBeCharged, attempts: attempts.length, shouldRetry: error.details.shouldRetry }
@@ -135,4 +151,31 @@ test.each([
   },
 ] as const)('a request with one refused choice $name', async ({ hangup, other, told }) => {
   expect(await besideRefused(hangup, other)).toEqual({ ...told, attempts: 2 })
+})
+
+const event = (choice: object) => `data: ${JSON.stringify({ model: 'm', choices: [{ index: 0, ...choice }] })}\n\n`
+const word = event({ delta: { content: 'Hi' } })
+const end = `${event({ delta: {}, finish_reason: 'stop' })}data: [DONE]\n\n`
+const streams = (...pieces: string[]): Sent => ({
+  kind: 'response',
+  exchange: scriptedExchange(200, pieces, 'text/event-stream'),
+})
+
+const late: Respond = async () => {
+  await new Promise(setImmediate)
+  return streams(word + end)
+}
+
+test('both choices begin before one finishes, also if that one comes whole after the other has begun', async () => {
+  const outcome = await twoChoices([late, async () => streams(word, end)], { stream: true, hangup: 'stop' })
+  if (outcome.kind !== 'streaming') throw new Error('it did not stream')
+  const written = await new Promise<string>((resolve, reject) => {
+    let text = ''
+    outcome.relay.pour({
+      take: (bytes) => void (text += Buffer.from(bytes).toString()),
+      end: (failure) => (failure === undefined ? resolve(text) : reject(failure)),
+    })
+  })
+  const [begun] = written.split('"finish_reason":"stop"')
+  for (const index of [0, 1]) expect(begun).toContain(`"index":${index},"delta":{"role":"assistant"`)
 })
