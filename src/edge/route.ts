@@ -31,5 +31,7 @@ export type Route = {
   readonly writeError: WriteError
   /** Unknown paths below this one write errors as it does, because a client that tries one speaks the same protocol. */
   readonly speaksBelow?: true
+  /** How the paths end that this one has replaced in its protocol: older clients that call one are told of this one. */
+  readonly replaces?: readonly string[]
   readonly serve: (visit: Visit) => Promise<Response> | Response
 }

@@ -35,6 +35,13 @@ test.each([
   // The base address itself, as the greeting has it.
   ['GET', '/v1', '/v1/models'],
   ['POST', '/v1/images', '/v1/images/generations'],
+  // What clients of earlier years call.
+  ['POST', '/v1/completions', '/v1/chat/completions'],
+  ['POST', '/v1/engines/gpt-4o-mini/completions', '/v1/chat/completions'],
+  ['POST', '/v1/edits', '/v1/chat/completions'],
+  ['POST', '/images/edits', '/v1/images/edits'],
+  ['POST', '/v1/complete', '/v1/messages'],
+  ['GET', '/v1/engines', '/v1/models'],
 ])('%s %s is a 404 that names the path that was meant', async (method, path, meant) => {
   expect(await refused(method, path)).toBe(`Unknown path: ${method} ${path}. Did you mean ${meant}?`)
 })
@@ -47,6 +54,7 @@ test.each([
   ['GET', '/v1/model'],
   ['GET', '/v1/chat'],
   ['GET', '/v1/models/openai/gpt-4o-mini'],
+  ['GET', '/v1/completions'],
   ['GET', `/${'x'.repeat(100)}/v1/models`],
 ])('%s %s is a 404 without a suggestion', async (method, path) => {
   expect(await refused(method, path)).toBe(`Unknown path: ${method} ${path.slice(0, 100)}`)
