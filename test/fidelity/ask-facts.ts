@@ -264,9 +264,11 @@ function readBlocks(facts: AskFacts, by: 'user' | 'assistant', blocks: readonly 
   }
 }
 
-/** The signature of a call by Google is in an empty thinking block before the call. */
-export function messagesCall({ id, name, input }: Fields, before: Fields | undefined): Call {
-  const signature = textIn(before?.['signature'])
+/** The signature of a call by Google is in an empty thinking block before the call, or in the call itself. */
+export function messagesCall({ id, name, input, extra_content: extra }: Fields, before: Fields | undefined): Call {
+  const carried = textIn(before?.['signature'])
+  const own = fieldsIn(fieldsIn(extra)['google'])['thought_signature']
+  const signature = own === undefined ? carried : `${googleMark}${textIn(own)}`
   return {
     id: textIn(id),
     name: textIn(name),

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../base/json.ts'
 import { gap } from '../../capabilities/conversation.ts'
 import { isWholeObject } from '../loose.ts'
-import { writeCallHead } from './write-answer.ts'
+import type { ThinkingDisplay } from './shown.ts'
+import { isCarried, writeCallHead } from './write-answer.ts'
 
 /** An event of this protocol, named by its type: the vendor's own clients ignore an event without a name. */
 export function writeEvent(type: string, fields: JsonObject): string {
@@ -30,6 +31,11 @@ export class BlockStream {
   #growing: Call | undefined
   readonly #calls = new Map<number, Call>()
   readonly #waiting: (Call | Words)[] = []
+  readonly #display: ThinkingDisplay
+
+  constructor(display: ThinkingDisplay) {
+    this.#display = display
+  }
 
   get hasCalls(): boolean {
     return this.#calls.size > 0
@@ -121,9 +127,10 @@ export class BlockStream {
   }
 
   #openCall(call: Call): string {
-    const { signature } = call.head
-    const carrier = signature === undefined ? '' : this.#start('thinking', emptyThinking) + this.#signed(signature)
-    return carrier + this.#start('call', writeCallHead(call.head)) + this.#grow(call.text)
+    const { head } = call
+    const isSigned = isCarried(head, this.#display)
+    const carrier = isSigned ? this.#start('thinking', emptyThinking) + this.#signed(head.signature) : ''
+    return carrier + this.#start('call', writeCallHead(head, this.#display)) + this.#grow(call.text)
   }
 
   #signed(signature: string): string {

@@ -2,6 +2,7 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { anthropicSignature } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, textIn } from '../loose.ts'
+import { googlePart, withoutSignature } from '../openai/pass-ask.ts'
 import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
 
 export type PassTarget = {
@@ -19,23 +20,35 @@ export function passAsk({ native, searchesMax, outputTokensMax }: ChatAsk, targe
   if (typeof metadata['user_id'] === 'string') {
     body['metadata'] = { ...metadata, user_id: target.namespaced(metadata['user_id']) }
   }
-  body['messages'] = withoutForeignThinking(itemsIn(native['messages']))
+  body['messages'] = withoutForeignSignatures(itemsIn(native['messages']))
   return JSON.stringify(body)
 }
 
 /**
  * A conversation that began with another vendor's model contains thinking that we wrote in this protocol's form, with
- * no signature or with one marked as another vendor's. This vendor refuses such blocks, so they are not sent.
+ * no signature or with one marked as another vendor's, and calls with Google's signature. This vendor refuses both, so
+ * they are not sent.
  */
-function withoutForeignThinking(messages: readonly Json[]): readonly Json[] {
-  if (!messages.some((message) => itemsIn(objectIn(message)['content']).some(isForeignThinking))) return messages
+function withoutForeignSignatures(messages: readonly Json[]): readonly Json[] {
+  if (!messages.some((message) => itemsIn(objectIn(message)['content']).some(isForeign))) return messages
   return messages.flatMap((written): Json[] => {
     const message = objectIn(written)
     const blocks = itemsIn(message['content'])
-    const kept = blocks.filter((block) => !isForeignThinking(block))
-    if (kept.length === blocks.length) return [written]
+    if (!blocks.some(isForeign)) return [written]
+    const kept = blocks.flatMap((block) => {
+      if (isForeignThinking(block)) return []
+      return isForeignCall(block) ? [withoutSignature(block)] : [block]
+    })
     return kept.length === 0 ? [] : [{ ...message, content: kept }]
   })
+}
+
+function isForeign(block: Json): boolean {
+  return isForeignThinking(block) || isForeignCall(block)
+}
+
+function isForeignCall(block: Json): boolean {
+  return objectIn(block)['type'] === 'tool_use' && googlePart(block) !== undefined
 }
 
 function isForeignThinking(value: Json): boolean {

@@ -37,6 +37,13 @@ describe('a request that is passed through', () => {
       ...messages,
     ])
   })
+
+  test('the signature that Google gave a call is removed from it', () => {
+    const call = { type: 'tool_use', id: 'a', name: 'f', input: {} }
+    const signed = { ...call, extra_content: { google: { thought_signature: 'x' } } }
+    const written = [{ role: 'assistant', content: [signed] }, ...messages]
+    expect(pass({ messages: written })['messages']).toEqual([{ role: 'assistant', content: [call] }, ...messages])
+  })
 })
 
 test('a web search without a price is refused unless its max_uses is 0', () => {

@@ -13,6 +13,7 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
+import { readSignature } from '../openai/read-answer.ts'
 import { shortName } from '../short-name.ts'
 import { readCitations } from './citations.ts'
 import { readCallId } from './tool-ids.ts'
@@ -146,7 +147,7 @@ export function readAssistantBlocks(content: Json | undefined): AssistantBlock[]
   return blocks
 }
 
-/** Google signs the call itself. This protocol has no field for that, so an empty thinking block carries it. */
+/** Google signs the call itself. For clients that asked for thinking, an empty thinking block carries the signature. */
 function isCarrier(text: string, signature: string | undefined): boolean {
   return text === '' && googleSignature(signature) !== undefined
 }
@@ -174,11 +175,13 @@ function readAssistantBlock(block: JsonObject): AssistantBlock | undefined {
 }
 
 function readCall(block: JsonObject): ToolCallBlock {
+  const signature = readSignature(block)
   return {
     kind: 'tool-call',
     id: readCallId(textIn(block['id'])),
     name: shortName(textIn(block['name'])),
     argumentsText: JSON.stringify(objectIn(block['input'])),
+    ...(signature !== undefined && { signature }),
     ...cacheOf(block),
   }
 }

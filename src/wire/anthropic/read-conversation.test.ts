@@ -233,12 +233,15 @@ describe('the content of an assistant turn', () => {
     ])
   })
 
-  test('a signature in a thinking block right before a call is attached to the call', () => {
+  test('a signature in a thinking block right before a call, or in the call, is read with the call', () => {
     const carried = { type: 'thinking', thinking: '', signature: 'google:abc' }
     const call = { type: 'tool_use', id: 'tpk_ZjowIQ', name: 'f', input: {} }
-    expect(blocksOf(assistant(carried, call))).toEqual([
-      { kind: 'tool-call', id: 'f:0!', name: 'f', argumentsText: '{}', signature: 'google:abc' },
-    ])
+    const signed = { ...call, extra_content: { google: { thought_signature: 'abc' } } }
+    for (const blocks of [[carried, call], [signed]]) {
+      expect(blocksOf(assistant(...blocks))).toEqual([
+        { kind: 'tool-call', id: 'f:0!', name: 'f', argumentsText: '{}', signature: 'google:abc' },
+      ])
+    }
   })
 })
 

@@ -272,15 +272,22 @@ describe('tool calls', () => {
     })
   })
 
-  test('the signature of a call is written in a thinking block before the call', () => {
-    const { blocks } = stream([call(0, { signature: 'google:x' }), grow(0, '{}')])
-    expect(blocks).toEqual([
-      '+0 thinking',
-      '0 signature_delta google:x',
+  test('the signature of a call is written in a thinking block before it, or in the call if no thinking was asked', () => {
+    const signed = [call(0, { signature: 'google:x' }), grow(0, '{}')]
+    for (const ask of [thinking, omitting]) {
+      expect(stream(signed, ask).blocks).toEqual([
+        '+0 thinking',
+        '0 signature_delta google:x',
+        '-0',
+        '+1 tool_use id0 f0',
+        '1 input_json_delta {}',
+        '-1',
+      ])
+    }
+    expect(stream(signed).blocks).toEqual([
+      '+0 tool_use id0 f0 {"google":{"thought_signature":"x"}}',
+      '0 input_json_delta {}',
       '-0',
-      '+1 tool_use id0 f0',
-      '1 input_json_delta {}',
-      '-1',
     ])
   })
 
@@ -346,6 +353,13 @@ describe('a whole answer', () => {
   test('arguments that are not a JSON object are kept as unparsed_arguments', () => {
     const broken = { ...made, argumentsText: '{"a":' }
     expect(whole([broken])['content']).toMatchObject([{ input: { unparsed_arguments: '{"a":' } }])
+  })
+
+  test('the signature of a call is in a thinking block before it, or in the call if no thinking was asked', () => {
+    const written = (ask: typeof plain) => whole([{ ...made, signature: 'google:x' }], {}, ask)['content']
+    const before = { type: 'thinking', thinking: '', signature: 'google:x' }
+    expect(written(thinking)).toEqual([before, expect.not.objectContaining({ extra_content: expect.anything() })])
+    expect(written(plain)).toMatchObject([{ type: 'tool_use', extra_content: { google: { thought_signature: 'x' } } }])
   })
 
   test('thinking is shown, omitted or left out as the client asked', () => {

@@ -19,7 +19,7 @@ const ping = writeEvent('ping', {})
 export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
   const thoughts = thinkingDisplayFor(ask.native)
   const nameOf = namesIn(ask.native)
-  const blocks = new BlockStream()
+  const blocks = new BlockStream(thoughts)
   let started = false
   let counted: Usage | undefined
   let finish: Finish | undefined

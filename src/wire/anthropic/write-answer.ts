@@ -9,6 +9,7 @@ import {
 } from '../../capabilities/conversation.ts'
 import { estimateReply } from '../../capabilities/estimate-reply.ts'
 import { argumentsIn, textIn } from '../loose.ts'
+import { writeSignature } from '../openai/write-messages.ts'
 import { writeCitation } from './citations.ts'
 import { estimateInput } from './estimate.ts'
 import { thinkingDisplayFor, writeEnding, writeImageText, type ThinkingDisplay } from './shown.ts'
@@ -74,7 +75,10 @@ function writeBlock(block: AssistantBlock, display: ThinkingDisplay): JsonObject
     case 'thinking-redacted':
       return display === 'none' ? [] : [{ type: 'redacted_thinking', data: block.data }]
     case 'tool-call':
-      return [...writeCarrier(block), { ...writeCallHead(block), input: argumentsIn(block.argumentsText) }]
+      return [
+        ...(isCarried(block, display) ? [{ type: 'thinking', thinking: '', signature: block.signature }] : []),
+        { ...writeCallHead(block, display), input: argumentsIn(block.argumentsText) },
+      ]
   }
 }
 
@@ -84,11 +88,17 @@ function writeThinking(text: string, signature: string | undefined, display: Thi
   return [{ type: 'thinking', thinking: display === 'omitted' ? '' : text, signature: signature ?? '' }]
 }
 
-/** The call's vendor wants its signature back; `isCarrier` recognises this block when it is read. */
-function writeCarrier({ signature }: ToolCallBlock): JsonObject[] {
-  return signature === undefined ? [] : [{ type: 'thinking', thinking: '', signature }]
+type CallHead = Pick<ToolCallBlock, 'id' | 'name' | 'signature'>
+
+/**
+ * The call's vendor wants its signature back. A thinking block before the call carries it, which every client that asked
+ * for thinking sends back. Others may not know such blocks: for them it is a field of the call, which they may ignore.
+ */
+export function isCarried(call: CallHead, display: ThinkingDisplay): call is CallHead & { readonly signature: string } {
+  return call.signature !== undefined && display !== 'none'
 }
 
-export function writeCallHead({ id, name }: { readonly id: string; readonly name: string }): JsonObject {
-  return { type: 'tool_use', id: writeCallId(id), name, input: {}, caller: { type: 'direct' } }
+export function writeCallHead(call: CallHead, display: ThinkingDisplay): JsonObject {
+  const head = { type: 'tool_use', id: writeCallId(call.id), name: call.name, input: {}, caller: { type: 'direct' } }
+  return isCarried(call, display) ? head : { ...head, ...writeSignature(call.signature) }
 }

@@ -134,11 +134,12 @@ function withoutForeignParts(written: Json, { pastReasoning }: ChatTarget): Json
   return { ...objectIn(written), content: parts.length > 0 ? parts : '' }
 }
 
-function googlePart(call: Json): Json | undefined {
+/** Google's signature of a call, as it is written for clients that have no better place for it. */
+export function googlePart(call: Json): Json | undefined {
   return objectIn(objectIn(call)['extra_content'])['google']
 }
 
-function withoutSignature(written: Json): JsonObject {
+export function withoutSignature(written: Json): JsonObject {
   const { extra_content: extra, ...call } = objectIn(written)
   const { google: _, ...others } = objectIn(extra)
   return Object.keys(others).length > 0 ? { ...call, extra_content: others } : call
