@@ -78,7 +78,7 @@ export function makeMcp(parts: McpParts): Mcp {
       const newer = await handler.fetch(inner, { parsedBody: body })
       const response = isOlder && body['method'] === 'resources/read' ? await inOlderCodes(newer) : newer
       if (isOlder && body['method'] === 'initialize' && response.ok) {
-        response.headers.set('mcp-session-id', sessions.open(caller.principal.keyId))
+        response.headers.set('mcp-session-id', sessions.open(caller.principal.keyId, revisionIn(body)))
       }
       for (const [header, value] of Object.entries(caller.visit.responseHeaders)) response.headers.set(header, value)
       return response
@@ -121,6 +121,12 @@ function checkInitialize(body: JsonObject): void {
   const path = (issue.path ?? []).map((part) => (typeof part === 'object' ? part.key : part))
   const param = writeFieldPath(path)
   throw badRequest(`Invalid params for initialize: ${param}: ${issue.message}`, param, 'invalid_params')
+}
+
+/** A client that asks for a revision which the library does not know is offered a newer one. */
+function revisionIn({ params }: JsonObject): string {
+  const revision = isObject(params) ? params['protocolVersion'] : undefined
+  return typeof revision === 'string' ? revision : ''
 }
 
 function idOf({ id }: JsonObject): string | number | null {

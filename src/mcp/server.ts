@@ -1,4 +1,11 @@
-import { ProtocolError, Server, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server'
+import {
+  ProtocolError,
+  Server,
+  type AudioContent,
+  type CallToolResult,
+  type EmbeddedResource,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import type { Timers } from '../base/clock.ts'
 import { complete } from './completion.ts'
@@ -9,6 +16,7 @@ import { makeProgress, type SendProgress } from './progress.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
 import { listResources, readResource, templates } from './resources.ts'
 import { callTool, describe } from './tool.ts'
+import { readsAudio } from './sessions.ts'
 import { tools } from './tools/index.ts'
 
 export type ServerParts = ToolContextParts & {
@@ -122,12 +130,21 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
 
 /**
  * Clients of earlier revisions refuse a whole result that has a link as a block; its text has the same link. They send no
- * header with their revision.
+ * header with their revision. Those of the first revision also refuse audio, and get it as a file.
  */
 function forRevisionOf({ visit }: Caller, result: CallToolResult): CallToolResult {
-  const revision = visit.request.headers.get('mcp-protocol-version')
+  const { headers } = visit.request
+  const revision = headers.get('mcp-protocol-version')
   if (revision !== null && revision >= linksSince) return result
-  return { ...result, content: result.content.filter(({ type }) => type !== 'resource_link') }
+  const content = result.content.filter(({ type }) => type !== 'resource_link')
+  if (readsAudio(headers.get('mcp-session-id'))) return { ...result, content }
+  const [url] = result.content.flatMap((block) => (block.type === 'resource_link' ? [block.uri] : []))
+  return { ...result, content: content.map((block) => (block.type === 'audio' ? asFile(block, url) : block)) }
+}
+
+/** A file needs an address. One that could not be kept has none that leads anywhere. */
+function asFile({ data, mimeType }: AudioContent, uri = 'turnpike://speech'): EmbeddedResource {
+  return { type: 'resource', resource: { uri, mimeType, blob: data } }
 }
 
 /** Errors in the wording of every other path; the library would show a client any error's own message. */

@@ -1,11 +1,11 @@
 import { expect, test } from 'bun:test'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { macFor } from '../base/secret.ts'
-import { makeSessions } from './sessions.ts'
+import { makeSessions, readsAudio } from './sessions.ts'
 
 const open = () => {
   const sessions = makeSessions(macFor(Buffer.alloc(32, 'x'), 'tool-session'))
-  const session = sessions.open('key_a')
+  const session = sessions.open('key_a', '2025-11-25')
   const client = new AbortController()
   return { sessions, session, client }
 }
@@ -43,6 +43,15 @@ test('a session is valid only for the key that it was opened for', () => {
   expect(() => sessions.check('made-up', 'key_a')).toThrow('Session not found')
 })
 
+test('a session remembers whether its client reads audio, and cannot be altered to say something else', () => {
+  const { sessions } = open()
+  const [first, second] = ['2024-11-05', '2025-03-26'].map((revision) => sessions.open('key_a', revision))
+  sessions.check(first ?? '', 'key_a')
+  expect([first, second, null].map((session) => readsAudio(session ?? null))).toEqual([false, true, true])
+  const altered = first?.replace('-without-audio', '') ?? ''
+  expect(() => sessions.check(altered, 'key_a')).toThrow('Session not found')
+})
+
 test('a request is followed until its answer is read to the end or abandoned', async () => {
   expect(await followed(answering, () => Promise.resolve())).toBe('followed')
   expect(await followed(answering, (response) => response.text())).toBe('forgotten')
@@ -68,7 +77,7 @@ test('a request is cancelled by its own session and id, or when its client leave
       return Promise.resolve(new Response(stream()))
     })
   }
-  sessions.cancel(sessions.open('key_a'), 1)
+  sessions.cancel(sessions.open('key_a', '2025-11-25'), 1)
   sessions.cancel(session, 1)
   expect(signals.map(({ aborted }) => aborted)).toEqual([true, false, false])
   client.abort()

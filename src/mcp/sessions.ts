@@ -5,10 +5,11 @@ import { sameBytes, type Mac } from '../base/secret.ts'
 /**
  * Sessions of older clients. They cancel by a separate request, which has to find the call it means; newer clients
  * close the connection. A session is a name with our signature, bound to its key. Nothing is stored for it, and a node
- * that has never seen it can verify it.
+ * that has never seen it can verify it. The name also says what the client cannot read, because these clients give
+ * their revision only when they begin.
  */
 export type Sessions = {
-  open(keyId: string): string
+  open(keyId: string, revision: string): string
   /** Throws `not-found` for a session that was given to another key. */
   check(session: string, keyId: string): void
   /**
@@ -23,18 +24,31 @@ type Answering = (signal: AbortSignal) => Promise<Response>
 
 const nameBytes = 16
 
+// Revisions are named by their dates.
+const audioSince = '2025-03-26'
+const withoutAudio = '-without-audio'
+
+/** Whether the client of a session that was checked reads audio. Clients without a session are taken for newer ones. */
+export function readsAudio(session: string | null): boolean {
+  return session === null || !nameIn(session).endsWith(withoutAudio)
+}
+
+function nameIn(session: string): string {
+  return session.split('.')[0] ?? ''
+}
+
 export function makeSessions(mac: Mac): Sessions {
   const running = new Map<string, AbortController>()
   const sign = (name: string, keyId: string) => `${name}.${mac(`${name} ${keyId}`).toString('hex', 0, nameBytes)}`
 
   return {
-    open(keyId) {
-      return sign(randomBytes(nameBytes).toString('hex'), keyId)
+    open(keyId, revision) {
+      const name = randomBytes(nameBytes).toString('hex')
+      return sign(revision < audioSince ? `${name}${withoutAudio}` : name, keyId)
     },
 
     check(session, keyId) {
-      const [name = ''] = session.split('.')
-      if (sameBytes(Buffer.from(session), Buffer.from(sign(name, keyId)))) return
+      if (sameBytes(Buffer.from(session), Buffer.from(sign(nameIn(session), keyId)))) return
       throw new GatewayError('not-found', 'Session not found: begin a new one.', { code: 'session_not_found' })
     },
 

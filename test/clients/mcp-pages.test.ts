@@ -297,6 +297,28 @@ test.each([
   120_000,
 )
 
+test('a client of the first revision, which has no audio, gets speech as a file', async () => {
+  const client = await connect(gateway, 'legacy', {
+    fetch(url, init) {
+      const headers = new Headers(init?.headers)
+      headers.delete('mcp-protocol-version')
+      const body = typeof init?.body === 'string' ? init.body.replace('"2025-11-25"', '"2024-11-05"') : init?.body
+      return fetch(url, { ...init, headers, ...(body !== undefined && { body }) })
+    },
+  })
+  const speech = await client.call('speak', { model: 'tts-1', input: 'Hello' })
+  const [file, text] = speech.content as readonly { type: string; resource?: { blob: string } }[]
+  const { url, bytes } = shown<{ url: string; bytes: number }>(speech)
+  expect(file).toEqual({
+    type: 'resource',
+    resource: expect.objectContaining({ uri: url, mimeType: 'audio/mpeg' }) as never,
+  })
+  expect(Buffer.from(file?.resource?.blob ?? '', 'base64')).toHaveLength(bytes)
+  expect(text?.type).toBe('text')
+  await client.close()
+  await gateway.assertBooks()
+})
+
 test('optional arguments given as null are absent, as on every path', async () => {
   const client = await connect(gateway, 'modern')
   const given = {
