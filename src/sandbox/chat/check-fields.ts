@@ -109,8 +109,11 @@ function checkEffort(effort: unknown, { vendor, efforts }: SandboxModel): void {
 /**
  * Since gpt-5.4 models call functions in chat completions only without reasoning. Since gpt-5.6 they reason by default.
  */
-function checkToolsBesideEffort({ tools, reasoning_effort: effort }: Fields, { model }: SandboxModel): void {
-  if (effort === 'none' || !itemsIn(tools).some((tool) => fieldsIn(tool).type === 'function')) return
+function checkToolsBesideEffort(body: Fields, { model }: SandboxModel): void {
+  const { tools, functions, reasoning_effort: effort } = body
+  const hasFunctions =
+    itemsIn(functions).length > 0 || itemsIn(tools).some((tool) => fieldsIn(tool).type === 'function')
+  if (effort === 'none' || !hasFunctions) return
   if (!isSince(model, 5, 6) && !(isGiven(effort) && isSince(model, 5, 4))) return
   const message = `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
   throw badRequest(message, 'reasoning_effort')

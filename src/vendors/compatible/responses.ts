@@ -2,6 +2,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { itemsIn, objectIn, parseLoosely } from '../../wire/loose.ts'
+import { isLegacy } from '../../wire/openai/legacy-functions.ts'
 import { openaiNewer } from '../../wire/openai/write-thinking.ts'
 import { isNative, passAsk } from '../../wire/responses/pass-ask.ts'
 import { readAnswer } from '../../wire/responses/read-answer.ts'
@@ -51,12 +52,13 @@ function serves(ask: ChatAsk, { upstreamModel, reasoning }: AskedModel): boolean
 }
 
 /** An ask in chat completions stays there, unless the vendor would refuse it there or takes it only in `/responses`. */
-function isRefusedInChat({ native }: ChatAsk, upstreamModel: string): boolean {
-  const { tools, reasoning_effort: effort, messages } = native
+function isRefusedInChat(ask: ChatAsk, upstreamModel: string): boolean {
+  const { tools, reasoning_effort: effort, messages } = ask.native
   const functions = itemsIn(tools).filter((tool) => isObject(tool) && tool['type'] === 'function')
   if (functions.length < itemsIn(tools).length) return false
   if (itemsIn(messages).some(showsMore)) return true
-  if (functions.length === 0) return false
+  // Older clients offer the same functions in a field of their own.
+  if (functions.length === 0 && !isLegacy(ask)) return false
   return typeof effort === 'string'
     ? effort !== 'none' && openaiNewer.test(upstreamModel)
     : thinksByItself.test(upstreamModel)
