@@ -90,6 +90,7 @@ function checkSampling(body: Fields, version: Head['version']): void {
   for (const name of ['temperature', 'top_p', 'top_k'] as const) {
     if (!isGiven(body[name])) continue
     if (version === '2026-10-21') throw invalid(name, `not supported with anthropic-version ${version}`)
+    if (body[name] === -1) throw invalid('', `\`${name}\` cannot be set to -1 for this model.`)
     if (name === 'top_k') wholeAt(name, body[name], 0)
     else checkWithin(name, body[name], 0, 1)
   }

@@ -182,8 +182,22 @@ const table: readonly {
       ['1', 'invalid_type'],
     ],
   },
-  { field: 'top_p', takes: [0, 1, null], refuses: [[-0.1, 'invalid_value']] },
-  { field: 'top_k', takes: [0, 40, null], refuses: [[0.5, 'invalid_type']] },
+  {
+    field: 'top_p',
+    takes: [0, 1, -1, null],
+    refuses: [
+      [-0.1, 'invalid_value'],
+      [-2, 'invalid_value'],
+    ],
+  },
+  {
+    field: 'top_k',
+    takes: [0, 40, -1, null],
+    refuses: [
+      [0.5, 'invalid_type'],
+      [-2, 'invalid_value'],
+    ],
+  },
   {
     field: 'service_tier',
     takes: ['auto', 'standard_only', null],

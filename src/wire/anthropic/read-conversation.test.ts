@@ -378,6 +378,8 @@ describe('other fields', () => {
       outputTokensMax: 1_000,
       format: { kind: 'schema', schema: { type: 'object' } },
     })
+    const { topP, topK } = read({ top_p: -1, top_k: -1 })
+    expect([topP, topK]).toEqual([undefined, undefined])
     expect(read({ output_format: format }).format).toEqual({ kind: 'schema', schema: { type: 'object' } })
     expect(read({ output_config: { format: null } }).format).toBeUndefined()
   })

@@ -44,13 +44,16 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
     outputTokensMax,
     stop: itemsIn(native['stop_sequences']).filter((stop) => typeof stop === 'string'),
     ...numberField('temperature', native['temperature']),
-    ...numberField('topP', native['top_p']),
-    ...numberField('topK', native['top_k']),
+    ...(native['top_p'] !== none && numberField('topP', native['top_p'])),
+    ...(native['top_k'] !== none && numberField('topK', native['top_k'])),
     ...(format !== undefined && { format }),
     ...(thinking !== undefined && { thinking }),
     ...(typeof user === 'string' && { user }),
   }
 }
+
+// How older clients write that they give no `top_p` or `top_k`.
+const none = -1
 
 /** The vendor would call these servers' tools itself; another vendor cannot, and its answer would differ unnoticed. */
 function refuseOwnServers(body: JsonObject): void {

@@ -120,8 +120,14 @@ export const messagesRequest = z.looseObject({
   stop_sequences: z.array(z.string()).nullish(),
   metadata: z.looseObject({ user_id: z.string().nullish() }).nullish(),
   temperature: z.number().min(0).max(1).nullish(),
-  top_p: z.number().min(0).max(1).nullish(),
-  top_k: z.int().min(0).nullish(),
+  // The vendor's older models read -1 as none, and older clients send it by default; its newer models refuse it.
+  top_p: z
+    .number()
+    .min(-1)
+    .max(1)
+    .refine((share) => share >= 0 || share === -1, 'must be from 0 to 1, or -1 for none')
+    .nullish(),
+  top_k: z.int().min(-1).nullish(),
   service_tier: z.string().nullish(),
   inference_geo: z.string().nullish(),
 })
