@@ -84,7 +84,11 @@ export async function openFoundation(options: GatewayOptions, closing: Opening<F
     mode: market.mode,
     channels: () => market.current.channels,
     models: () => market.current.models,
-    json: { depthMax: settings.limits.bodyDepthMax, keysMax: settings.limits.bodyKeysMax },
+    json: {
+      depthMax: settings.limits.bodyDepthMax,
+      keysMax: settings.limits.bodyKeysMax,
+      replacesHalves: true,
+    },
   }
 }
 

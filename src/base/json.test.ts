@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { GatewayError } from './errors.ts'
-import { asDouble, canonical, isObject, parseBody } from './json.ts'
+import { asDouble, canonical, isObject, mayKeepNumbers, parseBody } from './json.ts'
 
 const limits = { depthMax: 10, keysMax: 20 }
 const wide = { depthMax: 1_000, keysMax: 100_000 }
@@ -178,5 +178,20 @@ describe('the canonical text of a body', () => {
     ['{"a":12345678901234567890}', '{"a":12345678901234567891}'],
   ])('%s has another text than %s', (one, other) => {
     expect(said(one)).not.toBe(said(other))
+  })
+})
+
+describe('half of a surrogate pair', () => {
+  const body = String.raw`{"\ud800k":["a\uD83D","\ude00b",{"whole":"\ud83d\uDE00","said":"\\ud83d","n":12345678901234567890}]}`
+
+  test('it becomes U+FFFD in texts and names if that is wanted, and all else stays', () => {
+    const parsed = parseBody(body, { ...limits, replacesHalves: true })
+    const item = '{"whole":"😀","said":"\\\\ud83d","n":12345678901234567890}'
+    expect(JSON.stringify(parsed)).toBe(`{"\ufffdk":["a\ufffd","\ufffdb",${item}]}`)
+    expect(mayKeepNumbers(parsed)).toBe(true)
+  })
+
+  test('it stays otherwise', () => {
+    expect(parseBody(String.raw`["a\ud83d"]`, limits)).toEqual(['a\ud83d'])
   })
 })

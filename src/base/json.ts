@@ -13,10 +13,18 @@ export type JsonLimits = {
    * schema takes a minute to find the mistake.
    */
   readonly itemsMax?: number
+  /**
+   * Whether half of a surrogate pair becomes U+FFFD. Clients that cut a text within an emoji send one, and while some
+   * vendors read it that way, Anthropic and others refuse the whole request.
+   */
+  readonly replacesHalves?: boolean
 }
 
 // A double keeps 15 digits for sure; longer numbers, and exponents that may overflow, keep the client's own text.
 const inexactNumber = /[\d.]{16}|[eE][+-]?\d{3}/
+
+// Only as an escape can half of a pair be in a body at all: as bytes it is not UTF-8.
+const surrogate = /\\u[dD][89a-fA-F]/
 
 const inexactBodies = new WeakSet<object>()
 
@@ -27,19 +35,33 @@ export function mayKeepNumbers(body: unknown): boolean {
 
 /**
  * Parses a request body. What we and the vendor might read differently is settled here: numbers that a double cannot
- * hold keep their own text, and an own `__proto__` key is refused.
+ * hold keep their own text, half of a surrogate pair is replaced where that is wanted, and an own `__proto__` key is
+ * refused.
  */
 export function parseBody(text: string, limits: JsonLimits): Json {
   const { isExact } = scan(text, limits)
+  const parsed = parse(text, isExact)
+  const body = limits.replacesHalves === true && surrogate.test(text) ? withWholeCharacters(parsed) : parsed
+  if (!isExact && isObject(body)) inexactBodies.add(body)
+  return body
+}
+
+function parse(text: string, isExact: boolean): Json {
   try {
-    if (isExact) return JSON.parse(text) as Json
-    const body = JSON.parse(text, reviveExactly) as Json
-    if (isObject(body)) inexactBodies.add(body)
-    return body
+    return (isExact ? JSON.parse(text) : JSON.parse(text, reviveExactly)) as Json
   } catch (thrown) {
     if (thrown instanceof SyntaxError) throw notJson()
     throw thrown
   }
+}
+
+function withWholeCharacters(value: Json): Json {
+  if (typeof value === 'string') return value.toWellFormed()
+  if (Array.isArray(value)) return value.map(withWholeCharacters)
+  if (!isObject(value) || exact.isRawJSON(value)) return value
+  const whole: Record<string, Json> = {}
+  for (const name in value) whole[name.toWellFormed()] = withWholeCharacters(value[name] ?? null)
+  return whole
 }
 
 export function isObject(value: unknown): value is JsonObject {

@@ -33,10 +33,9 @@ export function readInputs(input: Json | undefined, inputTokensMax: number): Emb
   })
 }
 
-/** Half of a surrogate pair is no character: what is sent, and paid for, is the replacement a vendor would read. */
 function readText(text: string, param: string): string {
   if (text === '') throw invalid(param, 'it is empty')
-  return text.toWellFormed()
+  return text
 }
 
 /** The number of tokens is known, so an input beyond the model's limit is refused here, at no cost. */

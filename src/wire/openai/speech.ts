@@ -54,15 +54,13 @@ function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTrai
   const request = parseBy(speechRequest, { ...body, speed: asDouble(body['speed']) }, body)
   const { model: _, input, voice, response_format, instructions, speed, stream_format, ...extras } = request
 
-  // Half of a surrogate pair is no character: what is sent, and paid for, is the replacement a vendor would read.
-  const text = input.toWellFormed()
-  checkInput(text)
+  checkInput(input)
   if (isGiven(instructions) && instructions !== '' && !limits.instructions) {
     throw badRequest("'instructions' are not supported with this model.", 'instructions', 'unsupported_parameter')
   }
   const format = readFormat(response_format ?? 'mp3', limits)
   const chosen = readVoice(typeof voice === 'object' ? voice?.id : voice, limits)
-  const pieces = splitText(text, limits.charactersMax)
+  const pieces = splitText(input, limits.charactersMax)
   checkJoining(format, pieces, limits)
   const said = { pieces, ...(isGiven(instructions) && instructions !== '' && { instructions }) }
   const soldBy = traits.sells('character') ? 'character' : 'token'
@@ -73,7 +71,7 @@ function readAsk({ body }: ReceivedRequest, lookUp: (model: string) => ModelTrai
     // A wav header states the length, so a wav that is not too long is sent once its length is known.
     stream: asEvents || format !== 'wav',
     ...(soldBy === 'character'
-      ? { bound: { character: charactersOf(text), request: pieces.length } }
+      ? { bound: { character: charactersOf(input), request: pieces.length } }
       : tokenBounds(said, speed ?? 1)),
     ...said,
     format,
