@@ -94,12 +94,15 @@ function thinkingOf({ reasoning, efforts }: Model, vendor: string) {
   if (vendor !== 'anthropic') return { reasoning, efforts }
   const own = efforts.filter((effort) => effort !== 'none' && effort !== 'minimal')
   const isAdaptive = efforts.includes('xhigh') || efforts.includes('max')
+  // This effort came with Opus 4.7, which no longer takes a budget. Instructions in the middle came with Opus 4.8; the
+  // catalogue has no model between the two.
+  const isLater = efforts.includes('xhigh')
   return {
     reasoning: efforts.length > 0,
     efforts: own,
-    // The models before Opus 4.8, of which the catalogue has none with this effort, take no instructions in the middle.
-    asides: efforts.includes('xhigh'),
-    ...(isAdaptive && { thinkingTypes: ['adaptive', 'disabled'], prefill: false }),
+    asides: isLater,
+    ...(isLater && { thinkingTypes: ['adaptive', 'disabled'] }),
+    ...(isAdaptive && { prefill: false }),
   }
 }
 
