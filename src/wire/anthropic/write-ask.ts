@@ -52,8 +52,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
     ...(tools.length > 0 && { tools }),
     ...writeToolChoice(conversation, tools),
     ...(stop.length > 0 && { stop_sequences: stop }),
-    // The newest models take no sampling fields at all, and no model takes them while it thinks.
-    ...(!isNew && thinking.thinking?.['type'] !== 'enabled' && writeSampling(conversation)),
+    ...(takesSampling(target, thinking) && writeSampling(conversation)),
     ...(thinking.thinking !== undefined && { thinking: thinking.thinking }),
     ...(outputConfig !== undefined && { output_config: outputConfig }),
     ...(conversation.user !== undefined && { metadata: { user_id: target.namespaced(conversation.user) } }),
@@ -128,6 +127,11 @@ function writeToolChoice(conversation: Conversation, tools: readonly JsonObject[
   if (typeof toolChoice === 'object') return { tool_choice: { type: 'tool', name: toolChoice.name, ...alone } }
   if (toolChoice === undefined && parallelTools !== false) return {}
   return { tool_choice: { type: choices[toolChoice ?? 'auto'], ...alone } }
+}
+
+/** Opus 4.7, the first model with the effort `xhigh`, and all later ones refuse sampling; the others do while they think. */
+function takesSampling({ efforts }: AskTarget, { thinking }: WrittenThinking): boolean {
+  return !efforts.includes('xhigh') && (thinking === undefined || thinking['type'] === 'disabled')
 }
 
 /** The vendor takes a temperature up to 1, and none beside `top_p`. */

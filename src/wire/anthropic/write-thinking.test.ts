@@ -4,6 +4,8 @@ import { assistant, newLadder, oldLadder, said, tool, user, write } from './test
 import type { AskTarget } from './write-ask.ts'
 
 const isNew = { efforts: newLadder }
+// The models of 4.6 think adaptively and still take what later ones refuse.
+const isBetween = { efforts: newLadder.filter((effort) => effort !== 'xhigh') }
 
 const call: AssistantBlock = { kind: 'tool-call', id: 'a', name: 'f', argumentsText: '{}' }
 const result: UserBlock = { kind: 'tool-result', callId: 'a', blocks: [], isError: false }
@@ -21,8 +23,8 @@ const adaptive = (effort?: string, display = 'summarized') => ({
   ...(effort !== undefined && { output_config: { effort } }),
 })
 
-function sampling(fields: Partial<Conversation>): unknown {
-  const { temperature, top_p, top_k } = write(fields)
+function sampling(fields: Partial<Conversation>, on: Partial<AskTarget> = {}): unknown {
+  const { temperature, top_p, top_k } = write(fields, on)
   return { temperature, top_p, top_k }
 }
 
@@ -37,13 +39,12 @@ describe('sampling', () => {
       { top_p: 0.5, top_k: 4 },
     ],
   ])('the sampling %j is written only for older models, and not beside thinking', (fields, written) => {
-    expect(sampling(fields)).toEqual(written)
     expect(write(fields, isNew)).toEqual(write({}, isNew))
-    expect(write({ ...fields, thinking: { effort: 'low', isShown: true } })).not.toContainAnyKeys([
-      'temperature',
-      'top_p',
-      'top_k',
-    ])
+    for (const on of [{}, isBetween]) {
+      expect(sampling(fields, on)).toEqual(written)
+      expect(sampling({ ...fields, thinking: { effort: 'none', isShown: true } }, on)).toEqual(written)
+      expect(sampling({ ...fields, thinking: { effort: 'low', isShown: true } }, on)).toEqual({})
+    }
   })
 })
 
