@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Kysely, sql } from 'kysely'
@@ -112,6 +112,25 @@ eachEngine('a database', (open, place, engine) => {
       /foreign key/i,
     )
   })
+})
+
+test("only the gateway's user can read a new database, and an existing one keeps its mode", async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-mode-'))
+  const file = join(folder, 'turnpike.db')
+  const modeOf = (name: string) => statSync(name).mode & 0o777
+  try {
+    const store = await openStore({ file })
+    await writeSetting(store.db, 'kept', 'yes')
+    expect([file, `${file}-wal`, `${file}-shm`].map(modeOf)).toEqual([0o600, 0o600, 0o600])
+    await store.close()
+    chmodSync(file, 0o640)
+    const again = await openStore({ file })
+    expect(await readSetting(again.db, 'kept')).toBe('yes')
+    expect(modeOf(file)).toBe(0o640)
+    await again.close()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('a full disk fails a transaction as SQLITE_FULL, and nothing of it is kept', async () => {

@@ -1,4 +1,5 @@
 import { Database, type SQLQueryBindings } from 'bun:sqlite'
+import { closeSync, openSync } from 'node:fs'
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -33,6 +34,7 @@ const statementsMax = 256
 
 /** The dialect for Kysely, whose type of a SQLite database is another driver's; they meet only here. */
 export function openSqlite(file: string): Dialect {
+  createPrivately(file)
   const database = new Database(file, { create: true, strict: true, safeIntegers: true })
   try {
     configure(database)
@@ -41,6 +43,19 @@ export function openSqlite(file: string): Dialect {
     throw thrown
   }
   return new ImmediateDialect({ database: withStatementCache(database) })
+}
+
+/**
+ * SQLite would create a file that everyone can read, and gives the files beside it the same mode. One that exists is not
+ * even opened: closing a descriptor of it would drop the locks that this process has on it.
+ */
+function createPrivately(file: string): void {
+  if (file === ':memory:') return
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (thrown) {
+    if (codeOf(thrown) !== 'EEXIST') throw thrown
+  }
 }
 
 function configure(database: Database): void {
@@ -178,6 +193,7 @@ const held = new Set<Database>()
 
 /** Holds an exclusive lock on a tiny database until released. The kernel frees it however the process ends. */
 export function lockFile(file: string): { release(): void } | undefined {
+  createPrivately(file)
   const database = new Database(file, { create: true, strict: true })
   try {
     database.run('PRAGMA busy_timeout = 0')
