@@ -12,13 +12,16 @@ export type Refusals = {
   body200(): unknown
 }
 
+/** No vendor has a code of its own that looks like the status of a refusal: `sandbox:fail=503` means the status. */
+const refusalStatus = /^[45]\d\d$/
+
 /**
  * The failures that steering asks for: refusals are thrown, HTML pages and other odd answers are returned, and
  * undefined means that no failure was requested. None of them costs anything.
  */
 export async function faultFor(steering: Steering, refusals: Refusals): Promise<Response | undefined> {
   const code = steering.text('fail')
-  if (code !== undefined) throw refusals.forCode(code)
+  if (code !== undefined) throw refusalStatus.test(code) ? refusals.forStatus(Number(code)) : refusals.forCode(code)
   if (steering.has('leak')) throw refusals.leak()
   const status = steering.number('status')
   if (status !== undefined && status >= 400) throw refusals.forStatus(status)

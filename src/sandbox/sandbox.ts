@@ -8,7 +8,7 @@
  *
  * Steering words in the last user text or in the system text change its behaviour:
  *
- *   sandbox:fail=CODE       the vendor's error of that code        sandbox:status=N     that HTTP status
+ *   sandbox:fail=CODE       the vendor's error of that code        sandbox:status=N     that HTTP status, like fail=N
  *   sandbox:delay=MS        waits before the head                  sandbox:pace=MS      waits between chunks
  *   sandbox:cut=N           the connection dies after N chunks (a plain answer: mid body)
  *   sandbox:eof=N           a clean end after N chunks, no finish  sandbox:endless      never ends by itself

@@ -71,6 +71,16 @@ describe('steering words that make a request fail', () => {
     },
   )
 
+  test.each([400, 429, 500, 503, 599])('fail=%d is the same as that status', async (status) => {
+    const [failed, asked] = [await say(`sandbox:fail=${status}`), await say(`sandbox:status=${status}`)]
+    expect([failed.status, await failed.json()]).toEqual([status, await asked.json()])
+    expect((await bill()).map((line) => line.cost)).toEqual(['0', '0'])
+  })
+
+  test.each(['399', '600', '4000'])('fail=%s is a code, since no refusal has that status', async (code) => {
+    expect(await errorOf(say(`sandbox:fail=${code}`))).toMatchObject({ status: 400, code })
+  })
+
   test('status=502 answers with an HTML page and status=302 with a redirect', async () => {
     const page = await say('sandbox:status=502')
     expect([page.status, page.headers.get('content-type')]).toEqual([502, 'text/html; charset=utf-8'])
