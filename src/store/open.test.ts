@@ -114,10 +114,11 @@ eachEngine('a database', (open, place, engine) => {
   })
 })
 
+const modeOf = (file: string): number => statSync(file).mode & 0o777
+
 test("only the gateway's user can read a new database, and an existing one keeps its mode", async () => {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-mode-'))
   const file = join(folder, 'turnpike.db')
-  const modeOf = (name: string) => statSync(name).mode & 0o777
   try {
     const store = await openStore({ file })
     await writeSetting(store.db, 'kept', 'yes')
