@@ -36,7 +36,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
 
   function takePlace(keyId: string, concurrent: number): void {
     if (places.of(keyId) >= concurrent) {
-      const message = `This key may have ${concurrent} requests at once, and all of them are running.`
+      const message = `The concurrent requests of this key are limited to ${concurrent}, and as many are running.`
       throw new GatewayError('too-many', message, { retryAfterSeconds: placeRetrySeconds })
     }
     places.add(keyId, 1)
