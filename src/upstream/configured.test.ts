@@ -45,13 +45,25 @@ describe('a channel from the file', () => {
     }
   })
 
-  test.each(['/api/v1', '/compatible-mode/v1'])('the base address of DashScope is refused with %s', (root) => {
-    const [vendor, baseUrl] = ['dashscope', 'https://dashscope.aliyuncs.com']
-    expect(configuredChannels([{ ...entry, vendor, baseUrl }], {})).toMatchObject([{ baseUrl }])
-    expect(() => configuredChannels([{ ...entry, vendor, baseUrl: baseUrl + root }], {})).toThrow(
+  test.each([
+    ['dashscope', '/api/v1'],
+    ['dashscope', '/compatible-mode/v1'],
+    ['anthropic', '/v1'],
+    ['google', '/v1beta'],
+    ['cohere', '/v2'],
+    ['elevenlabs', '/v1'],
+    ['runway', '/v1'],
+    ['kling', '/v1'],
+    ['vidu', '/ent/v2'],
+    ['pixverse', '/openapi/v2'],
+  ])('the base address of %s is refused with %s', (vendor, root) => {
+    const baseUrl = 'https://relay.example.com'
+    const written = { ...entry, vendor, keys: ['access:secret'] }
+    expect(configuredChannels([{ ...written, baseUrl }], {})).toMatchObject([{ baseUrl }])
+    expect(() => configuredChannels([{ ...written, baseUrl: baseUrl + root }], {})).toThrow(
       expect.objectContaining({
         path: ['channels', 0, 'baseUrl'],
-        message: `the base address of vendor "dashscope" is written without ${root}, with which its calls begin`,
+        message: `the base address of vendor "${vendor}" is written without ${root}, with which its calls begin`,
       }),
     )
   })

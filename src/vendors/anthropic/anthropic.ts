@@ -36,6 +36,7 @@ const chat: ChatAdapter = {
 export const anthropic: Vendor = {
   id: 'anthropic',
   baseUrl: 'https://api.anthropic.com',
+  callRoots: ['/v1'],
   environment: ['ANTHROPIC_API_KEY'],
   hangup: 'stop',
   local: false,

@@ -11,6 +11,7 @@ const inputTypes = new Set(['search_document', 'search_query', 'classification',
 export const cohere: Vendor = {
   id: 'cohere',
   baseUrl: 'https://api.cohere.com',
+  callRoots: ['/v2'],
   environment: ['COHERE_API_KEY', 'CO_API_KEY'],
   hangup: 'stop',
   local: false,

@@ -6,6 +6,7 @@ import { speech } from './speech.ts'
 export const elevenlabs: Vendor = {
   id: 'elevenlabs',
   baseUrl: 'https://api.elevenlabs.io',
+  callRoots: ['/v1'],
   environment: ['ELEVENLABS_API_KEY'],
   hangup: 'stop',
   local: false,

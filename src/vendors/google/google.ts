@@ -14,6 +14,7 @@ import { video } from './video.ts'
 export const google: Vendor = {
   id: 'google',
   baseUrl: 'https://generativelanguage.googleapis.com',
+  callRoots: ['/v1beta'],
   environment: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
   hangup: 'stop',
   local: false,

@@ -6,6 +6,7 @@ import { video } from './video.ts'
 export const kling: Vendor = {
   id: 'kling',
   baseUrl: 'https://api.klingai.com',
+  callRoots: ['/v1'],
   environment: ['KLING_API_KEY'],
   keyForm: { says: 'the access key and its secret with a colon between them, AK:SK', pattern: /^[^:\s]+:\S+$/ },
   hangup: 'stop',

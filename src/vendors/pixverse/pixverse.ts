@@ -6,6 +6,7 @@ import { video } from './video.ts'
 export const pixverse: Vendor = {
   id: 'pixverse',
   baseUrl: 'https://app-api.pixverse.ai',
+  callRoots: ['/openapi/v2'],
   environment: ['PIXVERSE_API_KEY'],
   hangup: 'stop',
   local: false,

@@ -6,6 +6,7 @@ import { video } from './video.ts'
 export const runway: Vendor = {
   id: 'runway',
   baseUrl: 'https://api.dev.runwayml.com',
+  callRoots: ['/v1'],
   environment: ['RUNWAYML_API_SECRET'],
   hangup: 'stop',
   local: false,

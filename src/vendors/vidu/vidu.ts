@@ -6,6 +6,7 @@ import { video } from './video.ts'
 export const vidu: Vendor = {
   id: 'vidu',
   baseUrl: 'https://api.vidu.com',
+  callRoots: ['/ent/v2'],
   environment: ['VIDU_API_KEY'],
   hangup: 'stop',
   local: false,
