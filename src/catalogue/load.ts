@@ -1,12 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseYaml } from '../base/yaml.ts'
+import type { PriceList } from '../capabilities/usage.ts'
 import { missingPrices, sandboxPrices } from './complete.ts'
 import { CatalogueError } from './error.ts'
 import { embeddingLimits, imageLimits, speechLimits, videoLimits } from './limits.ts'
 import { unpriced, type Catalogue, type Model, type Unsold } from './model.ts'
 import { aliasOffers, applyOverrides, type Entries, type Entry, readFamilies } from './overrides.ts'
-import { compilePrices, type Exchange, readExchange } from './prices.ts'
+import { compilePrices, type Exchange, fillIn, readExchange } from './prices.ts'
 import type { FamilyFile, OperatorModel, WrittenPrices } from './schema.ts'
 
 /**
@@ -108,23 +109,34 @@ function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model |
 
 type Money = Pick<Model, 'prices' | 'costs' | 'source' | 'confidence'>
 
-/** A model is sold only if every answer it can give has a price; in sandbox mode, play-money prices fill the gap. */
+/**
+ * A model is sold only if every answer it can give has a price. In sandbox mode, play-money prices fill the gap: beside
+ * the prices that are there, if they then make a whole, so that an operator's own are charged as they were written.
+ */
 function buildMoney(
   entry: Entry,
   exchange: Exchange,
   limits: Pick<Model, 'images' | 'video'>,
   sandbox: boolean,
 ): Money | Unsold {
-  const lists = compilePrices(entry.layers, exchange)
-  const missing = entry.capabilities.map((capability) => missingPrices(capability, lists.prices, limits))
-  const why = missing.find((text) => text !== undefined)
-  if (why === undefined) return { ...lists, source: entry.source, confidence: entry.confidence }
+  const lackingIn = (list: PriceList) =>
+    entry.capabilities
+      .map((capability) => missingPrices(capability, list, limits))
+      .find((missing) => missing !== undefined)
+  const own = compilePrices(entry.layers, exchange)
+  const why = lackingIn(own.prices)
+  if (why === undefined) return { ...own, source: entry.source, confidence: entry.confidence }
   if (!sandbox) return unpriced(entry.id, why)
-  const written: WrittenPrices = Object.assign({}, ...entry.capabilities.map((capability) => sandboxPrices[capability]))
-  const layers = [{ written, path: entry.path }]
+  const markup = entry.layers.findLast(({ written }) => written.markup !== undefined)?.written.markup
+  const written: WrittenPrices = Object.assign(
+    { ...(markup !== undefined && { markup }) },
+    ...entry.capabilities.map((capability) => sandboxPrices[capability]),
+  )
+  const standIn = compilePrices([{ written, path: entry.path }], exchange)
+  const filled = { costs: fillIn(own.costs, standIn.costs), prices: fillIn(own.prices, standIn.prices) }
   return {
-    ...compilePrices(layers, exchange),
-    source: 'stand-in for sandbox mode, no list price known',
+    ...(lackingIn(filled.prices) === undefined ? filled : standIn),
+    source: `stand-in for sandbox mode, no price known: ${why}`,
     confidence: 'unverified',
   }
 }

@@ -54,6 +54,17 @@ export function compilePrices(layers: readonly PriceLayer[], exchange: Exchange)
   return { costs, prices: markup.digits === 1n && markup.scale === 0 ? costs : compile(layers, exchange, markup) }
 }
 
+/** The list with what it lacks taken from another: single rates, and the prices of other images and resolutions. */
+export function fillIn({ version: _, ...list }: PriceList, other: PriceList): PriceList {
+  return versioned({
+    ...list,
+    rates: { ...other.rates, ...list.rates },
+    tiers: list.tiers.map((tier) => ({ ...tier, rates: { ...other.rates, ...tier.rates } })),
+    perImage: { ...other.perImage, ...list.perImage },
+    perSecond: { ...other.perSecond, ...list.perSecond },
+  })
+}
+
 function compile(layers: readonly PriceLayer[], exchange: Exchange, markup: Decimal): PriceList {
   let rates: Rates = {}
   let tiers: readonly Tier[] = []
