@@ -7,6 +7,10 @@ import { readOverrides } from './schema.ts'
 
 const families = loadFamilies()
 
+function dollars(cents: bigint) {
+  return cents * 10_000_000_000n
+}
+
 function build(models: unknown, sandbox = false) {
   return buildCatalogue({ families, overrides: readOverrides(models), sandbox })
 }
@@ -231,8 +235,6 @@ describe('a new model', () => {
 })
 
 describe("an operator's prices that do not cover every answer", () => {
-  const dollars = (cents: bigint) => cents * 10_000_000_000n
-
   test('a price by resolution is charged in the sandbox, where a stand-in with the same markup fills the gap', () => {
     const overrides = [{ id: 'wan2.6-t2v', prices: { perSecond: { '720p': '0.33' }, markup: '2' } }]
     const why = 'perSecond for 1080p'
@@ -265,6 +267,15 @@ describe("an operator's prices that do not cover every answer", () => {
     const model = build([{ id: 'doubao-seedance-2-0-260128', prices }], true).models.get('doubao-seedance-2-0-260128')
     expect(model?.prices).toMatchObject({ perVideoToken: {}, perSecond: { default: 100_000_000_000n } })
   })
+})
+
+test.each([
+  [{ id: '*image*', prices: { perImage: '1' } }],
+  [{ id: 't*', prices: { inputPerMillion: '1' } }],
+  [{ id: 'gpt-4o-mini-tts', prices: { perMillionCharacters: '1' } }],
+  [{ id: 'wan2.6-t2v', prices: { perSecond: '1' } }],
+])('a price by which at least one of its models is charged is taken: %j', (override) => {
+  expect(() => build([override])).not.toThrow()
 })
 
 describe('faulty overrides', () => {
@@ -308,6 +319,22 @@ describe('faulty overrides', () => {
       [{ id: 'gpt-4o', prices: { perSecond: '1' } }],
       'models[0].prices.perSecond: a price for video, but this model does chat',
     ],
+    [
+      [{ id: 'gpt-image-2', prices: { perImage: '1' } }],
+      'models[0].prices.perImage: would never be charged: this model is sold by imageOutputPerMillion',
+    ],
+    [
+      [{ id: 'gpt-image-*', prices: { perImage: '1' } }],
+      'models[0].prices.perImage: would never be charged: this model is sold by imageOutputPerMillion',
+    ],
+    [
+      [{ id: 'doubao-seed*', prices: { perSecond: '1' } }],
+      'models[0].prices.perSecond: would never be charged: this model is sold by perMillionVideoTokens',
+    ],
+    [
+      [{ id: 'tts-1', prices: { inputPerMillion: '1' } }],
+      'models[0].prices.inputPerMillion: would never be charged: this model is sold by perMillionCharacters',
+    ],
     [[{ id: 'sora-2', prices: { inputPerMillion: '1' } }], 'models[0].prices.inputPerMillion: a price for chat, emb'],
     [
       [{ id: 'gpt-4*', prices: { perImage: '1' } }],
@@ -337,9 +364,9 @@ describe('faulty overrides', () => {
 })
 
 test('a pattern may have a price that applies to only some of its models', () => {
-  const { models } = build([{ id: 'gpt-*', prices: { perImage: '0.03' } }])
-  expect(models.get('gpt-image-1.5')?.prices.perImage).toEqual({ default: pico(30_000_000_000n) })
-  expect(models.get('gpt-4o')?.prices.rates.input).toBe(pico(2_500_000n))
+  const { models } = build([{ id: 'qwen*', prices: { perImage: '0.03' } }])
+  expect(models.get('qwen-image-2.0')?.prices.perImage).toEqual({ default: pico(30_000_000_000n) })
+  expect(models.get('qwen-plus')?.prices.rates.input).toBe(pico(400_000n))
 })
 
 test('every built-in price belongs to a capability of its model', () => {

@@ -1,7 +1,7 @@
 import { matchesGlob } from '../base/glob.ts'
 import { CatalogueError, type Path } from './error.ts'
 import type { Confidence, Offer } from './model.ts'
-import { checkUses } from './price-uses.ts'
+import { checkCharged, checkUses } from './price-uses.ts'
 import type { PriceLayer } from './prices.ts'
 import { type FamilyFile, type FamilyModel, type OperatorModel, unitKeys, type WrittenPrices } from './schema.ts'
 
@@ -82,7 +82,10 @@ export function applyOverrides(entries: Entries, overrides: readonly OperatorMod
     seen.add(override.id)
     detachAlias(entries, override.id, override.from === undefined)
     const entry = applyOne(entries, override, path)
-    if (override.prices !== undefined) checkUses(override.prices, entry.capabilities, [...path, 'prices'])
+    if (override.prices !== undefined) {
+      checkUses(override.prices, entry.capabilities, [...path, 'prices'])
+      checkCharged(override.prices, [entry], [...path, 'prices'])
+    }
     entries.set(override.id, entry)
   }
 }
@@ -112,8 +115,12 @@ function applyToAll(entries: Entries, override: OperatorModel, path: Path): void
   const changed = [...found.map((entry) => entry.id), ...alone].flatMap((id) => entries.get(id) ?? [])
   const capabilities = changed.flatMap((entry) => entry.capabilities)
   // It is enough if one of the models that the pattern matches has a use for the price.
-  if (override.prices !== undefined) checkUses(override.prices, capabilities, [...path, 'prices'])
-  for (const entry of changed) entries.set(entry.id, lay(entry, override, path))
+  const laid = changed.map((entry) => lay(entry, override, path))
+  if (override.prices !== undefined) {
+    checkUses(override.prices, capabilities, [...path, 'prices'])
+    checkCharged(override.prices, laid, [...path, 'prices'])
+  }
+  for (const entry of laid) entries.set(entry.id, entry)
 }
 
 function newEntry(override: OperatorModel, path: Path): Entry {

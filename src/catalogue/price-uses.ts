@@ -1,5 +1,6 @@
 import type { Capability } from '../capabilities/capability.ts'
 import { CatalogueError, type Path } from './error.ts'
+import type { PriceLayer } from './prices.ts'
 import type { WrittenPrices } from './schema.ts'
 
 const tokens = ['chat', 'embeddings', 'images', 'edits', 'speech'] as const
@@ -33,5 +34,35 @@ export function checkUses(prices: WrittenPrices, capabilities: readonly Capabili
     if (!(key in prices) || uses.some((use) => capabilities.includes(use))) continue
     const does = [...new Set(capabilities)].join(', ')
     throw new CatalogueError([...path, key], `a price for ${uses.join(', ')}, but this model does ${does}`)
+  }
+}
+
+type Sold = { readonly capabilities: readonly Capability[]; readonly layers: readonly PriceLayer[] }
+type Key = keyof typeof usesOf
+type Way = { readonly of: readonly Capability[]; readonly by: readonly Key[]; readonly never: readonly Key[] }
+
+/** What is charged for a model that has prices of several kinds: once it has all of `by`, it is never one of `never`. */
+const ways: readonly Way[] = [
+  { of: ['images', 'edits'], by: ['imageOutputPerMillion', 'inputPerMillion'], never: ['perImage'] },
+  { of: ['video'], by: ['perMillionVideoTokens'], never: ['perSecond', 'perVideo'] },
+  {
+    of: ['speech'],
+    by: ['perMillionCharacters'],
+    never: ['inputPerMillion', 'outputPerMillion', 'audioOutputPerMillion'],
+  },
+]
+
+/** Refuses a price that would never be charged because the models are sold by another; one that is not is enough. */
+export function checkCharged(prices: WrittenPrices, models: readonly Sold[], path: Path): void {
+  for (const { of, by, never } of ways) {
+    const key = never.find((name) => prices[name] !== undefined)
+    if (key === undefined) continue
+    const uses: readonly Capability[] = usesOf[key]
+    const isCharged = ({ capabilities, layers }: Sold) =>
+      capabilities.some((capability) => uses.includes(capability) && !of.includes(capability)) ||
+      by.some((name) => layers.every(({ written }) => written[name] === undefined))
+    const concerned = models.filter(({ capabilities }) => capabilities.some((capability) => uses.includes(capability)))
+    if (concerned.some(isCharged)) continue
+    throw new CatalogueError([...path, key], `would never be charged: this model is sold by ${by[0]}`)
   }
 }

@@ -55,13 +55,15 @@ export function compilePrices(layers: readonly PriceLayer[], exchange: Exchange)
 }
 
 /** The list with what it lacks taken from another: single rates, and the prices of other images and resolutions. */
-export function fillIn({ version: _, ...list }: PriceList, other: PriceList): PriceList {
+export function fillIn(list: PriceList, other: PriceList): PriceList {
+  const { tiers, perVideo, perVideoToken } = list
   return versioned({
-    ...list,
     rates: { ...other.rates, ...list.rates },
-    tiers: list.tiers.map((tier) => ({ ...tier, rates: { ...other.rates, ...tier.rates } })),
+    tiers: tiers.map((tier) => ({ ...tier, rates: { ...other.rates, ...tier.rates } })),
     perImage: { ...other.perImage, ...list.perImage },
     perSecond: { ...other.perSecond, ...list.perSecond },
+    perVideo,
+    perVideoToken,
   })
 }
 
