@@ -227,6 +227,19 @@ describe('a new model', () => {
     })
   })
 
+  test('a new model has the last markup of the patterns above it, unless it has its own', () => {
+    const prices = { inputPerMillion: '1', outputPerMillion: '1' }
+    const patterns = [
+      { id: '*', prices: { markup: '2' }, hidden: true },
+      { id: 'gpt-*', prices: { markup: '3' } },
+    ]
+    const own = { ...llama, id: 'other', prices: { ...prices, markup: '5' } }
+    const { models } = build([...patterns, { ...llama, prices }, own])
+    const marked = models.get('my-llama')
+    expect([marked?.costs.rates.input, marked?.prices.rates.input]).toEqual([pico(1_000_000n), pico(2_000_000n)])
+    expect(models.get('other')?.prices.rates.input).toBe(pico(5_000_000n))
+  })
+
   test('a new model without a price is sold in the sandbox only', () => {
     const { prices: _, ...unpriced } = llama
     expect(build([unpriced]).models.has('my-llama')).toBe(false)

@@ -81,7 +81,7 @@ export function applyOverrides(entries: Entries, overrides: readonly OperatorMod
     if (seen.has(override.id)) throw new CatalogueError([...path, 'id'], `${override.id} has an entry above already`)
     seen.add(override.id)
     detachAlias(entries, override.id, override.from === undefined)
-    const entry = applyOne(entries, override, path)
+    const entry = applyOne(entries, override, path, markupsAbove(overrides.slice(0, index), override.id))
     if (override.prices !== undefined) {
       checkUses(override.prices, entry.capabilities, [...path, 'prices'])
       checkCharged(override.prices, [entry], [...path, 'prices'])
@@ -90,10 +90,18 @@ export function applyOverrides(entries: Entries, overrides: readonly OperatorMod
   }
 }
 
-function applyOne(entries: Entries, override: OperatorModel, path: Path): Entry {
+/** A pattern changes only models that exist by then, but its markup is meant for all it matches: later ones have it too. */
+function markupsAbove(above: readonly OperatorModel[], id: string): PriceLayer[] {
+  return above.flatMap(({ id: glob, prices }, index) => {
+    if (prices?.markup === undefined || !glob.includes('*') || !matchesGlob(glob, id)) return []
+    return [{ written: { markup: prices.markup }, path: ['models', index, 'prices'] }]
+  })
+}
+
+function applyOne(entries: Entries, override: OperatorModel, path: Path, markups: readonly PriceLayer[]): Entry {
   if (override.from === undefined) {
     const present = entries.get(override.id)
-    return present === undefined ? newEntry(override, path) : lay(present, override, path)
+    return present === undefined ? newEntry(override, path, markups) : lay(present, override, path)
   }
   const source = entries.get(override.from) ?? aliasEntry(entries, override.from)
   if (source === undefined) throw new CatalogueError([...path, 'from'], `there is no model ${override.from}`)
@@ -123,7 +131,7 @@ function applyToAll(entries: Entries, override: OperatorModel, path: Path): void
   for (const entry of laid) entries.set(entry.id, entry)
 }
 
-function newEntry(override: OperatorModel, path: Path): Entry {
+function newEntry(override: OperatorModel, path: Path, markups: readonly PriceLayer[]): Entry {
   const capabilities = capabilitiesOf(override)
   if (capabilities === undefined) {
     const advice = 'a new one needs capability, and channels or vendor'
@@ -138,7 +146,7 @@ function newEntry(override: OperatorModel, path: Path): Entry {
     capabilities,
     offers: [],
     facts: {},
-    layers: [],
+    layers: markups,
     // An operator's model without a date lists as if released with the built-in price lists.
     date: '2026-08-05',
     source: 'the operator',
