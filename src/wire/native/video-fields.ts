@@ -90,6 +90,8 @@ export function listOf(value: Json | undefined, at: string): readonly Json[] {
   return value as readonly Json[]
 }
 
+const inlineForm = /^data:[\w.+/-]{1,64};base64,[A-Za-z0-9+/]+={0,2}$/
+
 /** Vendors fetch URLs themselves. `inline` lists the kinds of `data:` URL that the vendor takes as well. */
 export function readUrl(
   value: Json | undefined,
@@ -100,9 +102,7 @@ export function readUrl(
   if (!isGiven(value)) throw missing(at)
   if (typeof value !== 'string') throw wrongType(at, 'a string')
   const isInline = inline.some((kind) => value.startsWith(`data:${kind}/`))
-  const isTaken = isInline
-    ? /^data:[\w.+/-]{1,64};base64,/.test(value)
-    : isPublicLink(value, 'https-and-http') || isOwn(value)
+  const isTaken = isInline ? inlineForm.test(value) : isPublicLink(value, 'https-and-http') || isOwn(value)
   if (isTaken) return value
   const choices = inline.map((kind) => `, or data:${kind}/… in base64`).join('')
   throw invalid(at, `expected a public http or https URL${choices}`)
