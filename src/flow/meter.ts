@@ -37,9 +37,9 @@ export function makeMeter(parts: MeterParts) {
   return (routed: Routed, delivered: Delivered, failed: AttemptRecord[]): Promise<Answer> | Answer => {
     const metered = { routed, failed, log: parts.log }
     if (delivered.kind === 'answered') return meterWhole(metered, delivered)
-    const { relay, contentType } = delivered
+    const { relay, contentType, cost } = delivered
     const { body, ended } = new MeteredStream(metered, relay, parts)
-    return { kind: 'stream', body, ended, contentType }
+    return { kind: 'stream', body, ended, contentType, ...(cost !== undefined && { cost }) }
   }
 }
 

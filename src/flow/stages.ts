@@ -70,7 +70,13 @@ export type Outcome =
       /** Calls for parts of the answer that failed and were repeated. */
       readonly failed?: readonly AttemptRecord[]
     }
-  | { readonly kind: 'streaming'; readonly relay: Relay; readonly contentType: string }
+  | {
+      readonly kind: 'streaming'
+      readonly relay: Relay
+      readonly contentType: string
+      /** What it will cost, where that is certain once its first byte is there. */
+      readonly cost?: Nano
+    }
   | {
       readonly kind: 'failed'
       readonly error: GatewayError
@@ -99,6 +105,7 @@ export type Answer =
       readonly kind: 'stream'
       readonly body: ReadableStream<Uint8Array>
       readonly contentType: string
+      readonly cost?: Nano
       /** Resolves once the stream's hold has ended, or could not be ended. */
       readonly ended: Promise<void>
     }

@@ -34,6 +34,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
           'content-type': answer.contentType,
           'cache-control': 'no-cache',
           'x-accel-buffering': 'no', // nginx would hold the stream back
+          ...(answer.cost !== undefined && { [costHeader]: formatDollars(answer.cost) }),
           ...visit.responseHeaders,
         },
       })

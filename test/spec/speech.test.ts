@@ -188,6 +188,26 @@ describe('response_format', () => {
     expect(response.headers.get('x-turnpike-cost')).toBe(formatDollars((await recordOf(gateway, response)).cost))
   })
 
+  test.each(['', 'sandbox:nousage', 'sandbox:eof=1'])(
+    'a stream sold by the character has its cost %p too',
+    async (word) => {
+      const input = `Twenty-nine characters or so. ${word}`
+      for (const model of ['qwen3-tts-flash', 'tts-1']) {
+        const response = await say(gateway, { model, input })
+        await response.arrayBuffer().catch(() => undefined)
+        expect(response.headers.get('x-turnpike-cost')).toBe(formatDollars((await recordOf(gateway, response)).cost))
+      }
+    },
+  )
+
+  test.each([
+    ['is sold by the token', { model: 'gpt-4o-mini-tts' }],
+    ['is made in several calls', { input: 'Every sentence is said once. '.repeat(110) }],
+  ])('a stream that %s does not', async (_, fields) => {
+    const { response } = await hear(gateway, fields)
+    expect(response.headers.get('x-turnpike-cost')).toBeNull()
+  })
+
   test('a wav of more than 8 MiB is streamed, with the lengths in its header left open', async () => {
     const input = 'Every sentence is said once. '.repeat(110)
     const { response, sound } = await hear(gateway, { input, response_format: 'wav' })

@@ -1,5 +1,7 @@
 import { asGatewayError, forbidRetry, GatewayError } from '../../base/errors.ts'
-import type { SpeechAsk, SpeechCodec } from '../../capabilities/speech.ts'
+import type { Nano } from '../../base/money.ts'
+import { priceOfParts } from '../../billing/price.ts'
+import { charactersOf, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
 import type { Mp3Encoders } from '../../media/mp3.ts'
 import { wavHead, wavHeadBytes } from '../../media/wav.ts'
 import { withSecretsScrubbed, logFailure, type CallParts, type Failed } from '../attempt.ts'
@@ -45,7 +47,7 @@ async function speak(parts: CallParts, routed: Routed, { ask, codec, encoders }:
   try {
     if (routed.signal.aborted) leave()
     const prepared = await relay.prepare(ask.stream ? 1 : wholeBytesMax)
-    if (ask.stream || prepared === 'part') return streaming
+    if (ask.stream || prepared === 'part') return { ...streaming, ...costAhead(routed, ask) }
     const { legs, failed } = relay
     return { ...streaming, kind: 'answered', body: wavOf(relay.takePrepared(), converter), legs, failed }
   } catch (thrown) {
@@ -56,6 +58,13 @@ async function speak(parts: CallParts, routed: Routed, { ask, codec, encoders }:
   } finally {
     routed.signal.removeEventListener('abort', leave)
   }
+}
+
+/** Sold by the character, a piece costs the same however its audio ends. Of several, those never begun cost nothing. */
+function costAhead({ model }: Routed, { soldBy, pieces }: SpeechAsk): { readonly cost?: Nano } {
+  const [piece, ...others] = pieces
+  if (soldBy !== 'character' || piece === undefined || others.length > 0) return {}
+  return { cost: priceOfParts([{ character: charactersOf(piece) }], model.prices) }
 }
 
 /** Replaces the header that was written for a stream by one with the true length of the samples. */
