@@ -234,9 +234,10 @@ test.each(['anthropic', 'openai'])(
   async (vendorId) => {
     const vendor = await startVendor((socket) => void socket.write(answer(200, completion('Hi'))))
     const prices = { inputPerMillion: '1', outputPerMillion: '10' }
+    const baseUrl = vendorId === 'anthropic' ? vendor.baseUrl.replace(/\/v1$/, '') : vendor.baseUrl
     const settings = {
       sandbox: false,
-      channels: [{ id: 'main', vendor: vendorId, baseUrl: vendor.baseUrl, keys: ['k'] }],
+      channels: [{ id: 'main', vendor: vendorId, baseUrl, keys: ['k'] }],
       models: [{ id: 'm', capability: 'chat', reasoning: true, channels: [{ channel: 'main' }], prices }],
     }
     const yaml = Object.entries(settings).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
