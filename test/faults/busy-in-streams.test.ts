@@ -22,7 +22,7 @@ async function open(vendorId: string, said: string | Buffer, keys = ['first-key'
   const channels = keys.map((key, priority) => ({
     id: key,
     vendor: vendorId,
-    baseUrl: vendor.baseUrl,
+    baseUrl: vendorId === 'anthropic' ? vendor.origin : vendor.baseUrl,
     keys: [key],
     priority,
   }))

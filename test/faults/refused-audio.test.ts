@@ -55,12 +55,13 @@ async function open(vendorId: string, { refusal, sound }: Shop): Promise<void> {
   vendor = await startVendor((socket, { head }) => {
     socket.write(head.includes('first-key') ? refusal : sound)
   })
+  const baseUrl = vendorId === 'elevenlabs' ? vendor.origin : vendor.baseUrl
   gateway = await startTestGateway({
     yaml: `
 sandbox: false
 channels:
-  - { id: main, vendor: ${vendorId}, baseUrl: "${vendor.baseUrl}", keys: ["first-key"] }
-  - { id: spare, vendor: ${vendorId}, baseUrl: "${vendor.baseUrl}", keys: ["other-key"], priority: 1 }
+  - { id: main, vendor: ${vendorId}, baseUrl: "${baseUrl}", keys: ["first-key"] }
+  - { id: spare, vendor: ${vendorId}, baseUrl: "${baseUrl}", keys: ["other-key"], priority: 1 }
 `,
   })
 }

@@ -7,6 +7,8 @@ export type VendorRequest = { readonly head: string; readonly body: Record<strin
 export type RawVendor = {
   /** Up to and including `/v1`. */
   readonly baseUrl: string
+  /** The same without `/v1`, for vendors whose base address has none. */
+  readonly origin: string
   readonly requests: VendorRequest[]
   /** How many of its connections the gateway closed or cut while they were being answered. */
   readonly hangups: number
@@ -42,6 +44,7 @@ export async function startVendor(reply: Reply): Promise<RawVendor> {
   const port = await listenOn(server)
   return {
     baseUrl: `http://127.0.0.1:${port}/v1`,
+    origin: `http://127.0.0.1:${port}`,
     requests,
     get hangups() {
       return hangups

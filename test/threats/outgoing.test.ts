@@ -234,7 +234,7 @@ test.each(['anthropic', 'openai'])(
   async (vendorId) => {
     const vendor = await startVendor((socket) => void socket.write(answer(200, completion('Hi'))))
     const prices = { inputPerMillion: '1', outputPerMillion: '10' }
-    const baseUrl = vendorId === 'anthropic' ? vendor.baseUrl.replace(/\/v1$/, '') : vendor.baseUrl
+    const baseUrl = vendorId === 'anthropic' ? vendor.origin : vendor.baseUrl
     const settings = {
       sandbox: false,
       channels: [{ id: 'main', vendor: vendorId, baseUrl, keys: ['k'] }],
