@@ -101,7 +101,10 @@ test('a request that finds no free place does not count towards the requests of 
   const { enter, said } = keyWith({ requestsPerMinute: 2, concurrent: 1 })
   const first = await enter()
   delete said['x-ratelimit-remaining-requests']
-  expect(await thrownBy(enter())).toMatchObject({ kind: 'too-many', message: expect.stringContaining('concurrent requests') })
+  expect(await thrownBy(enter())).toMatchObject({
+    kind: 'too-many',
+    message: expect.stringContaining('concurrent requests'),
+  })
   expect(said['x-ratelimit-remaining-requests']).toBe('1')
   first.leave(0)
   const second = await enter()
