@@ -18,8 +18,9 @@ function lacks(
 describe('the prices that a model needs to be sold', () => {
   test.each<[Capability, WrittenPrices, string | undefined]>([
     ['chat', { inputPerMillion: '1', outputPerMillion: '1' }, undefined],
-    ['chat', { inputPerMillion: '1' }, 'inputPerMillion and outputPerMillion'],
-    ['chat', { outputPerMillion: '1' }, 'inputPerMillion and outputPerMillion'],
+    ['chat', { inputPerMillion: '1' }, 'outputPerMillion'],
+    ['chat', { outputPerMillion: '1' }, 'inputPerMillion'],
+    ['chat', {}, 'inputPerMillion and outputPerMillion'],
     ['embeddings', { outputPerMillion: '1' }, 'inputPerMillion'],
     ['speech', { perMillionCharacters: '1' }, undefined],
     ['speech', { inputPerMillion: '1', outputPerMillion: '1' }, undefined],

@@ -13,8 +13,10 @@ const images: Check = (list, limits) => {
 }
 
 const checks = {
-  chat: ({ rates: { input, output } }) =>
-    input === undefined || output === undefined ? 'inputPerMillion and outputPerMillion' : undefined,
+  chat: ({ rates: { input, output } }) => {
+    if (input !== undefined) return output === undefined ? 'outputPerMillion' : undefined
+    return output === undefined ? 'inputPerMillion and outputPerMillion' : 'inputPerMillion'
+  },
   embeddings: ({ rates: { input } }) => (input === undefined ? 'inputPerMillion' : undefined),
   speech: ({ rates: { character, input, output, audioOutput } }) =>
     character === undefined && (input === undefined || (audioOutput ?? output) === undefined)
