@@ -61,7 +61,7 @@ describe('a mistake in the file', () => {
       'must be written as in the Host header, such as tools.example.com:8443',
     ],
     ['mcp: { hosts: ["*.example.com"] }\n', 'must be written as in the Host header, such as tools.example.com:8443'],
-    ['log: { level: info }\nlog: { level: warn }\n', 'Map keys must be unique'],
+    ['log: { level: info }\nlog: { level: warn }\n', 'this name stands above already: remove one of the two'],
     ['log:\n\tlevel: info\n', 'Tabs are not allowed as indentation'],
     ['log: *quiet\n', 'there is no anchor &quiet above this line'],
     ['log: {}\n---\nlimits: {}\n', 'a second document begins here, but a file may have only one: remove the ---'],

@@ -91,7 +91,7 @@ function readYaml(name: string, text: string, environment: Record<string, string
     line: linePos?.[0].line ?? 1,
     column: linePos?.[0].col ?? 1,
     path: '',
-    message: code === 'MULTIPLE_DOCS' ? secondDocument : withoutPlace(message),
+    message: inOurWords.get(code) ?? withoutPlace(message),
   }))
   if (broken.length > 0) throw new ConfigError(name, broken)
 
@@ -143,7 +143,10 @@ function substitute(
 }
 
 // The parser's own message names a function of the parser.
-const secondDocument = 'a second document begins here, but a file may have only one: remove the ---'
+const inOurWords = new Map<yaml.ErrorCode, string>([
+  ['MULTIPLE_DOCS', 'a second document begins here, but a file may have only one: remove the ---'],
+  ['DUPLICATE_KEY', 'this name stands above already: remove one of the two'],
+])
 
 /** Drops what the parser adds: the position again at the end of the first line, and an excerpt of the file below it. */
 function withoutPlace(message: string): string {
