@@ -22,11 +22,24 @@ export function parseExactly(text: string): Json | undefined {
   }
 }
 
+// Bounds like those of a body: a text is not scanned with the body that it came in, and what nests far deeper stops the
+// gateway for seconds.
+const writtenLimits = { depthMax: 512, keysMax: 100_000, replacesHalves: true }
+
+/** The object that a text spells, such as a call's arguments or a tool's result; undefined if it spells none. */
+export function objectWrittenIn(text: string): JsonObject | undefined {
+  try {
+    const parsed = parseBody(text, writtenLimits)
+    return isObject(parsed) ? parsed : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** A call's arguments as the object that vendors require. Arguments that the model broke off are kept as text. */
 export function argumentsIn(text: string): JsonObject {
   if (text.trim() === '') return {}
-  const parsed = parseExactly(text)
-  return isObject(parsed) ? parsed : { unparsed_arguments: text }
+  return objectWrittenIn(text) ?? { unparsed_arguments: text }
 }
 
 /** Whether a call's arguments are complete: a complete object takes no more text. */

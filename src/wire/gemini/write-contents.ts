@@ -1,5 +1,5 @@
 import { excerpt } from '../../base/errors.ts'
-import { isObject, type JsonObject } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import {
   type AssistantBlock,
   type DocumentBlock,
@@ -11,7 +11,7 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
-import { argumentsIn } from '../loose.ts'
+import { argumentsIn, objectWrittenIn } from '../loose.ts'
 import { unsupportedBlock } from '../unsupported-block.ts'
 import { headingOf } from '../openai/write-messages.ts'
 import { continuePrompt, openingWords } from '../turns.ts'
@@ -161,13 +161,8 @@ const longNumber = /[\d.]{16}|\d[eE][+-]?\d{3}/
 
 /** The vendor requires an object: the tool's own JSON object, or its text inside one. */
 function asResponse(text: string): JsonObject {
-  if (!text.startsWith('{') || longNumber.test(text)) return { result: text }
-  try {
-    const parsed: unknown = JSON.parse(text)
-    return isObject(parsed) ? parsed : { result: text }
-  } catch {
-    return { result: text }
-  }
+  const own = text.startsWith('{') && !longNumber.test(text) ? objectWrittenIn(text) : undefined
+  return own ?? { result: text }
 }
 
 /** Thinking is not sent back to the vendor, except for the signature of the call that followed it. */

@@ -11,7 +11,7 @@ import type {
   UserBlock,
 } from '../../capabilities/conversation.ts'
 import { invalid } from '../issues.ts'
-import { argumentsIn, parseLoosely } from '../loose.ts'
+import { argumentsIn, objectWrittenIn } from '../loose.ts'
 import { readSignature, thinkingTextOf } from './read-answer.ts'
 import type { ChatRequest } from './schema.ts'
 
@@ -167,5 +167,5 @@ export function legacyCallId(name: string): string {
 
 /** A model's arguments come back here, complete or cut off: OpenAI takes any text, most vendors only an object. */
 export function argumentsOf(text: string): string {
-  return isObject(parseLoosely(text)) ? text : JSON.stringify(argumentsIn(text))
+  return objectWrittenIn(text) === undefined ? JSON.stringify(argumentsIn(text)) : text
 }

@@ -1,5 +1,5 @@
 import type { AssistantBlock } from '../../capabilities/conversation.ts'
-import { objectIn, parseLoosely, textIn } from '../loose.ts'
+import { objectWrittenIn, textIn } from '../loose.ts'
 
 /**
  * What only its vendor takes back: thinking with its signature, redacted thinking, or the signature of a call. The
@@ -26,7 +26,7 @@ export function isMarked(content: string): boolean {
 /** Undefined for content that is not ours: only its maker can read it. */
 export function unseal(content: string): Sealed | undefined {
   if (!isMarked(content)) return undefined
-  const written = objectIn(parseLoosely(Buffer.from(content.slice(mark.length), 'base64url').toString()))
+  const written = objectWrittenIn(Buffer.from(content.slice(mark.length), 'base64url').toString()) ?? {}
   const signature = textIn(written['signature'])
   switch (textIn(written['kind'])) {
     case 'thought':
