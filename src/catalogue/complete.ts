@@ -7,9 +7,11 @@ type Priced = { readonly images?: ImageLimits; readonly video?: VideoLimits }
 
 type Check = (list: PriceList, limits: Priced) => string | undefined
 
+/** With a price for the tokens of images, a model is sold by the token, whatever other prices it has. */
 const images: Check = (list, limits) => {
-  const byToken = list.rates.imageOutput !== undefined && list.rates.input !== undefined
-  return byToken ? undefined : unpricedImage(list, limits.images)
+  const { imageOutput, input } = list.rates
+  if (imageOutput === undefined) return unpricedImage(list, limits.images)
+  return input === undefined ? 'inputPerMillion' : undefined
 }
 
 const checks = {

@@ -341,6 +341,10 @@ describe('faulty overrides', () => {
       'models[0].prices.perImage: would never be charged: this model is sold by imageOutputPerMillion',
     ],
     [
+      [{ ...llama, capability: 'images', prices: { perImage: '1', imageOutputPerMillion: '1' } }],
+      'models[0].prices.perImage: would never be charged: this model is sold by imageOutputPerMillion',
+    ],
+    [
       [{ id: 'doubao-seed*', prices: { perSecond: '1' } }],
       'models[0].prices.perSecond: would never be charged: this model is sold by perMillionVideoTokens',
     ],

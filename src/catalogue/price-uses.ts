@@ -39,15 +39,15 @@ export function checkUses(prices: WrittenPrices, capabilities: readonly Capabili
 
 type Sold = { readonly capabilities: readonly Capability[]; readonly layers: readonly PriceLayer[] }
 type Key = keyof typeof usesOf
-type Way = { readonly of: readonly Capability[]; readonly by: readonly Key[]; readonly never: readonly Key[] }
+type Way = { readonly of: readonly Capability[]; readonly by: Key; readonly never: readonly Key[] }
 
-/** What is charged for a model that has prices of several kinds: once it has all of `by`, it is never one of `never`. */
+/** What is charged for a model that has prices of several kinds: once it has `by`, it is never one of `never`. */
 const ways: readonly Way[] = [
-  { of: ['images', 'edits'], by: ['imageOutputPerMillion', 'inputPerMillion'], never: ['perImage'] },
-  { of: ['video'], by: ['perMillionVideoTokens'], never: ['perSecond', 'perVideo'] },
+  { of: ['images', 'edits'], by: 'imageOutputPerMillion', never: ['perImage'] },
+  { of: ['video'], by: 'perMillionVideoTokens', never: ['perSecond', 'perVideo'] },
   {
     of: ['speech'],
-    by: ['perMillionCharacters'],
+    by: 'perMillionCharacters',
     never: ['inputPerMillion', 'outputPerMillion', 'audioOutputPerMillion'],
   },
 ]
@@ -60,9 +60,9 @@ export function checkCharged(prices: WrittenPrices, models: readonly Sold[], pat
     const uses: readonly Capability[] = usesOf[key]
     const isCharged = ({ capabilities, layers }: Sold) =>
       capabilities.some((capability) => uses.includes(capability) && !of.includes(capability)) ||
-      by.some((name) => layers.every(({ written }) => written[name] === undefined))
+      layers.every(({ written }) => written[by] === undefined)
     const concerned = models.filter(({ capabilities }) => capabilities.some((capability) => uses.includes(capability)))
     if (concerned.some(isCharged)) continue
-    throw new CatalogueError([...path, key], `would never be charged: this model is sold by ${by[0]}`)
+    throw new CatalogueError([...path, key], `would never be charged: this model is sold by ${by}`)
   }
 }
