@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
-import { chmodSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Kysely, sql } from 'kysely'
@@ -129,6 +129,19 @@ test("only the gateway's user can read a new database, and an existing one keeps
     expect(await readSetting(again.db, 'kept')).toBe('yes')
     expect(modeOf(file)).toBe(0o640)
     await again.close()
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+test("only the gateway's user can read a new database that a link leads to", async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'turnpike-link-'))
+  const [file, target] = [join(folder, 'turnpike.db'), join(folder, 'elsewhere.db')]
+  try {
+    symlinkSync(target, file)
+    const store = await openStore({ file })
+    await store.close()
+    expect(modeOf(target)).toBe(0o600)
   } finally {
     rmSync(folder, { recursive: true })
   }

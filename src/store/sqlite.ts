@@ -1,5 +1,5 @@
 import { Database, type SQLQueryBindings } from 'bun:sqlite'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -50,12 +50,8 @@ export function openSqlite(file: string): Dialect {
  * even opened: closing a descriptor of it would drop the locks that this process has on it.
  */
 function createPrivately(file: string): void {
-  if (file === ':memory:') return
-  try {
-    closeSync(openSync(file, 'wx', 0o600))
-  } catch (thrown) {
-    if (codeOf(thrown) !== 'EEXIST') throw thrown
-  }
+  if (file === ':memory:' || existsSync(file)) return
+  closeSync(openSync(file, 'a', 0o600)) // where a link leads nowhere yet, its target is created
 }
 
 function configure(database: Database): void {
