@@ -65,7 +65,7 @@ export function makeDocument(routes: readonly Route[]): Document {
         },
         Cost: {
           description:
-            'What the answer cost, in decimal dollars; 0 on an error. Absent if the answer begins before its cost is known, as a stream does.',
+            'What the answer cost, in decimal dollars; 0 on an error. Absent if the answer begins before its cost is known, as most streams do.',
           schema: { type: 'string' },
         },
         RetryAfter: { description: 'Seconds to wait before the next try.', schema: { type: 'integer' } },
