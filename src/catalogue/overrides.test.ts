@@ -7,10 +7,6 @@ import { readOverrides } from './schema.ts'
 
 const families = loadFamilies()
 
-function dollars(cents: bigint) {
-  return cents * 10_000_000_000n
-}
-
 function build(models: unknown, sandbox = false) {
   return buildCatalogue({ families, overrides: readOverrides(models), sandbox })
 }
@@ -240,45 +236,26 @@ describe('a new model', () => {
     expect(models.get('other')?.prices.rates.input).toBe(pico(5_000_000n))
   })
 
+  test('a copy has the markup of its original, unless a pattern above that matches only the copy has another', () => {
+    const { models } = build([
+      { id: '*', prices: { markup: '2' } },
+      { id: 'gpt-4o', prices: { markup: '5' } },
+      { id: 'house-a', from: 'gpt-4o' },
+      { id: 'house-*', prices: { markup: '3' } },
+      { id: 'house-b', from: 'gpt-4o' },
+      { id: 'copy', from: 'gpt-4o' },
+    ])
+    const markupOf = (id: string) => {
+      const { prices, costs } = models.get(id) ?? {}
+      return Number(prices?.rates.input) / Number(costs?.rates.input)
+    }
+    expect(['house-a', 'house-b', 'copy'].map(markupOf)).toEqual([3, 3, 5])
+  })
+
   test('a new model without a price is sold in the sandbox only', () => {
     const { prices: _, ...unpriced } = llama
     expect(build([unpriced]).models.has('my-llama')).toBe(false)
     expect(build([unpriced], true).models.get('my-llama')?.confidence).toBe('unverified')
-  })
-})
-
-describe("an operator's prices that do not cover every answer", () => {
-  test('a price by resolution is charged in the sandbox, where a stand-in with the same markup fills the gap', () => {
-    const overrides = [{ id: 'wan2.6-t2v', prices: { perSecond: { '720p': '0.33' }, markup: '2' } }]
-    const why = 'perSecond for 1080p'
-    expect(build(overrides).unsold).toContainEqual({ id: 'wan2.6-t2v', why: `no price: ${why}` })
-    expect(build(overrides, true).models.get('wan2.6-t2v')).toMatchObject({
-      costs: { perSecond: { '720p': dollars(33n), default: dollars(10n) } },
-      prices: { perSecond: { '720p': dollars(66n), default: dollars(20n) } },
-      confidence: 'unverified',
-      source: expect.stringContaining(why),
-    })
-  })
-
-  test('a price by size is charged in the sandbox', () => {
-    const overrides = [{ id: 'dall-e-2', prices: { perImage: { '256x256': '0.33' } } }]
-    const prices = { perImage: { '256x256': dollars(33n), default: dollars(4n) } }
-    expect(build(overrides, true).models.get('dall-e-2')).toMatchObject({ prices })
-  })
-
-  test('a rate of its own stays in every tier', () => {
-    const tiers = [{ aboveInputTokens: 1000, inputPerMillion: '9' }]
-    const model = build([{ ...llama, prices: { inputPerMillion: '3', tiers } }], true).models.get('my-llama')
-    expect(model?.prices).toMatchObject({
-      rates: { input: 3_000_000n, cachedInput: 3_000_000n, output: 4_000_000n },
-      tiers: [{ rates: { input: 9_000_000n, output: 4_000_000n } }],
-    })
-  })
-
-  test('prices that stand-ins cannot complete are replaced as a whole', () => {
-    const prices = { perMillionVideoTokens: { '720p': '10' } }
-    const model = build([{ id: 'doubao-seedance-2-0-260128', prices }], true).models.get('doubao-seedance-2-0-260128')
-    expect(model?.prices).toMatchObject({ perVideoToken: {}, perSecond: { default: 100_000_000_000n } })
   })
 })
 

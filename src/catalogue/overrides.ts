@@ -105,8 +105,10 @@ function applyOne(entries: Entries, override: OperatorModel, path: Path, markups
   }
   const source = entries.get(override.from) ?? aliasEntry(entries, override.from)
   if (source === undefined) throw new CatalogueError([...path, 'from'], `there is no model ${override.from}`)
+  const laid = new Set(source.layers.map((layer) => layer.path.join()))
+  const layers = [...source.layers, ...markups.filter((layer) => !laid.has(layer.path.join()))]
   // A copy is a model of its own: the aliases stay with the original, and hiding the original does not hide the copy.
-  return lay({ ...source, id: override.id, aliases: [], hidden: false, path }, override, path)
+  return lay({ ...source, id: override.id, layers, aliases: [], hidden: false, path }, override, path)
 }
 
 /** A pattern changes existing models; it cannot make or rename any. */
