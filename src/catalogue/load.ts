@@ -7,7 +7,7 @@ import { CatalogueError } from './error.ts'
 import { embeddingLimits, imageLimits, speechLimits, videoLimits } from './limits.ts'
 import { unpriced, type Catalogue, type Model, type Unsold } from './model.ts'
 import { aliasOffers, applyOverrides, type Entries, type Entry, readFamilies } from './overrides.ts'
-import { compilePrices, type Exchange, fillIn, readExchange } from './prices.ts'
+import { compilePrices, type Exchange, fillIn, type PriceLayer, readExchange } from './prices.ts'
 import type { FamilyFile, OperatorModel, WrittenPrices } from './schema.ts'
 
 /**
@@ -127,18 +127,18 @@ function buildMoney(
   const why = lackingIn(own.prices)
   if (why === undefined) return { ...own, source: entry.source, confidence: entry.confidence }
   if (!sandbox) return unpriced(entry.id, why)
-  const markup = entry.layers.findLast(({ written }) => written.markup !== undefined)?.written.markup
-  const written: WrittenPrices = Object.assign(
-    { ...(markup !== undefined && { markup }) },
-    ...entry.capabilities.map((capability) => sandboxPrices[capability]),
-  )
-  const standIn = compilePrices([{ written, path: entry.path }], exchange)
+  const written: WrittenPrices = Object.assign({}, ...entry.capabilities.map((capability) => sandboxPrices[capability]))
+  const standIn = compilePrices([{ written, path: entry.path }, ...entry.layers.map(markupAlone)], exchange)
   const filled = { costs: fillIn(own.costs, standIn.costs), prices: fillIn(own.prices, standIn.prices) }
   return {
     ...(lackingIn(filled.prices) === undefined ? filled : standIn),
     source: `stand-in for sandbox mode, no price known: ${why}`,
     confidence: 'unverified',
   }
+}
+
+function markupAlone({ written: { markup }, path }: PriceLayer): PriceLayer {
+  return { written: markup === undefined ? {} : { markup }, path }
 }
 
 function buildAliases(entry: Entry, model: Model, sandbox: boolean): Model[] {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { pico } from '../base/money.ts'
 import { CatalogueError } from './error.ts'
 import { buildCatalogue, loadFamilies } from './load.ts'
-import { checkUses } from './price-uses.ts'
+import { checkPrices } from './price-uses.ts'
 import { readOverrides } from './schema.ts'
 
 const families = loadFamilies()
@@ -363,8 +363,11 @@ test('a pattern may have a price that applies to only some of its models', () =>
   expect(models.get('qwen-plus')?.prices.rates.input).toBe(pico(400_000n))
 })
 
-test('every built-in price belongs to a capability of its model', () => {
+test('every built-in price belongs to a capability of its model, and is charged', () => {
   for (const { name, models } of loadFamilies()) {
-    for (const { id, prices, capabilities } of models) if (prices) checkUses(prices, capabilities, [name, id])
+    for (const { id, prices, capabilities } of models) {
+      const path = [name, id]
+      if (prices) checkPrices(prices, [{ capabilities, layers: [{ written: prices, path }] }], path)
+    }
   }
 })

@@ -1,7 +1,7 @@
 import { matchesGlob } from '../base/glob.ts'
 import { CatalogueError, type Path } from './error.ts'
 import type { Confidence, Offer } from './model.ts'
-import { checkCharged, checkUses } from './price-uses.ts'
+import { checkPrices } from './price-uses.ts'
 import type { PriceLayer } from './prices.ts'
 import { type FamilyFile, type FamilyModel, type OperatorModel, unitKeys, type WrittenPrices } from './schema.ts'
 
@@ -82,10 +82,7 @@ export function applyOverrides(entries: Entries, overrides: readonly OperatorMod
     seen.add(override.id)
     detachAlias(entries, override.id, override.from === undefined)
     const entry = applyOne(entries, override, path, markupsAbove(overrides.slice(0, index), override.id))
-    if (override.prices !== undefined) {
-      checkUses(override.prices, entry.capabilities, [...path, 'prices'])
-      checkCharged(override.prices, [entry], [...path, 'prices'])
-    }
+    if (override.prices !== undefined) checkPrices(override.prices, [entry], [...path, 'prices'])
     entries.set(override.id, entry)
   }
 }
@@ -123,13 +120,8 @@ function applyToAll(entries: Entries, override: OperatorModel, path: Path): void
   if (found.length + alone.length === 0) throw new CatalogueError([...path, 'id'], `no model matches ${glob}`)
   for (const id of alone) detachAlias(entries, id, true)
   const changed = [...found.map((entry) => entry.id), ...alone].flatMap((id) => entries.get(id) ?? [])
-  const capabilities = changed.flatMap((entry) => entry.capabilities)
-  // It is enough if one of the models that the pattern matches has a use for the price.
   const laid = changed.map((entry) => lay(entry, override, path))
-  if (override.prices !== undefined) {
-    checkUses(override.prices, capabilities, [...path, 'prices'])
-    checkCharged(override.prices, laid, [...path, 'prices'])
-  }
+  if (override.prices !== undefined) checkPrices(override.prices, laid, [...path, 'prices'])
   for (const entry of laid) entries.set(entry.id, entry)
 }
 

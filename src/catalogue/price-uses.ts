@@ -28,8 +28,20 @@ const usesOf = {
   perMillionVideoTokensWithInput: videos,
 } as const satisfies Record<Exclude<keyof WrittenPrices, 'currency' | 'markup' | 'perRequest'>, readonly Capability[]>
 
-/** Refuses a price that would never be charged: it was meant for another model, or for another key. */
-export function checkUses(prices: WrittenPrices, capabilities: readonly Capability[], path: Path): void {
+type Sold = { readonly capabilities: readonly Capability[]; readonly layers: readonly PriceLayer[] }
+
+/** Refuses a price that would never be charged. It is enough if one of the models that it is written for has a use. */
+export function checkPrices(prices: WrittenPrices, models: readonly Sold[], path: Path): void {
+  checkUses(
+    prices,
+    models.flatMap(({ capabilities }) => capabilities),
+    path,
+  )
+  checkCharged(prices, models, path)
+}
+
+/** Refuses a price that was meant for another model, or for another key. */
+function checkUses(prices: WrittenPrices, capabilities: readonly Capability[], path: Path): void {
   for (const [key, uses] of Object.entries<readonly Capability[]>(usesOf)) {
     if (!(key in prices) || uses.some((use) => capabilities.includes(use))) continue
     const does = [...new Set(capabilities)].join(', ')
@@ -37,7 +49,6 @@ export function checkUses(prices: WrittenPrices, capabilities: readonly Capabili
   }
 }
 
-type Sold = { readonly capabilities: readonly Capability[]; readonly layers: readonly PriceLayer[] }
 type Key = keyof typeof usesOf
 type Way = { readonly of: readonly Capability[]; readonly by: Key; readonly never: readonly Key[] }
 
@@ -52,8 +63,8 @@ const ways: readonly Way[] = [
   },
 ]
 
-/** Refuses a price that would never be charged because the models are sold by another; one that is not is enough. */
-export function checkCharged(prices: WrittenPrices, models: readonly Sold[], path: Path): void {
+/** Refuses a price beside which another is charged. */
+function checkCharged(prices: WrittenPrices, models: readonly Sold[], path: Path): void {
   for (const { of, by, never } of ways) {
     const key = never.find((name) => prices[name] !== undefined)
     if (key === undefined) continue

@@ -123,7 +123,7 @@ function checkInitialize(body: JsonObject): void {
   throw badRequest(`Invalid params for initialize: ${param}: ${issue.message}`, param, 'invalid_params')
 }
 
-/** A client that asks for a revision which the library does not know is offered a newer one. */
+/** The revision that a client asks for. One that names none is taken for the oldest. */
 function revisionIn({ params }: JsonObject): string {
   const revision = isObject(params) ? params['protocolVersion'] : undefined
   return typeof revision === 'string' ? revision : ''

@@ -15,8 +15,8 @@ import { invalidParams, rpcCodeOf } from './errors.ts'
 import { makeProgress, type SendProgress } from './progress.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
 import { listResources, readResource, templates } from './resources.ts'
-import { callTool, describe } from './tool.ts'
 import { readsAudio } from './sessions.ts'
+import { callTool, describe } from './tool.ts'
 import { tools } from './tools/index.ts'
 
 export type ServerParts = ToolContextParts & {
