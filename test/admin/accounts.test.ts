@@ -71,6 +71,8 @@ describe.each([
       code: 'unknown_parameter',
     })
     expect(errorOf(await create({ name }))).toMatchObject({ status: 409, code: 'name_taken' })
+    const { name: other } = await make({})
+    expect(errorOf(await change({ name: other }))).toMatchObject({ status: 409, code: 'name_taken' })
     expect(errorOf(await change({ cap: { amount: '1', period: 'week' } }))).toMatchObject(bad('cap.period'))
     expect(errorOf(await change({ cap: { amount: '-1', period: 'day' } }))).toMatchObject(bad('cap.amount'))
     expect(errorOf(await change({ cap: { amount: '1', period: 'day', of: 'x' } }))).toMatchObject(bad('cap.of'))

@@ -272,6 +272,11 @@ describe('models', () => {
     expect(before.has_more).toBe(true)
   })
 
+  test.each([0, 1_001, 2.5])('a page of %d models is refused', async (limit) => {
+    const error = await thrownBy(client.models.list({ limit }), Anthropic.BadRequestError)
+    expect(error.message).toContain('limit')
+  })
+
   test("a model has every field of the SDK's type, and an unknown model is a 404", async () => {
     // Every field that the SDK's type requires: some SDKs throw if one is missing.
     const found = await client.models.retrieve('gpt-4o-mini')

@@ -3,6 +3,7 @@ import { formatDollars } from '../../src/base/money.ts'
 import { readImageHead } from '../../src/base/image-head.ts'
 import { gatewayForTests } from '../support/gateway.ts'
 import { setLimits } from '../support/limits.ts'
+import { jsonClient } from '../support/operator.ts'
 import { recordOf } from '../support/records.ts'
 import { refusedForFree } from '../support/refused.ts'
 
@@ -228,6 +229,13 @@ describe('the answer', () => {
     expect(record.usage).toEqual({ images: { count: 1, size: '1328x1328' } })
     expect(response.headers.get('x-turnpike-cost')).toBe('0.075')
     expect(formatDollars(record.cost)).toBe('0.075')
+    const customer = jsonClient(gateway.url, gateway.key)
+    const [shown] = await customer.all<{ id: string; cost: string; usage: object }>('/v1/usage?records=true')
+    expect(shown).toMatchObject({
+      id: response.headers.get('x-request-id'),
+      cost: '0.075',
+      usage: { images: 1, image_size: '1328x1328' },
+    })
   })
 
   test.each([
