@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { explain as explainAnthropic } from '../anthropic/explain.ts'
-import { explain } from './explain.ts'
+import { explain, statusInside } from './explain.ts'
 
 const secrets = { baseUrl: 'https://api.vendor.example/v1', credential: 'vk-0123456789abcdef' }
 const told = (status: number, body: string, given = secrets) =>
@@ -41,8 +41,16 @@ test.each(['<html>413 Request Entity Too Large</html>', ''])(
   },
 )
 
-test.each([400, 401, 402, 403])('a refused key under a %d is upstream-failed and rests', (status) => {
-  const verdict = told(status, '{"error":"Incorrect API key provided: vk-01***ef"}')
+const refusedKey = 'Incorrect API key provided: vk-01***ef'
+
+test.each([
+  [400, refusedKey],
+  [400, 'Invalid API key'],
+  [401, refusedKey],
+  [402, refusedKey],
+  [403, refusedKey],
+])('a refused key under a %d is upstream-failed and rests: %s', (status, error) => {
+  const verdict = told(status, JSON.stringify({ error }))
   expect(verdict).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
 })
 
@@ -112,6 +120,12 @@ test.each([
 })
 
 test.each([
+  // OpenAI, for a model that the project of the key may not use
+  [403, '{"error":{"message":"x","type":"invalid_request_error","param":null,"code":"model_not_found"}}'],
+  // Ark, for a model that the account has not activated
+  [403, '{"error":{"message":"x","type":"Forbidden","param":"","code":"OperationDenied.ServiceNotOpen"}}'],
+  // Hugging Face, for a model that no server behind its router has
+  [400, '{"error":{"message":"x","type":"invalid_request_error","param":"model","code":"model_not_supported"}}'],
   // Groq, for models that the owner of the account has switched off, or whose terms the owner has not accepted
   [403, '{"error":{"message":"x","type":"permissions_error","code":"model_permission_blocked_org"}}'],
   [403, '{"error":{"message":"x","type":"permissions_error","code":"model_permission_blocked_project"}}'],
@@ -196,6 +210,11 @@ test.each([
     429,
     '{"error":{"message":"Your access was terminated due to violation of our policies.","type":"access_terminated","param":null,"code":null}}',
   ],
+  [429, '{"error":{"message":"x","type":"requests","param":null,"code":"credit_balance_exhausted"}}'],
+  [
+    400,
+    '{"error":{"message":"x","type":"image_generation_user_error","param":null,"code":"billing_hard_limit_reached"}}',
+  ],
   // Groq
   [400, '{"error":{"message":"Organization has been restricted. Please reach out to support.","type":"x"}}'],
   // Zhipu, in two languages
@@ -249,4 +268,14 @@ test('a refusal of Google’s endpoint for this protocol, which comes in a list,
   expect(retryable).toBe(false)
   const ofKey = told(400, listed('API key not valid. Please pass a valid API key.'))
   expect(ofKey).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true, restCredentialSeconds: 60 })
+})
+
+test.each([
+  ['{"error":{"code":402,"message":"No credits."}}', 402],
+  ['{"error":null,"data":[]}', 200],
+  ['{"data":[{"embedding":[1]}]}', 200],
+  // What was made is delivered and charged, whatever stands beside it.
+  ['{"data":[{"embedding":[1]}],"error":{"code":402,"message":"No credits."}}', 200],
+])('the status inside a 2xx answer is read: %s', (body, status) => {
+  expect(statusInside(Buffer.from(body))).toBe(status)
 })

@@ -15,15 +15,19 @@ describe('errors that the operator must fix', () => {
   test.each([
     [400, error('INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.', info('API_KEY_INVALID'))],
     [400, error('INVALID_ARGUMENT', 'API key expired. Please renew the API key.')],
+    [400, error('INVALID_ARGUMENT', 'API Key not found. Please pass a valid API key.')],
+    [400, error('INVALID_ARGUMENT', 'x', info('API_KEY_EXPIRED'))],
     [400, [error('INVALID_ARGUMENT', 'x', info('API_KEY_INVALID'))]],
     [400, error('FAILED_PRECONDITION', 'User location is not supported for the API use.')],
     [400, error('FAILED_PRECONDITION', 'Please enable billing on your project.')],
+    [400, error('FAILED_PRECONDITION', 'The free tier is not available in your country.')],
     [401, error('UNAUTHENTICATED', 'Request had invalid authentication credentials.')],
     [403, error('PERMISSION_DENIED', 'x', info('BILLING_DISABLED'))],
     [403, error('PERMISSION_DENIED', 'The caller does not have permission', info('CONSUMER_INVALID'))],
     [403, error('PERMISSION_DENIED', 'Your API key was reported as leaked. Please use another API key.')],
     [403, '<html>'],
     [429, error('RESOURCE_EXHAUSTED', 'Your prepayment credits are depleted. Please go to AI Studio.')],
+    [429, error('RESOURCE_EXHAUSTED', 'Your project has exceeded its monthly spending cap.')],
   ])('a %d rests the key for a minute: %j', (status, body) => {
     expect(told(status, body)).toMatchObject({
       error: { kind: 'upstream-failed' },
@@ -56,8 +60,8 @@ test.each([400, 413, 422])('a %d about the request keeps its status and message'
   expect(shown.details.refusal).toEqual({ protocol: 'gemini', status, body: JSON.stringify(body) })
 })
 
-test.each(['API key not valid', 'API_KEY_INVALID'])(
-  'words about keys that are quoted from the request do not rest the key: %s',
+test.each(['API key not valid', 'API_KEY_INVALID', 'billing', 'free tier'])(
+  'words about keys and accounts that are quoted from the request do not rest the key: %s',
   (words) => {
     const verdict = told(400, error('INVALID_ARGUMENT', `Unsupported MIME type: ${words}`))
     expect(verdict).toMatchObject({ error: { kind: 'upstream-rejected' }, retryable: false })
