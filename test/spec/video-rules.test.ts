@@ -218,6 +218,11 @@ describe('input, by the model’s version and kind', () => {
     ['wan2.6-r2v', { ...prompt, reference_urls: image }, 'input.reference_urls invalid_type'],
     ['wan2.6-r2v', { ...prompt, reference_urls: Array(6).fill(image) }, 'input.reference_urls unsupported_value'],
     ['wan2.6-r2v', { ...prompt, reference_urls: [image, ''] }, 'input.reference_urls[1] invalid_value'],
+    [
+      'wan2.6-r2v',
+      { ...prompt, reference_urls: [image], reference_video_urls: [clip] },
+      'input.reference_video_urls invalid_value',
+    ],
     ['wan2.6-r2v', media(['reference_image']), 'input.media unsupported_value'],
     ['wan2.7-i2v', prompt, 'input.media missing_required_parameter'],
     ['wan2.7-i2v', { ...prompt, img_url: image }, 'input.img_url unsupported_value'],

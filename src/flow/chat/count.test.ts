@@ -24,9 +24,9 @@ const channel: Channel = {
 const timeouts = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
 
 /** A count that the vendor answers like this: what the client gets, what the operator reads, whether the key rests. */
-async function countWith(status: number, answer: string, more: object = {}) {
+async function countWith(status: number, answer: string, more: object = {}, baseUrl = 'https://v') {
   const warned: unknown[] = []
-  const channels = makeChannels([channel], systemClock, () => 0)
+  const channels = makeChannels([{ ...channel, baseUrl }], systemClock, () => 0)
   const exchange = scriptedExchange(status, [answer])
   const parts: CountParts = {
     transport: { send: async () => ({ kind: 'response', exchange }) } as unknown as CountParts['transport'],
@@ -77,6 +77,17 @@ describe('the count of a prompt', () => {
     const result = await countWith(status, answer)
     expect(result).toMatchObject({ counted: ours, rests })
     expect(result.warned).toMatchObject([{ channel: 'c', model: 'm', status }])
+  })
+
+  test.each([
+    ['a vendor on the internet counts', 'https://api.example.com', true],
+    ['a server on our own network is not asked', 'http://10.0.0.5:4000', false],
+  ])('a prompt with a link: %s', async (_what, baseUrl, isTheirs) => {
+    const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } }
+    const linked = { messages: [{ role: 'user', content: [image] }] }
+    const { counted } = await countWith(200, '{"input_tokens":12}', linked, baseUrl)
+    expect(counted).toEqual(ours)
+    expect(counted === 12).toBe(isTheirs)
   })
 
   test('a prompt that only a vendor of this protocol can run gets our estimate when the vendor fails', async () => {

@@ -17,6 +17,26 @@ test.each([
   expect(estimateOutput(facts)).toBe(tokens)
 })
 
+const picture = { kind: 'bytes', mediaType: 'image/png', base64: 'AAAA' } as const
+
+test.each<[ReplyEvent, number]>([
+  [{ kind: 'text-delta', choice: 0, text: 'a' }, 1],
+  [{ kind: 'thinking-delta', choice: 0, text: 'a' }, 1],
+  [{ kind: 'thinking-redact', choice: 0, data: 'a' }, 1],
+  [{ kind: 'refusal-delta', choice: 0, text: 'a' }, 1],
+  [{ kind: 'tool-call-start', choice: 0, call: 0, id: 'a', name: 'f' }, 1],
+  [{ kind: 'tool-call-delta', choice: 0, call: 0, text: '{' }, 1],
+  [{ kind: 'image-add', choice: 0, media: picture }, 1],
+  [{ kind: 'hosted-tool-run', searches: 1, foundBytes: 0 }, 1],
+  [{ kind: 'thinking-sign', choice: 0, text: '', signature: 's' }, 0],
+  [{ kind: 'heartbeat' }, 0],
+  [{ kind: 'reply-start' }, 0],
+])('output is what a cut stream is charged for: %j counts as %d', (event, outputEvents) => {
+  const facts = new ReplyFacts()
+  facts.note([event])
+  expect(facts.outputEvents).toBe(outputEvents)
+})
+
 const finished = (...parts: object[]) => ({ candidates: [{ content: { parts }, finishReason: 'STOP' }] })
 
 test('a finish that a vendor gives before its last output is written once, behind everything, as the last one given', () => {

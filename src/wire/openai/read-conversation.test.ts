@@ -88,15 +88,19 @@ test.each<[JsonObject, unknown]>([
   expect(readConversation(askOf({ model: 'm', messages: [user], ...fields })).thinking).toEqual(thinking as never)
 })
 
-test("the reasoning among the parts of an answer of Mistral's is read as reasoning", () => {
-  const content = [
-    { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }], closed: true },
-    { type: 'reference', reference_ids: [1] },
-    { type: 'text', text: 'Noon.' },
-  ]
-  const { turns } = readConversation(askOf({ model: 'm', messages: [user, { role: 'assistant', content }, user] }))
-  expect(turns[1]?.blocks).toEqual([
-    { kind: 'thinking', text: 'Hm.' },
-    { kind: 'text', text: 'Noon.' },
-  ])
-})
+// Mistral's answers have it in a list.
+test.each([['Hm.'], [[{ type: 'text', text: 'Hm.' }]]])(
+  'reasoning among the parts of an answer is read: %j',
+  (thinking) => {
+    const content = [
+      { type: 'thinking', thinking, closed: true },
+      { type: 'reference', reference_ids: [1] },
+      { type: 'text', text: 'Noon.' },
+    ]
+    const { turns } = readConversation(askOf({ model: 'm', messages: [user, { role: 'assistant', content }, user] }))
+    expect(turns[1]?.blocks).toEqual([
+      { kind: 'thinking', text: 'Hm.' },
+      { kind: 'text', text: 'Noon.' },
+    ])
+  },
+)

@@ -85,6 +85,15 @@ test('texts separated only by a citation or another choice are one text', () => 
   expect(streamedContents(choices)).toEqual(said)
 })
 
+test('an image of a reply is in the form of other gateways, whole and streamed', () => {
+  const blocks: AssistantBlock[] = [text('Here:'), { kind: 'image', media }]
+  const images = [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }]
+  const whole = openaiChat.writeAnswer(plainAsk, { choices: [{ blocks, finish: 'stop' }], usage: undefined }, name)
+  expect(JSON.parse(Buffer.from(whole).toString()).choices[0].message).toMatchObject({ content: 'Here:', images })
+  const streamed = openaiChat.openWriter(streamAsk, name).write(eventsOf(blocks.slice(1), 0))
+  expect(Buffer.from(streamed ?? '').toString()).toContain(`"images":${JSON.stringify(images)}`)
+})
+
 type Listed = { readonly reasoning_content?: string; readonly thinking_blocks?: Json; readonly annotations?: Json }
 
 const covers = (start_index: number, end_index: number, url: string) => ({

@@ -56,6 +56,7 @@ test('absent and null fields are absent from the conversation', () => {
   expect(read({})).toEqual(least as unknown as Conversation)
   const nothing = ['instructions', 'tools', 'tool_choice', 'text', 'reasoning', 'temperature', 'include', 'user']
   expect(read(Object.fromEntries(nothing.map((field) => [field, null])))).toEqual(least as unknown as Conversation)
+  expect(read({ text: { format: { type: 'text' } } })).toEqual(least as unknown as Conversation)
   // Asking for a summary does not ask for reasoning.
   expect(read({ reasoning: { summary: 'auto' } }).thinking).toBeUndefined()
   expect(read({ reasoning: { effort: 'low' } }).thinking).toEqual({ effort: 'low', isShown: false })
