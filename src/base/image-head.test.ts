@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
 import { drawImage } from '../sandbox/files/image.ts'
 import { isWhole, pngHasAlpha, readBase64Head, readImageHead, type ImageHead } from './image-head.ts'
@@ -23,9 +24,12 @@ describe('the head of an image', () => {
     expect(readImageHead(flat)).toBe('broken')
   })
 
-  test.each(['GIF89a\x01\x00\x01\x00', '<svg/>', '%PDF-1.7', '', 'RIFF\0\0\0\0WAVE'])('%p is not an image', (text) => {
-    expect(readImageHead(Buffer.from(text, 'latin1'))).toBeUndefined()
-  })
+  test.each(['GIF89a\x01\x00\x01\x00', '<svg/>', '%PDF-1.7', '', 'RIFF\0\0\0\0WAVE', 'RIFX\0\0\0\0WEBP'])(
+    '%p is not an image',
+    (text) => {
+      expect(readImageHead(Buffer.from(text, 'latin1'))).toBeUndefined()
+    },
+  )
 
   test('random bytes after a valid beginning are broken or keep the media type', () => {
     fc.assert(
@@ -43,6 +47,14 @@ test('the transparency of a PNG is read from its head', () => {
   expect(pngHasAlpha(image('png', true).subarray(0, 20))).toBe(false)
 })
 
+test('a PNG with a palette is transparent if a tRNS chunk precedes its pixels', () => {
+  const file = image('png')
+  const chunk = Buffer.concat([Buffer.from([0, 0, 0, 1]), Buffer.from('tRNS'), Buffer.alloc(5)])
+  const withOneAt = (at: number) => Buffer.concat([file.subarray(0, at), chunk, file.subarray(at)])
+  expect(pngHasAlpha(withOneAt(33))).toBe(true)
+  expect(pngHasAlpha(withOneAt(file.length - 12))).toBe(false)
+})
+
 describe('the check that an image is whole', () => {
   const formats = ['png', 'jpeg', 'webp'] as const
   const whole = (format: (typeof formats)[number], file: Uint8Array) =>
@@ -56,6 +68,32 @@ describe('the check that an image is whole', () => {
       expect({ bytes, isWhole: whole(format, file.subarray(0, bytes)) }).toEqual({ bytes, isWhole: false })
     }
     expect(whole(format, file.subarray(0, -1))).toBe(false)
+  })
+
+  test('a PNG with a damaged head is not whole', () => {
+    for (let at = 8; at < 33; at++) {
+      const file = image('png')
+      file[at] = (file[at] ?? 0) ^ 0x40
+      expect({ at, isWhole: whole('png', file) }).toEqual({ at, isWhole: false })
+    }
+  })
+
+  // Behind the width and the height are the bit depth, the type of colour, compression, filter and interlacing.
+  test.each([
+    [[8, 2, 0, 0, 0], true],
+    [[16, 6, 0, 0, 1], true],
+    [[1, 3, 0, 0, 0], true],
+    [[3, 2, 0, 0, 0], false],
+    [[1, 2, 0, 0, 0], false],
+    [[8, 1, 0, 0, 0], false],
+    [[8, 2, 1, 0, 0], false],
+    [[8, 2, 0, 1, 0], false],
+    [[8, 2, 0, 0, 2], false],
+  ])('a PNG whose head says %j is whole: %p', (said, isLegal) => {
+    const file = image('png')
+    file.set(said, 24)
+    file.writeUInt32BE(crc32(file.subarray(12, 29)), 29)
+    expect(whole('png', file)).toBe(isLegal)
   })
 
   test('the end of a thumbnail is not the end of its JPEG', () => {

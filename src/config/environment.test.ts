@@ -33,6 +33,8 @@ describe('an unsafe environment', () => {
     ['TURNPIKE_SECRET', { DATABASE_URL: 'postgres://u:canary@x/d' }],
     ['PORT', { PORT: '70000' }],
     ['PORT', { PORT: 'eighty' }],
+    ['PORT', { PORT: '-80' }],
+    ['PORT', { PORT: '80.5' }],
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090' }],
     ['ADMIN_PORT', { PORT: '8081' }],
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '0.0.0.0' }],

@@ -45,6 +45,11 @@ describe('a secret that is not given', () => {
   })
 })
 
+test('a secret that is there and cannot be read is not made anew, and the reason is named', () => {
+  mkdirSync(file, { recursive: true })
+  expect(() => installationSecret(undefined, folder)).toThrow('EISDIR')
+})
+
 test('the secret that a concurrent first start has written is used', () => {
   const kept = keptOnce(file, () => {
     write('of the other start')

@@ -100,3 +100,29 @@ test('nothing is kept of a request that is over', async () => {
   // A few may still be on the stack, which is searched for anything that looks like a reference.
   expect(signals.filter((signal) => signal.deref() !== undefined).length).toBeLessThan(10)
 })
+
+test('a request whose client has left before it is followed is cancelled from the start', async () => {
+  const { sessions, session, client } = open()
+  client.abort('gone')
+  const { reason } = await new Promise<AbortSignal>((seen) => {
+    void sessions.follow(session, 7, client.signal, (signal) => {
+      seen(signal)
+      return answering()
+    })
+  })
+  expect(reason).toBe('gone')
+})
+
+test('of two requests with the same id, the end of the first leaves the second followed', async () => {
+  const { sessions, session, client } = open()
+  const signals: AbortSignal[] = []
+  const follow = () =>
+    sessions.follow(session, 7, client.signal, (signal) => {
+      signals.push(signal)
+      return answering()
+    })
+  const [first] = [await follow(), await follow()]
+  await first.text()
+  sessions.cancel(session, 7)
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
+})

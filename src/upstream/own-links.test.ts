@@ -32,6 +32,7 @@ test.each([
   'http://127.0.0.1:4011/dashscope/results/1.png',
   `${publicUrl}/v1/models`,
   `${publicUrl}/artifacts/../v1/models`,
+  `${publicUrl}/artifacts/art_1.png/b`,
   `${publicUrl}/dashscope/results/1.png`,
   `${simulators}/artifacts/art_1.png`,
   'https://example.com/artifacts/art_1.png',
@@ -44,6 +45,8 @@ test('links to artifacts are ours only below the path of the public address', ()
   const below = makeOwnLinks({ simulators, publicUrl: 'https://example.com/ai' })
   expect(below('https://example.com/ai/artifacts/art_1.png')).toBe(true)
   expect(below('https://example.com/artifacts/art_1.png')).toBe(false)
+  // A path beside it, of the same length.
+  expect(below('https://example.com/ai/../it/artifacts/art_1.png')).toBe(false)
 })
 
 test('no link is ours when there are no simulators', () => {

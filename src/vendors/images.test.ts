@@ -295,6 +295,16 @@ describe('Google images', () => {
     })
   })
 
+  test.each([
+    ['gemini-2.5-flash-image', '4096x2304', 1_290],
+    ['gemini-3-pro-image', '1024x1024', 1_120],
+    ['gemini-3-pro-image', '4096x2304', 2_000],
+  ])("without the vendor's count, an image of %s in %s is estimated", (model, size, imageOutput) => {
+    const step = start('google', model, askFor({ prompt: 'a cat', size }, { tokens: true }))
+    const made = answer({ candidates: [{ content: { parts: [{ inlineData: { data: 'AAAA' } }] } }] })
+    expect(step.next([made])).toMatchObject({ used: [{ usage: { imageOutput }, basis: 'estimated' }] })
+  })
+
   test('an image linked by the client goes through the guarded fetch before anything is sent', () => {
     const ask = askFor(native({}, 'https://a.example/1.png'), { tokens: true })
     const first = start('google', 'gemini-2.5-flash-image', ask)

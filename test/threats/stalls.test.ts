@@ -188,6 +188,7 @@ describe.skipIf(!isTold)('a hostile body', () => {
   test.each([
     ['keys', (times: number) => `{"odd":{${keys(6_000 * times)}}}`],
     ['numbers with long digits', (times: number) => `{"odd":[${'12345678901234567890,'.repeat(6_000 * times)}0]}`],
+    ['digits in each number', (times: number) => `{"odd":[${`${'1'.repeat(600 * times)},`.repeat(50)}0]}`],
     ['escapes', (times: number) => `{"odd":"${'\\u005f\\"'.repeat(50_000 * times)}"}`],
     ['short texts', (times: number) => `{"odd":[${'"a\\\\",'.repeat(6_000 * times)}0]}`],
   ])(

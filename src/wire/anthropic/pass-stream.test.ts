@@ -167,6 +167,12 @@ describe('the end of a stream', () => {
     expect(closing).toBe(stop)
   })
 
+  test('counts without a reason to stop do not finish the stream', () => {
+    const counted = event({ type: 'message_delta', delta: { stop_reason: null }, usage: { output_tokens: 3 } })
+    const { facts } = follow([start, say('Hi'), counted])
+    expect(facts).toMatchObject({ finished: false, ended: false, usage: { output: 3 } })
+  })
+
   test.each([
     ['overloaded_error', 529],
     ['rate_limit_error', 429],

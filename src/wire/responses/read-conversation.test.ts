@@ -186,6 +186,13 @@ describe('tools', () => {
     expect(() => read({ tools: [functionTool, functionTool] })).toThrow("two tools 'f'")
   })
 
+  test('an empty namespace is none', () => {
+    const call = { type: 'function_call', call_id: 'c', name: 'f', namespace: '', arguments: '{}' }
+    const choice = { type: 'function', name: 'f', namespace: '' }
+    const asked = read({ tools: [functionTool, inside], tool_choice: choice, input: [user, call] })
+    expect([asked.toolChoice, asked.turns[1]?.blocks[0]]).toMatchObject([{ name: 'f' }, { name: 'f' }])
+  })
+
   test('names that are too long with their namespace are shortened and stay distinct', () => {
     const name = 'n'.repeat(64)
     const tools = [{ ...inside, name, tools: [functionTool, { ...functionTool, name: 'g' }] }]
