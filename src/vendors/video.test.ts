@@ -158,6 +158,10 @@ test('Veo gets images as bytes, which are fetched beforehand', () => {
   const bytes = { bytesBase64Encoded: png.toString('base64'), mimeType: 'image/png' }
   expect(instances).toEqual([{ ...prompt, image: bytes, lastFrame: bytes }])
   expect(parameters).toEqual({ aspectRatio: '16:9', resolution: '720p', durationSeconds: 8, sampleCount: 1 })
+  const shown = askFor('veo-3.1-generate-preview', { input: media(['reference_image'], ['reference_image']) })
+  const referring = bodyOf(video.create(shown, { ...context, fetched })).instances
+  const reference = { image: bytes, referenceType: 'asset' }
+  expect(referring).toEqual([{ ...prompt, referenceImages: [reference, reference] }])
   const page = new Map([[image, { header: () => 'image/png', body: Buffer.from('<html>') }]])
   expect(() => video.create(ask, { ...context, fetched: page })).toThrow('is not an image')
 })

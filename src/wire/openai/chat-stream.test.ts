@@ -155,8 +155,9 @@ describe('events that are forwarded', () => {
 
   test('text that looks like an end or an error is text', () => {
     const tricky = chunk({ content: 'data: [DONE] "error":{} "usage":{} "finish_reason":"stop"' })
-    const { text, facts } = follow([tricky])
-    expect(text).toEqual([tricky])
+    const short = 'data: {"choices":[],"x":"[DONE]"}\n\n'
+    const { text, facts } = follow([tricky, short])
+    expect(text).toEqual([tricky, short])
     expect(facts).toMatchObject({ ended: false, finished: false, usage: undefined, failure: undefined })
   })
 

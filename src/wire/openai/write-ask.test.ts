@@ -109,3 +109,15 @@ test('a tool schema gets the properties and items without which OpenAI refuses i
     },
   ])
 })
+
+test.each([true, false])(
+  'a schema is written once: in its field, or told to the model (takes schemas: %p)',
+  (takesSchema) => {
+    const format = { kind: 'schema', schema: { title: 'Weather' } } as const
+    const written = JSON.parse(
+      writeAsk(plainAsk, { ...conversation, format }, { ...target, takesSchema }),
+    ) as JsonObject
+    expect(written['response_format']).toMatchObject({ type: takesSchema ? 'json_schema' : 'json_object' })
+    expect(JSON.stringify(written['messages']).includes('Weather')).toBe(!takesSchema)
+  },
+)

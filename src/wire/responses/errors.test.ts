@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { badRequest, GatewayError } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
-import { writeError, writeStreamError } from './errors.ts'
+import { responseError, writeError, writeStreamError } from './errors.ts'
 
 const id = 'req_1' as RequestId
 const paramOf = (error: GatewayError) =>
@@ -51,4 +51,13 @@ test('an error in a stream without a known sequence is an error event with numbe
     param: null,
     error: { message: 'Busy.', type: 'overloaded_error', param: null, code: 'overloaded' },
   })
+})
+
+test.each([
+  ['too-many', {}, 'rate_limit_exceeded'],
+  ['upstream-rejected', { code: 'context_length_exceeded' }, 'context_length_exceeded'],
+  ['upstream-rejected', {}, 'server_error'],
+  ['overloaded', { code: 'busy' }, 'server_error'],
+] as const)('a failed response has a code of the protocol: %s %j is %s', (kind, details, code) => {
+  expect(responseError(new GatewayError(kind, 'So it is.', details))).toEqual({ code, message: 'So it is.' })
 })

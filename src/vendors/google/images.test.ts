@@ -1,0 +1,26 @@
+import { expect, test } from 'bun:test'
+import type { ImagesAsk } from '../../capabilities/images.ts'
+import { plainContext } from '../testing.ts'
+import { google } from './google.ts'
+
+/** What a Gemini model is told of the size that a client asks for. */
+function configOf(upstreamModel: string, size: string): unknown {
+  const ask = { capability: 'images', prompt: 'a cat', size, count: 1, references: [] }
+  // The only fields that the adapter reads.
+  const step = google.images?.start(ask as unknown as ImagesAsk, { ...plainContext, upstreamModel })
+  const [call] = step?.kind === 'calls' ? step.calls : []
+  if (call?.transport !== 'vendor' || typeof call.body !== 'string') throw new Error('nothing is sent')
+  return JSON.parse(call.body).generationConfig.imageConfig
+}
+
+test.each([
+  ['gemini-3-pro-image', '1024x1024', { aspectRatio: '1:1' }],
+  ['gemini-3-pro-image', '1536x1024', { aspectRatio: '3:2' }],
+  ['gemini-3-pro-image', '2048x2048', { aspectRatio: '1:1', imageSize: '2K' }],
+  ['gemini-3-pro-image', '1152x2048', { aspectRatio: '9:16', imageSize: '2K' }],
+  ['gemini-3-pro-image', '4096x4096', { aspectRatio: '1:1', imageSize: '4K' }],
+  // Its vendor refuses the field on models of the second generation, which make one size only.
+  ['gemini-2.5-flash-image', '4096x4096', { aspectRatio: '1:1' }],
+])('%s is asked for %s by its ratio and its nearest size', (model, size, config) => {
+  expect(configOf(model, size)).toEqual(config)
+})
