@@ -179,15 +179,6 @@ test('a first frame without references is told what is missing beside it', async
   ])
 })
 
-test('references under both of their names are refused', async () => {
-  const urls = ['https://example.com/a.mp4']
-  const input = { prompt: 'A fox.', reference_urls: urls, reference_video_urls: urls }
-  expect(await complaint({ model: 'wan2.6-r2v', input })).toEqual([
-    'input.reference_video_urls',
-    "'input.reference_urls' and 'input.reference_video_urls' cannot both be given.",
-  ])
-})
-
 test.each([
   ['wan2.6-r2v', { reference_urls: ['https://example.com/a.mp4'] }, { shot_type: 'multi', prompt_extend: false }],
   ['wan3.0-video', {}, { shot_type: 'multi', prompt_extend: false }],
