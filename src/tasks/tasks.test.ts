@@ -16,7 +16,6 @@ import {
   taskSuite,
   usedOf,
 } from '../../test/support/tasks.ts'
-import { thrownBy } from '../../test/support/thrown.ts'
 import type { TaskParts } from './parts.ts'
 import { showTask } from './show.ts'
 
@@ -319,28 +318,6 @@ taskSuite('video tasks', ({ begin, within }) => {
       await other.idle()
       expect((await world.task(task.id)).state).toBe('succeeded')
     }))
-
-  describe('cancelling', () => {
-    test('a waiting task is cancelled once, costs nothing and makes one event', () =>
-      within(async ({ store, world }) => {
-        const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
-        expect(await world.tasks.cancel(task)).toMatchObject({ state: 'cancelled' })
-        expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
-        expect(await eventsOf(store)).toHaveLength(1)
-        expect(await thrownBy(world.tasks.cancel(await world.task(task.id)))).toMatchObject({
-          details: { code: 'not_cancellable', shouldRetry: false },
-        })
-      }))
-
-    test('a running task cannot be cancelled, and nothing changes', () =>
-      within(async ({ store, vendor, world }) => {
-        const task = await world.order()
-        vendor.become('running')
-        expect(await thrownBy(world.tasks.cancel(task))).toMatchObject({ details: { code: 'not_cancellable' } })
-        expect((await moneyOf(store)).held).toBe(held)
-        expect((await world.task(task.id)).state).toBe('submitted')
-      }))
-  })
 
   test('a callback only triggers a poll, whose answer decides the state of the task', () =>
     within(async ({ vendor, world }) => {

@@ -22,6 +22,8 @@ export type VideoVendor = {
   readonly tricks: Trick[]
   /** Statuses for the next polls, one for each, instead of the task's state; 0 breaks the connection. */
   readonly polls: number[]
+  /** The same for cancellations. */
+  readonly cancellations: number[]
   /** The same for uploads of images; 0 breaks the connection. */
   readonly pictures: (number | 'unreadable')[]
   /** The same for requests that locate a video, where its record does not hold the link. */
@@ -53,6 +55,7 @@ export function videoVendor(id = 'films'): VideoVendor {
     tasks,
     tricks: [],
     polls: [],
+    cancellations: [],
     pictures: [],
     files: [],
     calls: [],
@@ -194,6 +197,9 @@ function answer(world: World, call: Call): Sent {
   if (path.startsWith('/files/')) return locate(world, path.slice('/files/'.length))
   const task = world.tasks.get(path.slice('/tasks/'.length))
   if (method === 'DELETE') {
+    const trouble = world.cancellations.shift()
+    if (trouble === 0) return broken('unknown')
+    if (trouble !== undefined) return refuse(world, trouble)
     if (task?.word !== 'queued') return respond(409, {})
     task.word = 'cancelled'
     return respond(200, {})

@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test'
+import { dollars, eventsOf, held, moneyOf, taskSuite } from '../../test/support/tasks.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
+import { nano } from '../base/money.ts'
+
+taskSuite('cancelling a video task', ({ within }) => {
+  test('a waiting task is cancelled once, costs nothing and makes one event', () =>
+    within(async ({ store, world }) => {
+      const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
+      expect(await world.tasks.cancel(task)).toMatchObject({ state: 'cancelled' })
+      expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+      expect(await eventsOf(store)).toHaveLength(1)
+      expect(await thrownBy(world.tasks.cancel(await world.task(task.id)))).toMatchObject({
+        details: { code: 'not_cancellable', shouldRetry: false },
+      })
+    }))
+
+  test('a running task cannot be cancelled, and nothing changes', () =>
+    within(async ({ store, vendor, world }) => {
+      const task = await world.order()
+      vendor.become('running')
+      expect(await thrownBy(world.tasks.cancel(task))).toMatchObject({ details: { code: 'not_cancellable' } })
+      expect((await moneyOf(store)).held).toBe(held)
+      expect((await world.task(task.id)).state).toBe('submitted')
+    }))
+
+  test.each([
+    [0, { kind: 'upstream-failed' }],
+    [401, { kind: 'upstream-rejected' }],
+    [429, { kind: 'too-many' }],
+    [500, { kind: 'upstream-failed' }],
+    [403, { kind: 'conflict', details: { code: 'not_cancellable' } }],
+  ])('a vendor that answers a cancellation with %d changes nothing, and the next one is sent', (status, error) =>
+    within(async ({ store, vendor, world }) => {
+      const task = await world.order()
+      vendor.cancellations.push(status)
+      expect(await thrownBy(world.tasks.cancel(task))).toMatchObject(error)
+      expect((await moneyOf(store)).held).toBe(held)
+      expect((await world.task(task.id)).state).toBe('submitted')
+      expect(await world.tasks.cancel(task)).toMatchObject({ state: 'cancelled' })
+    }),
+  )
+})
