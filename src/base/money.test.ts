@@ -38,6 +38,11 @@ describe('amounts as text', () => {
     fc.assert(fc.property(amounts, (amount) => expect(parseDollars(formatDollars(nano(amount)))).toBe(nano(amount))))
   })
 
+  test('nothing is formatted without a sign', () => {
+    expect(formatDollars(nano(0n))).toBe('0')
+    expect(formatDollars(nano(-1n))).toBe('-0.000000001')
+  })
+
   test('a formatted amount has no exponent and no trailing zeros', () => {
     fc.assert(
       fc.property(amounts, (amount) => {

@@ -55,6 +55,8 @@ test('output after reasoning is billed entirely at the thinking rate where the l
   const rates = { input: pico(1_000n), output: pico(2_000n), thinkingOutput: pico(5_000n) }
   const dear = list(rates, [{ aboveInputTokens: 100, rates: { output: pico(3_000n), thinkingOutput: pico(9_000n) } }])
   expect(priceOf({ input: 10, output: 8, reasoning: 0 }, dear)).toBe(nano(26n))
+  // A vendor that reports no reasoning at all has not counted any.
+  expect(priceOf({ input: 10, output: 8 }, dear)).toBe(nano(26n))
   expect(priceOf({ input: 10, output: 8, reasoning: 6 }, dear)).toBe(nano(50n))
   expect(priceOf({ input: 101, output: 8, reasoning: 6 }, dear)).toBe(nano(173n))
   // Whether the model will think is not known in advance.
@@ -147,6 +149,17 @@ describe('a tier', () => {
     expect(priceOf(used, tiered)).toBe(nano(cost))
   })
 
+  test.each(['cachedInput', 'cacheWrite', 'cacheWriteHour', 'imageInput', 'audioInput'] as const)(
+    'tokens of %s count as input for the tier',
+    (unit) => {
+      const free = list({ input: pico(0n), output: pico(4_000n) }, [
+        { aboveInputTokens: 100, rates: { output: pico(6_000n) } },
+      ])
+      expect(priceOf({ [unit]: 100, output: 1 }, free)).toBe(nano(4n))
+      expect(priceOf({ [unit]: 101, output: 1 }, free)).toBe(nano(6n))
+    },
+  )
+
   test('a hold uses the rates of a tier as soon as the input can reach it', () => {
     expect(holdFor({ input: 100, output: 10 }, tiered)).toBe(nano(140n))
     expect(holdFor({ input: 101, output: 10 }, tiered)).toBe(nano(262n))
@@ -223,6 +236,12 @@ describe('a hold', () => {
     )
   })
 
+  test('the affordable output is that of the dearest tier which the input may reach, and none where output is free', () => {
+    const cheaper = list({ output: pico(5_000n) }, [{ aboveInputTokens: 100, rates: { output: pico(1_000n) } }])
+    expect(affordableOutput(nano(50n), { input: 101 }, cheaper)).toBe(10)
+    expect(affordableOutput(nano(50n), { input: 1 }, list({ input: pico(1_000n) }))).toBe(0)
+  })
+
   test('the affordable output takes tiers, several choices and web searches into account', () => {
     const rates = { input: pico(1_000n), output: pico(10_000n), request: pico(5_000n), webSearch: pico(1_000_000n) }
     const prices = list(rates, [{ aboveInputTokens: 100, rates: { input: pico(2_000n), output: pico(15_000n) } }])
@@ -282,6 +301,7 @@ describe('a video', () => {
     [{ seconds: 5, resolution: '4k' }, 45n],
     [{ seconds: 10.24, resolution: '720p' }, 10n],
     [{ seconds: 10.5, resolution: '720p' }, 11n],
+    [{ seconds: 1_000.25, resolution: '4k' }, 9_002n],
     // Input videos change the price of a token, not that of a second.
     [{ seconds: 5, resolution: '720p', hasInputVideo: true }, 5n],
   ])('a video priced per second costs by resolution and audio: %j', (video, cost) => {
@@ -301,6 +321,13 @@ describe('a video', () => {
   ])('a video priced per token costs by resolution, audio and input video, not by seconds: %j', (video, cost) => {
     expect(priceOf({ video, videoToken: 10 }, byToken)).toBe(nano(cost))
     expect(holdFor({ video, videoToken: 10 }, byToken)).toBe(nano(cost))
+  })
+
+  test('one price for all videos, per token or as a whole, is enough', () => {
+    const video = { seconds: 6, resolution: '768p' }
+    const perToken = { ...list({}), perVideoToken: { default: pico(3_000n) } }
+    expect(priceOf({ video, videoToken: 10 }, perToken)).toBe(nano(30n))
+    expect(priceOf({ video }, { ...list({}), perVideo: { '768p/6s': pico(28_000n) } })).toBe(nano(28n))
   })
 
   test('a video priced as a whole has the price of its length, and no other length is sold', () => {
@@ -324,6 +351,7 @@ describe('a video', () => {
     expect(priceOf({ video: { seconds: 5, resolution: '720p' }, videoToken: 0 }, byToken)).toBe(nano(0n))
     expect(priceOf({ video: { seconds: 5, resolution: '720p' }, videoToken: -10 }, byToken)).toBe(nano(0n))
     expect(priceOf({ videoToken: 10 }, byToken)).toBe(nano(70n))
+    expect(priceOf({ videoToken: 10 }, bySecond)).toBe(nano(0n))
     expect(() => priceOf({ video: { seconds: 5, resolution: '720p' } }, list({}))).toThrow('has no price')
   })
 })
