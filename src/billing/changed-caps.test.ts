@@ -47,11 +47,15 @@ test('a hold that is open when the period of its cap changes counts in the new p
   expect(await billing.take(order(50n, monthly))).toMatchObject({ kind: 'no-funds', available: nano(45n) })
 })
 
-test('each period of a cap has its own sum, also for concurrent holds', async () => {
+test('each period of a cap has its own sum, also for concurrent holds and beside a cap that stays the same', async () => {
   const billing = capped(({ since }) => Promise.resolve(nano(since === 0 ? 95n : 5n)))
-  const taken = await Promise.all([daily, total, daily, total].map((cap) => billing.take(order(101n, cap))))
-  const lefts = taken.map((one) => (one.kind === 'no-funds' ? one.available : undefined))
-  expect(lefts).toEqual([nano(95n), nano(5n), nano(95n), nano(5n)])
+  const wide: SpendingCap = { of: { accountId: 'acc' }, amount: nano(1_000n), period: 'day' }
+  for (const beside of [[], [wide]]) {
+    const orders = [daily, total, daily, total].map((cap) => ({ ...order(101n), caps: [cap, ...beside] }))
+    const taken = await Promise.all(orders.map((one) => billing.take(one)))
+    const lefts = taken.map((one) => (one.kind === 'no-funds' ? one.available : undefined))
+    expect(lefts).toEqual([nano(95n), nano(5n), nano(95n), nano(5n)])
+  }
 })
 
 test('a free request is allowed when more than the cap has been spent', async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
-import { anyAdminKey, hasAdminKey } from '../store/admin-keys.ts'
+import { accountByName, changeAccount } from '../store/accounts.ts'
+import { hasAdminKey } from '../store/admin-keys.ts'
 import { changeKey, insertKey, keyByDigest, listKeys, revokeKey } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import { ensureFirstAccount, recordSecretChange, type FirstStart } from './first-start.ts'
@@ -35,6 +36,14 @@ eachEngine('a first start', (open) => {
     expect(first).toMatchObject({ account: { name: 'demo' }, key: expect.stringMatching(/^sk-/) })
     expect(first.adminKey).toMatch(/^adm-/)
     expect(await start(store)).toEqual({ account: first.account, key: undefined, adminKey: undefined })
+  })
+
+  test('the first account stays the first one under another name', async () => {
+    const store = await open()
+    const { account } = await start(store)
+    await changeAccount(store, { id: account.id, actor: 'test', name: 'ours' })
+    expect(await start(store)).toMatchObject({ account: { id: account.id, name: 'ours' } })
+    expect(await accountByName(store.db, { mode, name: account.name })).toBeUndefined()
   })
 
   test('a start reports whether the secret has changed since the last one', async () => {
@@ -74,7 +83,7 @@ eachEngine('a first start', (open) => {
       expect(await start(store, environment)).toMatchObject({ key: undefined, adminKey: undefined })
     }
     expect(await keyByDigest(store.db, secretKeys.digest(mode, environment.bootstrapKey))).toBeDefined()
-    expect(await anyAdminKey(store.db)).toBe(true)
+    expect(await hasAdminKey(store.db, secretKeys.digest('admin', environment.adminKey))).toBe(true)
   })
 
   test('a start without given keys makes none after a start that was given some', async () => {

@@ -46,6 +46,10 @@ test('the place of a concurrent request is free again however its answer ends', 
   await streaming.text()
   expect((await send(says('Hi'))).status).toBe(200)
   expect((await send(says('Hi sandbox:status=503'))).status).toBe(502)
+  // A stream that breaks off before any output is released, not settled.
+  const brokenOff = await send(says('Hi sandbox:cut=0', { stream: true }))
+  expect(brokenOff.status).toBe(200)
+  expect(await brokenOff.text()).toContain('upstream_failed')
   expect((await send(says('Hi', { temperature: 9 }))).status).toBe(400)
   expect((await send(says('Hi', { model: 'no-such-model' }))).status).toBe(404)
   expect((await send(says('Hi'))).status).toBe(200)
