@@ -33,6 +33,9 @@ async function deliveries(store: Store): Promise<Record<string, boolean | null>>
   return Object.fromEntries(rows.map(({ id, delivered }) => [id, delivered]))
 }
 
+const posted = (store: Store, id: string) =>
+  store.db.selectFrom('txn').selectAll().where('id', '=', id).executeTakeFirst()
+
 eachEngine('a hold', (open) => {
   test('a hold sets money aside, and a refusal says what is left', async () => {
     const store = await open()
@@ -120,6 +123,8 @@ eachEngine('the settlement of a hold', (open) => {
       'platform:loss': nano(-7n),
       'payable:openai': nano(7n),
     })
+    const pinned = { hold_id: 'a', price_version: 'v1', usage: { input: 3, output: 4 }, basis: 'vendor' }
+    expect(await posted(store, 'a')).toMatchObject({ kind: 'settle', ...pinned })
     const record = await requestById(store.db, { scope: { accountId }, id: 'req_a' })
     expect(record?.request).toMatchObject({ cost: nano(60n), basis: 'vendor', usage: { input: 3, output: 4 } })
     expect(record?.attempts.map((attempt) => attempt.vendorCost)).toEqual([nano(7n), nano(40n)])
@@ -257,10 +262,13 @@ eachEngine('voiding a hold', (open) => {
       hold: { id: 'a', accountId },
       request: requestOf('a', { status: 502 }),
       attempts,
+      note: 'why',
     })
     expect(voided).toEqual({ outcome: 'voided' })
     expect(await funds(store)).toEqual(amounts(1_000n, 0n))
     expect(await balances(store)).toMatchObject({ 'platform:loss': nano(-5n), 'payable:openai': nano(5n) })
+    const pinned = { hold_id: 'a', price_version: 'v1', usage: null, basis: 'policy_zero', note: 'why' }
+    expect(await posted(store, 'a')).toMatchObject({ kind: 'loss', ...pinned })
     const record = await requestById(store.db, { scope: { accountId }, id: 'req_a' })
     expect(record?.request).toMatchObject({ status: 502, cost: nano(0n), basis: 'policy_zero' })
     expect(await deliveries(store)).toEqual({ att_1: false, att_2: false })

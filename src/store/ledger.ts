@@ -72,6 +72,7 @@ export type Voiding = {
   readonly request?: RequestRecord
   /** Their cost is our loss, since nothing was delivered. */
   readonly attempts?: readonly AttemptRecord[]
+  /** Kept with the posting of that loss; a hold that cost nothing has none. */
   readonly note?: string
 }
 
@@ -113,7 +114,7 @@ export async function voidHoldIn(tx: Tx, voiding: Voiding, now: number): Promise
 export async function cancelUncertainHold(store: Store, hold: NewHold): Promise<void> {
   await store.transaction(async (tx) => {
     const now = store.now()
-    if (!(await insertVoidHold(tx, hold, now))) await voidHoldIn(tx, { hold, note: 'forsaken' }, now)
+    if (!(await insertVoidHold(tx, hold, now))) await voidHoldIn(tx, { hold }, now)
   })
 }
 
@@ -174,7 +175,7 @@ async function recover(
     for (const { id, account_id: accountId } of page) {
       if (isAtWork(id)) continue
       try {
-        const { outcome } = await voidHold(store, { hold: { id, accountId }, note: 'recovered' })
+        const { outcome } = await voidHold(store, { hold: { id, accountId } })
         if (outcome === 'voided') voided.push(id)
       } catch (thrown) {
         if (isUnavailable(thrown)) throw thrown
