@@ -4,6 +4,7 @@ import { systemClock } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import { silentLog } from '../base/log.ts'
 import { makeChannels } from '../upstream/channels.ts'
+import type { Exchange } from '../upstream/transport.ts'
 import { compatible } from '../vendors/compatible/compatible.ts'
 import { attempt } from './attempt.ts'
 
@@ -11,12 +12,16 @@ const vendor = compatible({ id: 'v', baseUrl: 'https://v' })
 const channel = { id: 'c', vendor, baseUrl: 'https://v', credentials: ['key'], weight: 1, priority: 0 }
 const route = { channel, credential: 'key', upstreamModel: 'm' }
 
-/** Whether a channel that keeps failing still counts as failing after one more call. */
-async function isFailingAfter(status: number, ...said: readonly (string | Error)[]): Promise<boolean> {
+const failingChannels = () => {
   const channels = makeChannels([channel], systemClock, () => 0)
   for (const request of ['req_1', 'req_2', 'req_3']) channels.failed(route, request)
+  return channels
+}
+
+/** One call, to which the vendor answers with this exchange. */
+function answeredWith(exchange: Exchange, channels = failingChannels()) {
   const parts = {
-    transport: { send: () => Promise.resolve({ kind: 'response', exchange: scriptedExchange(status, said) }) },
+    transport: { send: () => Promise.resolve({ kind: 'response', exchange }) },
     timeouts: { whole: { totalMs: 1_000 } },
     channels: () => channels,
     log: silentLog,
@@ -29,7 +34,13 @@ async function isFailingAfter(status: number, ...said: readonly (string | Error)
     funds: { sending() {} },
     elapsedMs: () => 0,
   }
-  await attempt(parts as never, routed as never, {} as never, (exchange) => exchange.readAll(1_000))
+  return attempt(parts as never, routed as never, {} as never, (from) => from.readAll(1_000))
+}
+
+/** Whether a channel that keeps failing still counts as failing after one more call. */
+async function isFailingAfter(status: number, ...said: readonly (string | Error)[]): Promise<boolean> {
+  const channels = failingChannels()
+  await answeredWith(scriptedExchange(status, said), channels)
   return channels.isFailing(channel)
 }
 
@@ -52,4 +63,29 @@ test.each([
   },
 ])('a failing channel $name', async ({ status, said, isFailing }) => {
   expect(await isFailingAfter(status, said)).toBe(isFailing)
+})
+
+test.each([
+  { name: 'that is refused', readAll: () => Promise.reject(new GatewayError('upstream-failed', 'too long')), ends: 1 },
+  { name: 'that is accepted', readAll: () => Promise.resolve(new Uint8Array()), ends: 0 },
+])('the call for an answer $name is ended $ends times', async ({ readAll, ends }) => {
+  let ended = 0
+  await answeredWith({ ...scriptedExchange(200, []), readAll, abort: () => void ended++ })
+  expect(ended).toBe(ends)
+})
+
+test('a request whose time is up is not sent, and owes no vendor anything', async () => {
+  const told: string[] = []
+  const note = (what: string) => () => void told.push(what)
+  const parts = { transport: { send: note('sent') }, timeouts: { whole: { totalMs: 1_000 } } }
+  const routed = {
+    ask: { model: 'm', stream: false },
+    route,
+    markVendorCalled: note('called'),
+    funds: { sending: note('recorded') },
+    elapsedMs: () => 1_000,
+  }
+  const outcome = await attempt(parts as never, routed as never, {} as never, note('accepted') as never)
+  expect(outcome).toMatchObject({ kind: 'failed', error: { kind: 'upstream-timeout' }, retry: 'no', attempts: [] })
+  expect(told).toEqual([])
 })

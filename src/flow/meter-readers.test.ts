@@ -52,7 +52,7 @@ test('a reader without room pauses the vendor until it has room again', async ()
     told.push('pour')
     relay.pour(outlet)
   }
-  const { body } = metered({ ...relay, pour, pause: () => void told.push('hold') })
+  const { body, seen, pass } = metered({ ...relay, pour, pause: () => void told.push('hold') })
   const { socket } = unreadBy(body)
   await until(() => told.length === 1)
   give(last.toString('latin1'))
@@ -60,6 +60,12 @@ test('a reader without room pauses the vendor until it has room again', async ()
   socket.resume()
   await until(() => told.length === 3)
   expect(told).toEqual(['pour', 'hold', 'pour'])
+  // From here on the vendor is silent, for which a reader that has room is not cut off.
+  for (let looks = 0; looks < 10; looks++) {
+    pass(250)
+    await new Promise(setImmediate)
+  }
+  expect(seen.settled).toBe(0)
   socket.destroy()
 })
 

@@ -99,6 +99,18 @@ describe('the relay of one stream', () => {
     expect(from.isPoured()).toBe(false)
   })
 
+  test('a vendor that sends more than a whole stream may have is cut off, however short its events', () => {
+    const from = vendor()
+    const { noted, outlet } = noting()
+    relayOf(from).pour(outlet)
+    const event = 'x'.repeat(1_000)
+    for (let sent = 0; sent < 65; sent++) from.give(event)
+    expect(from.told).toEqual(['pour'])
+    from.give(event)
+    expect(from.told).toEqual(['pour', 'abort'])
+    expect(noted.slice(64)).toEqual([event, 'upstream-failed'])
+  })
+
   test('a malformed event aborts the call and ends the stream once', () => {
     const from = vendor()
     const relay = relayOf(from)

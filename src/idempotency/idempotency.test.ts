@@ -271,6 +271,9 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
   ])('a failed request that was left running %s', async (_, ended, found) => {
     const { store, ask } = await begin()
     const { request_id: id } = await store.db.selectFrom('idempotency').select('request_id').executeTakeFirstOrThrow()
+    // What another request cost says nothing about this one.
+    await takeHold(store, holdOf('hold_0', 100n))
+    await settleHold(store, settlementOf('hold_0', 5n, { attempts: [attemptOf('0', 7n)] }))
     await takeHold(store, holdOf('hold_1', 100n))
     const attempts = [attemptOf('1', 0n, { ...ended, delivered: false })]
     await voidHold(store, { hold: { id: 'hold_1', accountId }, request: requestOf('', { id, status: 502 }), attempts })

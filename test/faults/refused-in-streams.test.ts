@@ -90,3 +90,22 @@ describe('a response that fails after its first words, with the usage until then
     expect(await attemptsOf(gateway, answer)).toMatchObject([{ vendor_cost: cost }])
   })
 })
+
+describe('a stream in which the vendor refuses the key of our own account after the first words', () => {
+  const words = { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Hi' }
+  const quota = { type: 'insufficient_quota', code: 'insufficient_quota', message: 'You exceeded your current quota.' }
+
+  test.each([
+    ['/v1/messages', { ...said, max_tokens: 100 }],
+    ['/v1/chat/completions', { ...said, tools: [{ type: 'function', function: { name: 'f', parameters: {} } }] }],
+    ['/v1/responses', { model: said.model, input: 'Hi', stream: true }],
+  ])('does not tell the client why on %s', async (path, body) => {
+    const gateway = await gatewayTo(words, { type: 'error', error: quota })
+    const text = await (await gateway.post(path, body)).text()
+    expect(text).toContain('Hi')
+    expect(text).not.toContain('quota')
+    expect(text).toContain('error')
+    // The key rests, and there is no other.
+    expect((await gateway.post(path, body)).status).toBe(503)
+  })
+})
