@@ -6,6 +6,7 @@ import { standingClock } from '../../test/support/movable-clock.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import type { Clock } from '../base/clock.ts'
 import { nano } from '../base/money.ts'
+import { changeAccount } from '../store/accounts.ts'
 import { checkLedger } from '../store/check.ts'
 import { recoverHolds } from '../store/ledger.ts'
 import type { Order, Sale } from './billing.ts'
@@ -57,6 +58,13 @@ test("when the database's reply to a settlement is lost, the charge is made exac
   expect(await checkLedger(store)).toEqual([])
 })
 
+test('a hold on an account that was disabled since its key was looked up is refused like a bad key', async () => {
+  const { billing, store, balance } = await held()
+  await changeAccount(store, { id: accountId, actor: 'test', enabled: false })
+  expect(await thrownBy(billing.take(order))).toMatchObject({ kind: 'unauthenticated' })
+  expect((await balance())?.held).toBe(nano(100n))
+})
+
 // The system clock may be set forward by more than a request can last.
 test.each([
   { name: 'can still be settled', amount: 40n },
@@ -69,6 +77,8 @@ test.each([
   if (amount > 0n) await hold.settle(sale)
   else await hold.release({ ...sale, status: 502 })
   expect([await charged(), (await balance())?.held]).toEqual([amount, nano(0n)])
+  const { id } = await store.db.selectFrom('hold').select('id').executeTakeFirstOrThrow()
+  expect(billing.isAtWork?.(id)).toBe(false)
   // A hold of a process that died is not worked on any more.
   await billing.take(order)
   expect(await tidyUp(() => false)).toBe(1)

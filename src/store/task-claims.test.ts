@@ -5,7 +5,15 @@ import { accountId, fundedAccount, holdOf } from '../../test/support/ledger.ts'
 import { put, recorded } from '../../test/support/stored-tasks.ts'
 import { nano } from '../base/money.ts'
 import { takeHold } from './holds.ts'
-import { claimTasks, heldByTasks, hintTask, knownUpstreamIds, renewClaims } from './task-claims.ts'
+import {
+  bringForward,
+  claimTasks,
+  dropClaims,
+  heldByTasks,
+  hintTask,
+  knownUpstreamIds,
+  renewClaims,
+} from './task-claims.ts'
 import { holdsOfTasks, listTasks, typicalTaskMs } from './task-lists.ts'
 import { taskById } from './tasks.ts'
 
@@ -44,6 +52,39 @@ eachEngine('claims and lists of tasks', (open) => {
       [own.id]: until + 1,
       [done.id]: until,
       [lost.id]: until,
+    })
+  })
+
+  test('a claim is given up only by its owner, and only for the tasks that are named', async () => {
+    const store = await funded()
+    const [own, busy, lost] = [await recorded(store), await recorded(store), await recorded(store)]
+    for (const { id } of [own, busy]) await put(store, id, { claim_owner: 'node_a' })
+    await put(store, lost.id, { claim_owner: 'node_b' })
+    await dropClaims(store.db, [own.id, lost.id], 'node_a')
+    const rows = await store.db.selectFrom('task').select(['id', 'claim_owner']).execute()
+    expect(Object.fromEntries(rows.map((row) => [row.id, row.claim_owner]))).toEqual({
+      [own.id]: null,
+      [busy.id]: 'node_a',
+      [lost.id]: 'node_b',
+    })
+  })
+
+  test('a clock that was set back moves coming polls, claims of its own node and tasks in creation, and no past time', async () => {
+    const store = await funded()
+    const now = store.now()
+    const ahead = { next_poll_at: now + 9_000, claim_until: now + 9_000, sent_at: now + 9_000 }
+    const past = { next_poll_at: now - 1, claim_until: now - 1, sent_at: now - 1 }
+    const [own, due, lost] = [await recorded(store), await recorded(store), await recorded(store)]
+    await put(store, own.id, { ...ahead, state: 'creating', claim_owner: 'node_a' })
+    await put(store, due.id, { ...past, state: 'creating', claim_owner: 'node_a' })
+    await put(store, lost.id, { ...ahead, state: 'submitted', claim_owner: 'node_b' })
+    await bringForward(store.db, { owner: 'node_a', now, ms: 5_000 })
+    const moved = { next_poll_at: now + 4_000, claim_until: now + 4_000, sent_at: now + 4_000 }
+    const rows = await store.db.selectFrom('task').select(['id', 'next_poll_at', 'claim_until', 'sent_at']).execute()
+    expect(Object.fromEntries(rows.map(({ id, ...times }) => [id, times]))).toEqual({
+      [own.id]: moved,
+      [due.id]: past,
+      [lost.id]: { ...ahead, next_poll_at: now + 4_000 },
     })
   })
 
