@@ -43,6 +43,14 @@ describe('a secret that is not given', () => {
     write(`${'x'.repeat(32)}\n`)
     expect(Buffer.from(installationSecret(undefined, folder)).toString()).toBe('x'.repeat(32))
   })
+
+  test('zeros, which a power cut may have left in its place, are no secret', () => {
+    write('\0'.repeat(64))
+    expect(() => installationSecret(undefined, folder)).toThrow(
+      'no secret of at least 32 bytes: restore it from a copy',
+    )
+    expect(() => checkSecret(undefined, folder)).toThrow('no secret of at least 32 bytes')
+  })
 })
 
 test('a secret that is there and cannot be read is not made anew, and the reason is named', () => {

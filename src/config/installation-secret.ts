@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkFolder, keptOnce, readKept } from './kept-once.ts'
+import { checkFolder, isWhole, keptOnce, readKept } from './kept-once.ts'
 
 const secretBytes = 32
 
@@ -10,7 +10,12 @@ export function installationSecret(given: string | undefined, dataFolder: string
   if (given !== undefined) return Buffer.from(given)
   const file = join(dataFolder, 'secret')
   const kept = keptOnce(file, () => randomBytes(secretBytes).toString('hex'))
-  if (kept.length < secretBytes) throw new Error(`${file} holds no secret of at least ${secretBytes} bytes`)
+  if (kept.length < secretBytes || !isWhole(kept)) {
+    throw new Error(
+      `${file} holds no secret of at least ${secretBytes} bytes: restore it from a copy, ` +
+        'or delete it to have a new one made, under which no key of before works',
+    )
+  }
   return Buffer.from(kept)
 }
 

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, fdatasync, fstatSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { readdirSync, readFileSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { syncFolder } from '../../base/sync-folder.ts'
 import { isDiskFull } from '../../base/system-errors.ts'
 
 /** The journal's files as a seam: tests put in a disk that crashes, fills up and forgets what was not synced. */
@@ -97,11 +98,4 @@ function setAside(path: string): boolean {
 function drop(path: string): false {
   unlinkSync(path)
   return false
-}
-
-/** Until its folder is synced, a power cut may leave a new file without its name. */
-function syncFolder(folder: string): void {
-  const fd = openSync(folder, 'r')
-  fsyncSync(fd)
-  closeSync(fd)
 }
