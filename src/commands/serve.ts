@@ -21,6 +21,7 @@ export async function serve(options: { config?: string }): Promise<void> {
   const { file, path } = loadSettings(options.config)
   const log = makeLog({ level: file.settings.log.level })
   const hangup = hearHangup()
+  const stop = hearStop(log)
   const gateway = await openGateway({ environment, file, variables: process.env, log, provenSafe })
   // The variable that holds a working key: a bootstrap key that was given is in the operator's own shell.
   const keyVariable = environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY'
@@ -29,7 +30,7 @@ export async function serve(options: { config?: string }): Promise<void> {
   const simulators = environment.sandboxUrl === undefined ? 'simulators answer' : 'simulators are asked'
   greet(gateway, { keyVariable, isAskedFor: file.settings.sandbox === true, simulators, remarks })
   reloadOnChange(gateway, { path, used: file.settings, log, hangup })
-  stopOnSignal(gateway, file.settings.timeouts.drainSeconds * 1000, log)
+  stop(stopGently(gateway, file.settings.timeouts.drainSeconds * 1000, log))
 }
 
 /** Keeps the gateway serving and billing when the log's disk is full or its reader is gone. */
@@ -154,10 +155,26 @@ function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading
 // npm and a terminal may each pass on the same Ctrl-C.
 const sameSignalMs = 1_000
 
-/** The first signal drains, a later one cuts short. */
-function stopOnSignal(gateway: Gateway, drainMs: number, log: Log): void {
+/** Sets what SIGTERM and SIGINT do. Until then they end the process, which has not served anything yet. */
+type Stop = (stop: () => void) => void
+
+/** Without a listener, the first process of a container would be deaf to both while it waits for its database. */
+function hearStop(log: Log): Stop {
+  let answer = (): void => {
+    log.info({}, 'stopping before the start is complete')
+    process.exit(0)
+  }
+  process.on('SIGTERM', () => answer())
+  process.on('SIGINT', () => answer())
+  return (stop) => {
+    answer = stop
+  }
+}
+
+/** The first call drains, a later one cuts short. */
+function stopGently(gateway: Gateway, drainMs: number, log: Log): () => void {
   let firstAt: number | undefined
-  const stop = () => {
+  return () => {
     const now = performance.now()
     if (firstAt !== undefined && now - firstAt < sameSignalMs) return
     const isFirst = firstAt === undefined
@@ -171,6 +188,4 @@ function stopOnSignal(gateway: Gateway, drainMs: number, log: Log): void {
       },
     )
   }
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
 }

@@ -51,7 +51,8 @@ test('SIGTERM lets a running stream finish, bills it, and exits with 0', async (
   await store.close()
 })
 
-test('SIGHUP does not end a process that still waits for its database', async () => {
+/** A start whose database hangs up on everyone. */
+async function startWithoutDatabase() {
   let tries = 0
   const database = createServer((socket) => {
     tries++
@@ -62,12 +63,29 @@ test('SIGHUP does not end a process that still waits for its database', async ()
   const variables = { DATABASE_URL: `postgres://nobody@127.0.0.1:${port}/none`, TURNPIKE_SECRET: 's'.repeat(32) }
   const child = cli.start(['serve'], variables)
   await until(() => tries > 0)
+  return { child, tries: () => tries, [Symbol.dispose]: () => void database.close() }
+}
+
+test('SIGHUP does not end a process that still waits for its database', async () => {
+  using starting = await startWithoutDatabase()
+  const { child, tries } = starting
   child.kill('SIGHUP')
-  const before = tries
-  await until(() => tries > before + 1 || child.exitCode !== null || child.signalCode !== null)
+  const before = tries()
+  await until(() => tries() > before + 1 || child.exitCode !== null || child.signalCode !== null)
   expect({ code: child.exitCode, signal: child.signalCode }).toEqual({ code: null, signal: null })
-  database.close()
 })
+
+// The kernel drops signals to the first process of a container, unless that listens for them.
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s ends a process that still waits for its database, and is listened for',
+  async (signal) => {
+    using starting = await startWithoutDatabase()
+    const { child } = starting
+    child.kill(signal)
+    await child.exited
+    expect({ code: child.exitCode, signal: child.signalCode }).toEqual({ code: 0, signal: null })
+  },
+)
 
 test('a gateway whose log is no longer read goes on serving', async () => {
   const gateway = await cli.serve()
