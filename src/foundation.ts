@@ -13,7 +13,6 @@ import packageJson from '../package.json'
 import { anyAccount } from './store/accounts.ts'
 import { openTelemetry } from './telemetry/telemetry.ts'
 import type { Vendor } from './vendors/vendor.ts'
-import { writeError } from './wire/openai/errors.ts'
 
 export type GatewayOptions = {
   readonly environment: Environment
@@ -51,9 +50,9 @@ export async function openFoundation(options: GatewayOptions, closing: Opening<F
   const secret = installationSecret(environment.secret, environment.dataFolder)
   const secretKeys = makeSecretKeys(secret)
   const { host, port, adminHost, adminPort } = environment
-  const publicPort = openPort({ hostname: host, port, setting: 'PORT' }, writeError)
+  const publicPort = openPort({ hostname: host, port, setting: 'PORT' })
   closing.opened('public port', () => publicPort.listener.stop('at-once'))
-  const operatorsPort = openPort({ hostname: adminHost, port: adminPort, setting: 'ADMIN_PORT' }, writeError)
+  const operatorsPort = openPort({ hostname: adminHost, port: adminPort, setting: 'ADMIN_PORT' })
   closing.opened('admin port', () => closePort(operatorsPort.listener))
   const fatal = options.fatal ?? exit(log)
   const telemetry = openTelemetry({ version: packageJson.version, timers: systemTimers, closing })

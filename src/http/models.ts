@@ -53,7 +53,7 @@ function withPrices(id: string, model: Model) {
 }
 
 /** Clients of that protocol send this header with every request, and only with it is `x-api-key` accepted. */
-function speaksMessages(request: Request): boolean {
+export function speaksMessages(request: Request): boolean {
   return request.headers.has('anthropic-version')
 }
 

@@ -1,9 +1,14 @@
-import { GatewayError } from '../base/errors.ts'
+import { asGatewayError, GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { listen, type Listener, type ListenOptions } from '../base/listen.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import type { Serve } from '../edge/edge.ts'
+import { pathOf } from '../edge/target.ts'
+import { writeError as writeMessagesError } from '../wire/anthropic/errors.ts'
+import { writeEitherError } from '../wire/native/errors.ts'
+import { writeError } from '../wire/openai/errors.ts'
 import { serveHealth } from './health.ts'
+import { speaksMessages } from './models.ts'
 
 export type Port = {
   readonly listener: Listener
@@ -12,8 +17,8 @@ export type Port = {
 }
 
 /** A port that is open from the first moment, so that a health check can tell a slow start from a dead process. */
-export function openPort(at: Pick<ListenOptions, 'hostname' | 'port' | 'setting'>, writeError: WriteError): Port {
-  let current: Serve = (request) => Promise.resolve(serveWhileStarting(request, writeError))
+export function openPort(at: Pick<ListenOptions, 'hostname' | 'port' | 'setting'>): Port {
+  let current: Serve = serveWhileStarting
   const listener = listen({
     ...at,
     // Bodies are limited by route, with an error in the route's shape; the listener's own limit knows no routes.
@@ -29,11 +34,30 @@ export function openPort(at: Pick<ListenOptions, 'hostname' | 'port' | 'setting'
 }
 
 /** Until the database answers, the node is alive but not ready, and serves nothing else. */
-function serveWhileStarting(request: Request, writeError: WriteError): Response {
-  if (request.url.endsWith('/healthz')) return serveHealth()
-  const error = new GatewayError('overloaded', 'The gateway is starting: its database does not answer yet.', {
+async function serveWhileStarting(request: Request): Promise<Response> {
+  try {
+    const path = pathOf(request)
+    return path === '/healthz' ? serveHealth() : refuse(stillStarting(), writerFor(request, path))
+  } catch (thrown) {
+    return refuse(asGatewayError(thrown), writeError)
+  }
+}
+
+function stillStarting(): GatewayError {
+  return new GatewayError('overloaded', 'The gateway is starting: its database does not answer yet.', {
     retryAfterSeconds: 1,
   })
-  const { status, headers, body } = writeError(error, newRequestId())
+}
+
+function refuse(error: GatewayError, write: WriteError): Response {
+  const { status, headers, body } = write(error, newRequestId())
   return new Response(body, { status, headers })
+}
+
+/** The routes know their protocols but are not there yet. All others write this error in the common one's form. */
+function writerFor(request: Request, path: string): WriteError {
+  if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return writeMessagesError
+  if (path === '/v1/models' || path.startsWith('/v1/models/'))
+    return speaksMessages(request) ? writeMessagesError : writeError
+  return path === '/v1/images/generations' ? writeEitherError : writeError
 }
