@@ -1,5 +1,5 @@
-import { lstatSync, readlinkSync, realpathSync, watch, type FSWatcher } from 'node:fs'
-import { basename, dirname, resolve } from 'node:path'
+import { lstatSync, readlinkSync, watch, type FSWatcher } from 'node:fs'
+import { isAbsolute, join, resolve } from 'node:path'
 
 const settleMs = 200
 // As many symbolic links as Linux follows; the path of a file that could be read has fewer.
@@ -53,33 +53,38 @@ export function watchFile(path: string, { changed, cannot }: Watched): void {
   follow()
 }
 
-/** The names to watch, by their folders. */
+/** The names to watch, by their folders: that of the file, and that of every link on the way to it, folders included. */
 function placesOf(path: string): Map<string, Set<string>> {
   const places = new Map<string, Set<string>>()
-  let at = resolve(path)
-  for (let links = 0; links < linksMax; links++) {
-    const folder = realFolder(at)
-    if (folder === undefined) break
-    const names = places.get(folder) ?? new Set()
-    places.set(folder, names.add(basename(at)))
-    const link = linkOf(at)
-    if (link === undefined) break
-    // Clusters update mounted settings by replacing the link's first component.
-    names.add(link.split('/')[0] ?? '')
-    at = resolve(folder, link)
+  const ahead = partsOf(resolve(path))
+  let folder = '/'
+  let links = 0
+  for (let name = ahead.shift(); name !== undefined && links <= linksMax; name = ahead.shift()) {
+    const at = join(folder, name)
+    const found = lookAt(at)
+    if (found === 'folder' && ahead.length > 0) {
+      folder = at
+      continue
+    }
+    places.set(folder, (places.get(folder) ?? new Set()).add(name))
+    if (typeof found === 'string') break
+    links++
+    if (isAbsolute(found.leadsTo)) folder = '/'
+    ahead.unshift(...partsOf(found.leadsTo))
   }
   return places
 }
 
-/** Undefined while the folder does not exist. */
-function realFolder(path: string): string | undefined {
-  try {
-    return realpathSync(dirname(path))
-  } catch {
-    return undefined
-  }
+function partsOf(path: string): string[] {
+  return path.split('/').filter((part) => part !== '')
 }
 
-function linkOf(path: string): string | undefined {
-  return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(path) : undefined
+function lookAt(path: string): 'folder' | 'anything else' | { readonly leadsTo: string } {
+  try {
+    const stat = lstatSync(path)
+    if (stat.isSymbolicLink()) return { leadsTo: readlinkSync(path) }
+    return stat.isDirectory() ? 'folder' : 'anything else'
+  } catch {
+    return 'anything else' // it does not exist, or may not be looked at
+  }
 }

@@ -161,6 +161,23 @@ describe('a changed turnpike.yaml', () => {
     await until(async () => (await costOf(gateway)) > 6 * single)
   })
 
+  test('a file in a linked folder is taken into use when that link moves, and then where it leads', async () => {
+    const point = (release: string) => {
+      symlinkSync(join('releases', release), join(cli.folder, 'next'))
+      renameSync(join(cli.folder, 'next'), join(cli.folder, 'current'))
+    }
+    for (const folder of ['releases/one', 'releases/two']) mkdirSync(join(cli.folder, folder), { recursive: true })
+    cli.write('releases/one/turnpike.yaml', priced('1'))
+    cli.write('releases/two/turnpike.yaml', priced('3'))
+    point('one')
+    const gateway = await cli.serve(['--config', 'current/turnpike.yaml'])
+    const single = await costOf(gateway)
+    point('two')
+    await until(async () => (await costOf(gateway)) > 2 * single)
+    cli.write('releases/two/turnpike.yaml', priced('5'))
+    await until(async () => (await costOf(gateway)) > 4 * single)
+  })
+
   test('SIGHUP takes the file into use, also one that did not exist at the start', async () => {
     const gateway = await cli.serve()
     const single = await costOf(gateway)
