@@ -11,7 +11,7 @@ import { ConfigError, type ConfigFile } from '../config/file.ts'
 import { checkSecret } from '../config/installation-secret.ts'
 import { planMarket, type Plan } from '../market.ts'
 import { assertSandboxAnswers, noSandboxMessage } from '../sandbox/remote-sandbox.ts'
-import type { Channel } from '../upstream/channels.ts'
+import { localCredential, type Channel } from '../upstream/channels.ts'
 import { complaintsAbout } from './complaints.ts'
 import { hasRealAccount, isInstalled } from './installation.ts'
 import { offerOf, unsoldColumns } from './models.ts'
@@ -117,7 +117,7 @@ async function describe({ file, path, environment, plan }: Checked, json = false
       channels: configured.map(({ id, vendor, credentials, weight, priority }) => ({
         id,
         vendor: vendor.id,
-        keys: credentials.length,
+        keys: keysAmong(credentials),
         weight,
         priority,
       })),
@@ -158,6 +158,11 @@ async function answers(sandboxUrl: string): Promise<boolean> {
   )
 }
 
+/** A server that needs no key is sent a stand-in, which the operator did not give. */
+function keysAmong(credentials: Channel['credentials']): number {
+  return credentials.filter((credential) => credential !== localCredential).length
+}
+
 async function describeDatabase(environment: Environment): Promise<string> {
   const place = environment.databaseUrl === undefined ? databaseFile(environment) : 'PostgreSQL'
   return (await isInstalled(environment)) ? place : `${place} (made at the first start)`
@@ -167,7 +172,7 @@ const columns: readonly Column<Channel>[] = [
   { name: 'CHANNEL', show: ({ id }) => id },
   { name: 'VENDOR', show: ({ vendor }) => vendor.id },
   { name: 'HOST', show: ({ baseUrl }) => new URL(baseUrl).host },
-  { name: 'KEYS', align: 'right', show: ({ credentials }) => String(credentials.length) },
+  { name: 'KEYS', align: 'right', show: ({ credentials }) => String(keysAmong(credentials)) },
   { name: 'WEIGHT', align: 'right', show: ({ weight }) => String(weight) },
   { name: 'PRIORITY', align: 'right', show: ({ priority }) => String(priority) },
 ]

@@ -133,6 +133,17 @@ describe('turnpike check', () => {
     expect(shown).not.toHaveProperty('simulators_answer')
   })
 
+  test('a channel of a server that needs no key has none', async () => {
+    cli.write(
+      'turnpike.yaml',
+      'channels:\n  - { id: local, vendor: compatible, baseUrl: "http://127.0.0.1:1/v1" }\n  - { id: two, vendor: groq, keys: [a, b] }\n',
+    )
+    const { out } = await cli.run(['check'])
+    expect(out).toMatch(/^local +compatible +127\.0\.0\.1:1 +0 +1 +0$/m)
+    expect(out).toMatch(/^two +groq +api\.groq\.com +2 +1 +0$/m)
+    expect(await cli.json(['check'])).toMatchObject({ channels: [{ keys: 0 }, { keys: 2 }] })
+  })
+
   test("a vendor's variable that is set but not used is listed with the reason", async () => {
     cli.write(
       'turnpike.yaml',
