@@ -24,10 +24,11 @@ export async function models(options: { config?: string; json?: boolean; all?: b
       `${counted(served.length, 'model')} in ${plan.mode} mode. Dollars, markup included: per million tokens, and OTHER per what it says.`,
     )
   }
+  if (others.length === 0) return
   if (options.all) {
     say()
     say(table(unsoldColumns, others))
-  } else if (others.length > 0) say(`${others.length} more are not served; --all says why.`)
+  } else say(`${others.length} more are not served; --all says why.`)
 }
 
 /** The models that a start would sell now, and those that it would not. */

@@ -360,6 +360,10 @@ describe('turnpike models', () => {
     expect(data.find(({ vendor }) => vendor === 'groq')?.why).toBeUndefined()
     expect(data.find(({ id }) => id === 'gpt-4o')?.why).toBe('no channel: vendor openai is not configured')
   })
+
+  test('--all lists nothing further where every model is served', async () => {
+    expect((await cli.run(['models', '--all'])).out).toBe((await cli.run(['models'])).out)
+  })
 })
 
 test('turnpike sandbox answers at the addresses that it prints, and exits with 0 on SIGTERM', async () => {
