@@ -35,14 +35,14 @@ type Allowance = LimitOptions & {
 
 /** `turnpike keys create` */
 export async function create(options: Options & Allowance & { account: string }): Promise<void> {
-  const models = ifGiven(options.models, readPatterns) ?? null
-  const expiresAt = ifGiven(options.expires, readExpiry) ?? null
-  const limits = readLimits(options) ?? null
-  const cap = ifGiven(options.cap, readCap) ?? null
-  const metadata = readMetadata(options.metadata ?? 'none')
+  const models = ifGiven(options.models, readPatterns)
+  const expiresAt = ifGiven(options.expires, readExpiry)
+  const limits = readLimits(options)
+  const cap = ifGiven(options.cap, readCap)
+  const metadata = ifGiven(options.metadata, readMetadata)
   await withInstallation(options, async ({ environment, store, mode, plan }) => {
     const account = await accountNamed(store, mode, options.account)
-    if (models !== null) warnOfStrays(models, await plan())
+    if (models) warnOfStrays(models, await plan())
     const secretKeys = await secretKeysOf({ environment, store })
     const key = secretKeys.make('sk')
     const made = await insertKey(store, {

@@ -185,6 +185,16 @@ describe('commands beside a running gateway', () => {
     expect(out).toMatch(/^cap +\$5\/total$/m)
   })
 
+  test('the audit of a new key has only what was given', async () => {
+    const made = await cli.json<ShownKey>(['keys', 'create', '--account', 'demo', '--cap', '5/day'])
+    const [url, key] = operatorIn(gateway)
+    const asked = await fetch(`${url}/admin/audit?limit=1`, { headers: { authorization: `Bearer ${key}` } })
+    const { data } = (await asked.json()) as { data: { subject: string; detail: unknown }[] }
+    expect(data[0]).toMatchObject({ actor: 'cli', action: 'key.create', subject: made.id })
+    const { account } = made
+    expect(data[0]?.detail).toEqual({ account, hint: made.key.slice(-4), cap: { amount: '5', period: 'day' } })
+  })
+
   test('a model pattern that matches no model causes a warning', async () => {
     const { code, out, err } = await cli.run(['keys', 'create', '--account', 'demo', '--models', 'gpt-*,gtp-*'])
     expect(code).toBe(0)
