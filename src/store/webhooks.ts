@@ -23,7 +23,7 @@ export type WebhookEvent = {
 
 export type EventFilter = {
   readonly scope: Scope
-  /** Only events of accounts in this mode. */
+  /** Of the events of every account, only those in this mode; one account may be of either. */
   readonly mode: Mode
   readonly state?: WebhookEventState | undefined
   readonly taskId?: string | undefined
@@ -44,11 +44,11 @@ export async function listEvents(
   let query = db
     .selectFrom('webhook_event')
     .selectAll()
-    .where(isOfMode('webhook_event', filter.mode))
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .limit(page.limit)
-  if (scope !== 'every-account') query = query.where('account_id', '=', scope.accountId)
+  if (scope === 'every-account') query = query.where(isOfMode('webhook_event', filter.mode))
+  else query = query.where('account_id', '=', scope.accountId)
   if (state !== undefined) query = query.where('state', '=', state)
   if (taskId !== undefined) query = query.where('task_id', '=', taskId)
   if (from !== undefined) query = query.where('created_at', '>=', from)

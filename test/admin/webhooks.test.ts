@@ -100,6 +100,16 @@ describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
     }
   })
 
+  test('events of the other mode are listed only by the id of their account', async () => {
+    const { id: account } = await gateway.account()
+    const event = await putEvent(gateway.store, account, { url: receiver.url() })
+    await until(async () => (await find(event))?.state === 'delivered')
+    await gateway.store.db.updateTable('account').set({ mode: 'real' }).where('id', '=', account).execute()
+    expect(await find(event, `?account=${account}`)).toMatchObject({ id: event, account })
+    expect(await find(event)).toBeUndefined()
+    await gateway.store.db.updateTable('account').set({ mode: 'sandbox' }).where('id', '=', account).execute()
+  })
+
   test('an event is sent again by hand, and the audit records it', async () => {
     const { id: account } = await gateway.account()
     const [event = ''] = await putEvents(gateway.store, account, [{ url: receiver.url() }])
