@@ -164,12 +164,14 @@ function vendorOf(id: string, world: World): Vendor {
       const { errorStatus: status = plain } = parse(Buffer.from(body)) as { errorStatus?: number }
       // With either status the vendor says that it has no capacity and has not begun anything.
       const isFull = status === 429 || status === 503
-      const kind = isFull ? 'too-many' : status >= 500 ? 'upstream-failed' : 'upstream-rejected'
-      const refusal = status < 500 && !isFull ? { protocol: 'films', status, body: '{}' } : undefined
+      const isKeyRefused = status === 401
+      const isRejected = status < 500 && !isFull && !isKeyRefused
+      const kind = isFull ? 'too-many' : isRejected ? 'upstream-rejected' : 'upstream-failed'
+      const refusal = isRejected ? { protocol: 'films', status, body: '{}' } : undefined
       return {
         error: new GatewayError(kind, `The vendor says ${status}.`, { ...(refusal && { refusal }) }),
-        retryable: isFull || status >= 500,
-        ...(isFull && { restCredentialSeconds: 30 }),
+        retryable: !isRejected,
+        ...((isFull || isKeyRefused) && { restCredentialSeconds: 30 }),
       }
     },
   }
