@@ -238,6 +238,25 @@ taskSuite('video tasks', ({ begin, within }) => {
         expect(await attemptsOf(store)).toMatchObject([{ vendor_cost: nano(5n * price.bought) }])
       }))
 
+    test('the task is watched every half hour, and for two days at most', () =>
+      within(async ({ vendor, world }) => {
+        const task = await world.order()
+        vendor.become('running')
+        await world.pass(deadlineSeconds * 1000 + minute)
+        const polls = async (ms: number) => {
+          const before = vendor.calls.length
+          await world.pass(ms)
+          return vendor.calls.length - before
+        }
+        const firstHour = []
+        for (let times = 0; times < 6; times++) firstHour.push(await polls(10 * minute))
+        expect(firstHour).toEqual([0, 0, 1, 0, 0, 1])
+        expect(await polls(46 * 60 * minute)).toBe(1)
+        expect((await world.task(task.id)).nextPollAt).not.toBeNull()
+        expect(await polls(60 * minute)).toBe(0)
+        expect((await world.task(task.id)).nextPollAt).toBeNull()
+      }))
+
     test('a late video that another node has claimed is neither booked nor logged', async () => {
       let isTaken = false
       const { store, vendor, world } = await begin({
