@@ -1,5 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { messageOf } from '../base/errors.ts'
 import { lockFile } from './sqlite.ts'
 
 export type SingleNode = { release(): void }
@@ -11,9 +12,18 @@ export type SingleNode = { release(): void }
  */
 export function claimSingleNode(folder: string): SingleNode {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const lock = lockFile(join(folder, 'gateway.lock'))
+  const lock = lockIn(folder)
   if (lock === undefined) throw new FolderInUse(folder)
   return lock
+}
+
+function lockIn(folder: string): SingleNode | undefined {
+  const file = join(folder, 'gateway.lock')
+  try {
+    return lockFile(file)
+  } catch (thrown) {
+    throw new Error(`${file} cannot be locked: ${messageOf(thrown)}`, { cause: thrown })
+  }
 }
 
 export class FolderInUse extends Error {

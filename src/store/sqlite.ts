@@ -1,5 +1,6 @@
 import { Database, type SQLQueryBindings } from 'bun:sqlite'
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
 import {
   CompiledQuery,
   type DatabaseConnection,
@@ -12,6 +13,7 @@ import {
   type SqliteStatement,
   type TransactionSettings,
 } from 'kysely'
+import { messageOf } from '../base/errors.ts'
 import { pause } from '../base/pause.ts'
 import { codeOf } from '../base/system-errors.ts'
 
@@ -34,13 +36,12 @@ const statementsMax = 256
 
 /** The dialect for Kysely, whose type of a SQLite database is another driver's; they meet only here. */
 export function openSqlite(file: string): Dialect {
-  createPrivately(file)
-  const database = new Database(file, { create: true, strict: true, safeIntegers: true })
+  const database = open(file, { safeIntegers: true })
   try {
     configure(database)
   } catch (thrown) {
     database.close()
-    throw thrown
+    throw explained(file, thrown)
   }
   return new ImmediateDialect({ database: withStatementCache(database) })
 }
@@ -52,6 +53,30 @@ export function openSqlite(file: string): Dialect {
 function createPrivately(file: string): void {
   if (file === ':memory:' || existsSync(file)) return
   closeSync(openSync(file, 'a', 0o600)) // where a link leads nowhere yet, its target is created
+}
+
+function open(file: string, options: { readonly safeIntegers?: true } = {}): Database {
+  createPrivately(file)
+  try {
+    return new Database(file, { create: true, strict: true, ...options })
+  } catch (thrown) {
+    throw explained(file, thrown)
+  }
+}
+
+// A file, or a folder for the files beside it, that SQLite could not open, or only to read.
+const unopened = /^SQLITE_(?:CANTOPEN|READONLY)/
+
+/** SQLite does not pass on why a file cannot be used. The system is asked, without opening it: see `createPrivately`. */
+function explained(file: string, thrown: unknown): unknown {
+  if (!unopened.test(String(codeOf(thrown)))) return thrown
+  try {
+    accessSync(file, constants.R_OK | constants.W_OK)
+    accessSync(dirname(file), constants.W_OK | constants.X_OK)
+    return thrown
+  } catch (reason) {
+    return new Error(messageOf(reason), { cause: thrown })
+  }
 }
 
 function configure(database: Database): void {
@@ -189,15 +214,14 @@ const held = new Set<Database>()
 
 /** Holds an exclusive lock on a tiny database until released. The kernel frees it however the process ends. */
 export function lockFile(file: string): { release(): void } | undefined {
-  createPrivately(file)
-  const database = new Database(file, { create: true, strict: true })
+  const database = open(file)
   try {
     database.run('PRAGMA busy_timeout = 0')
     database.run('BEGIN EXCLUSIVE')
   } catch (error) {
     database.close()
     if (isBusy(error)) return undefined
-    throw error
+    throw explained(file, error)
   }
   held.add(database)
   return {

@@ -72,6 +72,13 @@ const beforeTheDatabase: Faults = {
     }
   },
 
+  'the lock of the folder cannot be opened'({ folder }) {
+    const file = join(folder, 'gateway.lock')
+    rmSync(file, { force: true })
+    mkdirSync(file)
+    return { says: `${file} cannot be locked: unable to open database file`, mend: () => rmdirSync(file) }
+  },
+
   'the name of the node cannot be read'({ folder }) {
     mkdirSync(join(folder, 'node'))
     return { says: 'EISDIR', mend: () => rmdirSync(join(folder, 'node')) }

@@ -72,3 +72,30 @@ describe.skipIf(!canMount)('a disk that fills up under the journal', () => {
     expect(await gateway.exited).toBe(0)
   }, 120_000)
 })
+
+// As the kernel does with a disk that fails, and as volumes are mounted by mistake.
+test.skipIf(!canMount)(
+  'a start on a disk that has become read-only says so, and where',
+  async () => {
+    const cli = makeCli()
+    const data = join(cli.folder, 'data')
+    mountSmallDisk(data, 80)
+    try {
+      const gateway = await cli.serve()
+      gateway.signal('SIGTERM')
+      expect(await gateway.exited).toBe(0)
+      spawnSync('mount', ['-o', 'remount,ro', data])
+      const file = join(data, 'turnpike.sqlite')
+      const says = `the database ${file} cannot be opened: EROFS: read-only file system`
+      for (const command of [['serve'], ['accounts', 'list']]) {
+        const { code, err } = await cli.run(command)
+        expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(says) })
+      }
+    } finally {
+      await cli.close().catch(() => {})
+      spawnSync('umount', [data])
+      rmSync(cli.folder, { recursive: true, force: true })
+    }
+  },
+  120_000,
+)
