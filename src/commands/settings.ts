@@ -24,5 +24,22 @@ export function loadSettings(
     throw new Error(`${found} is not a regular file, which is needed to reload it: restart with the new settings`)
   }
   if (stat.size > bytesMax) throw new Error(`${found} is larger than ${bytesMax} bytes`)
-  return { file: readConfigFile(found, readFileSync(found, 'utf8'), process.env), path: found }
+  return { file: readConfigFile(found, readText(found), process.env), path: found }
+}
+
+/** Some editors save UTF-16, or the alphabet of one country, in which a key or a name would become another one. */
+function readText(path: string): string {
+  const bytes = readFileSync(path)
+  const text = decode(bytes)
+  // UTF-16 without its mark is UTF-8 with zeros, which no YAML has.
+  if (text === undefined || text.includes('\0')) throw new Error(`${path} is not UTF-8 text: save it as UTF-8`)
+  return text
+}
+
+function decode(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    return undefined
+  }
 }
