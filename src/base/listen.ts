@@ -61,6 +61,8 @@ const takenAtOnceBytes = 16 * 1024
 const wildcards: ReadonlyMap<string, string> = new Map([
   ['0.0.0.0', '127.0.0.1'],
   ['::', '::1'],
+  // How other programs spell all addresses, of both kinds where the machine has both; Bun understands it too.
+  ['*', '127.0.0.1'],
 ])
 
 /** Whether a host name means every address of this machine. */

@@ -40,6 +40,7 @@ describe('an unsafe environment', () => {
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '0.0.0.0' }],
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '10.0.0.1', ADMIN_HOST: '0.0.0.0' }],
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '::' }],
+    ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '*' }],
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: 'localhost' }],
     ['ADMIN_PORT', { PORT: '9090', ADMIN_PORT: '9090', HOST: '[::1]', ADMIN_HOST: 'localhost' }],
     ['SANDBOX_URL', { SANDBOX_URL: 'canary:9090' }],

@@ -108,7 +108,7 @@ export function readEnvironment(variables: Record<string, string | undefined>): 
 /** Whether a port taken on one host is taken on the other, too: a listener on all addresses takes it on each. */
 export function shareAddresses(host: string, other: string): boolean {
   const hosts = [host, other]
-  if (host === other || hosts.includes('::')) return true
+  if (host === other || hosts.includes('::') || hosts.includes('*')) return true
   // Whether localhost is 127.0.0.1 or ::1 depends on the machine, and a caller that uses the name may mean either.
   if (hosts.includes('localhost') && hosts.some((address) => address === '127.0.0.1' || address === '::1')) return true
   return hosts.includes('0.0.0.0') && !hosts.some((address) => address.includes(':'))

@@ -40,7 +40,7 @@ describe('the hosts that the tool server answers to', () => {
     expect(takes(given, host)).toBe(isTaken)
   })
 
-  test.each(['0.0.0.0', '::'])('a server listening everywhere answers to all its addresses: %j', (hostname) => {
+  test.each(['0.0.0.0', '::', '*'])('a server listening everywhere answers to all its addresses: %j', (hostname) => {
     const found = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
     expect(found.length).toBeGreaterThan(0)
     for (const { address, family } of found) {

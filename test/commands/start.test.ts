@@ -74,9 +74,9 @@ describe('the greeting', () => {
   })
 })
 
-test('a gateway that listens on all addresses prints ones that work, and a warning about links', async () => {
+test.each(['0.0.0.0', '*'])('a gateway on all addresses (%s) prints ones that work, and a warning', async (HOST) => {
   const remark = 'Links to kept results work only on this machine, until publicUrl'
-  const { output, url, key } = await cli.serve([], { HOST: '0.0.0.0' })
+  const { output, url, key } = await cli.serve([], { HOST })
   expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
   expect(output()).toContain(remark)
   const mcpUrl = /tool server for agents \(MCP\) is at (\S+)/.exec(output())?.[1]
@@ -91,7 +91,7 @@ test('a gateway that listens on all addresses prints ones that work, and a warni
   })
   expect(await answer.text()).toContain('"result":{}')
   cli.write('turnpike.yaml', 'publicUrl: https://gateway.example.com\n')
-  expect((await cli.run(['check'], { HOST: '0.0.0.0' })).out).not.toContain(remark)
+  expect((await cli.run(['check'], { HOST })).out).not.toContain(remark)
 })
 
 test('the greeting says when no simulators answer at SANDBOX_URL', async () => {
