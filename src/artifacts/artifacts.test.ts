@@ -247,6 +247,18 @@ describe('the room for results', () => {
     expect(readdirSync(incoming)).toEqual([])
   })
 
+  test('a result that cannot be put in its place takes up none of the room', async () => {
+    await reopen({ bytesMax: 1024, hours: 1 })
+    const inTheWay = join(dataFolder, 'artifacts', hourOf(clock.now() + hourMs))
+    await artifacts.keep(bytesOf(1), about)
+    rmSync(inTheWay, { recursive: true })
+    writeFileSync(inTheWay, '')
+    expect(await thrownBy(artifacts.keep(bytesOf(1000), about))).toMatchObject({ kind: 'overloaded' })
+    rmSync(inTheWay)
+    await artifacts.keep(bytesOf(1000), about)
+    expect(readdirSync(join(dataFolder, 'artifacts', 'incoming'))).toEqual([])
+  })
+
   test('the room of files deleted by hand is free again after the next sweep', async () => {
     await reopen({ bytesMax: 1024 })
     await artifacts.keep(bytesOf(1000), about)

@@ -88,6 +88,13 @@ describe('a result', () => {
     expect(Buffer.compare(Buffer.concat(rest), bytes.subarray(5))).toBe(0)
   })
 
+  test('a part that is not as long as the one that was asked for is not taken for it', async () => {
+    await store.put('2027010100/art_a.png', patterned(1000), 'image/png')
+    const found = await store.find('2027010100/art_a.png')
+    s3.objects.set('artifacts/2027010100/art_a.png', { bytes: Buffer.alloc(500), type: 'image/png' })
+    expect(await thrownBy(Promise.resolve(found?.read(0, 1000)))).toBeInstanceOf(StoreUnreachable)
+  })
+
   test('a missing result is not found', async () => {
     expect(await store.find('2027010100/nothing.png')).toBeUndefined()
   })
