@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server } from 'node:net'
+import { join } from 'node:path'
 import type { Clock } from '../../src/base/clock.ts'
 import { makeCli } from '../support/cli.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
@@ -116,6 +117,23 @@ test('S-08: a bucket and a bill are fetched directly, without the proxy of the e
     await cli.close()
     await bucket.stop()
     await proxy.stop(true)
+  }
+}, 60_000)
+
+test('S-08: files in the folder of a start set no variables and run no code', async () => {
+  const cli = makeCli()
+  try {
+    const variables = 'OPENAI_API_KEY=planted\nDATABASE_URL=postgres://planted@127.0.0.1:1/planted\nPORT=none\n'
+    for (const name of ['.env', '.env.local', '.env.development', '.env.production']) cli.write(name, variables)
+    cli.write('bunfig.toml', 'preload = ["./planted.ts"]\n')
+    cli.write('planted.ts', "require('node:fs').writeFileSync('planted.txt', 'it ran')\n")
+    const { code, out, err } = await cli.run(['check'])
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toContain('sandbox: simulators answer')
+    expect(out).toContain('turnpike.sqlite')
+    expect(existsSync(join(cli.folder, 'planted.txt'))).toBe(false)
+  } finally {
+    await cli.close()
   }
 }, 60_000)
 
