@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
-import { listen, type Connection, type Listener } from './listen.ts'
+import { callableHost, listen, type Connection, type Listener } from './listen.ts'
 
 const listeners: Listener[] = []
 const sockets: Socket[] = []
@@ -124,4 +124,20 @@ describe('a connection that was held open for its answer', () => {
     await until(isClosed)
     expect(isClosed()).toBe(true)
   }, 120_000)
+})
+
+describe('the address at which this machine can call a listener', () => {
+  const both = ['127.0.0.1', '10.1.2.3', '::1']
+  const withoutIpv6 = ['127.0.0.1', '10.1.2.3']
+
+  test.each([
+    ['0.0.0.0', both, '127.0.0.1'],
+    ['*', both, '127.0.0.1'],
+    ['::', both, '::1'],
+    ['::', withoutIpv6, '127.0.0.1'],
+    ['10.1.2.3', withoutIpv6, '10.1.2.3'],
+    ['localhost', both, 'localhost'],
+  ])('%s on a machine that has %j is called at %s', (hostname, addresses, called) => {
+    expect(callableHost(hostname, () => addresses)).toBe(called)
+  })
 })

@@ -1,3 +1,4 @@
+import { networkInterfaces } from 'node:os'
 import type { Server } from 'bun'
 import { systemClock, type Clock } from './clock.ts'
 import { Deadlines } from './deadlines.ts'
@@ -70,11 +71,21 @@ export function isEverywhere(hostname: string): boolean {
   return wildcards.has(hostname)
 }
 
+/** The address at which this machine can call a listener. Where IPv6 is switched off, `::` is called by IPv4 alone. */
+export function callableHost(hostname: string, ownAddresses = addressesOfThisMachine): string {
+  const loopback = wildcards.get(hostname) ?? hostname
+  return hostname === '::' && !ownAddresses().includes(loopback) ? '127.0.0.1' : loopback
+}
+
+function addressesOfThisMachine(): string[] {
+  return Object.values(networkInterfaces()).flatMap((found = []) => found.map(({ address }) => address))
+}
+
 /** The one place that opens a port: Bun's server behind an interface another runtime could fill. */
 export function listen(options: ListenOptions): Listener {
   const server = serve(options)
   const port = server.port ?? options.port
-  const host = wildcards.get(options.hostname) ?? options.hostname
+  const host = callableHost(options.hostname)
   return {
     port,
     url: `http://${host.includes(':') ? `[${host}]` : host}:${port}`,
