@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { deflateSync } from 'node:zlib'
 import { noFatal } from '../../../test/support/fatal.ts'
 import { orderOf, sentOf } from '../../../test/simulation/request.ts'
 import { systemTimers } from '../../base/clock.ts'
@@ -60,6 +61,9 @@ test('the reserve occupies real space, is completed after a restart, and is give
   const { size, blocks } = statSync(reserve)
   expect(size).toBe(64 * mebibyte)
   expect(blocks * 512).toBeGreaterThanOrEqual(size)
+  // Nor may it shrink on a file system that compresses.
+  const piece = readFileSync(reserve).subarray(0, mebibyte)
+  expect(deflateSync(piece).length).toBeGreaterThanOrEqual(mebibyte)
   // A reserve whose writing was interrupted is completed.
   truncateSync(reserve, mebibyte)
   const disk = openDisk(folder)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { closeSync, existsSync, fdatasync, fstatSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { readdirSync, readFileSync, statfsSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -72,18 +73,18 @@ function openSegment(path: string): SegmentFile {
   }
 }
 
-/** Writes real bytes, since a sparse file reserves nothing. */
+/** Writes random bytes: a sparse file reserves nothing, nor do zeros on a file system that compresses. */
 function setAside(path: string): boolean {
   const fd = openSync(path, 'a', 0o600)
   try {
-    const zeros = Buffer.alloc(1024 * 1024)
     const { size } = fstatSync(fd)
     if (size < reserveBytes) {
+      const filler = randomBytes(1024 * 1024)
       // The free space is checked first: to fill the disk and delete the file again, every second, would starve all
       // other programs that use it.
       const { bavail, bsize } = statfsSync(path)
       if (bavail * bsize < reserveBytes - size) return drop(path)
-      for (let written = size; written < reserveBytes; written += zeros.length) writeSync(fd, zeros)
+      for (let written = size; written < reserveBytes; written += filler.length) writeSync(fd, filler)
       fsyncSync(fd)
     }
     return true
