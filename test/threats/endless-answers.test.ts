@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { until } from '../support/gateway.ts'
 import { isTold, startOwnGateway, type OwnGateway } from '../support/own-gateway.ts'
 import { says } from '../support/streams.ts'
@@ -10,13 +11,18 @@ import type { RawVendor, Reply } from '../support/vendor.ts'
 
 const mebibyte = 1024 * 1024
 const offeredBytes = 1024 * mebibyte
-/** What is on its way through sockets when the gateway hangs up. */
-const underWayBytes = 24 * mebibyte
+/** What is on its way when the gateway hangs up: what the buffers of two sockets hold at the most, and a few writes. */
+const underWayBytes = bufferMax('tcp_rmem') + bufferMax('tcp_wmem') + 8 * mebibyte
 /** Above the memory before the first of them: an event of a megabyte, and what waits for the garbage collector. */
 const eventGrowthMax = 150 * mebibyte
 /** 64 MiB in pieces, or in a buffer that doubles; eight answers, one after another, took 400 MB at the most. */
 const mediaGrowthMax = 600 * mebibyte
 const slowMs = 600_000
+
+/** The least, the usual and the largest size of a buffer (tcp(7)); some systems let them grow to 32 MiB. */
+function bufferMax(name: 'tcp_rmem' | 'tcp_wmem'): number {
+  return isTold ? Number(readFileSync(`/proc/sys/net/ipv4/${name}`, 'utf8').trim().split(/\s+/)[2]) : 0
+}
 
 let vendor: RawVendor
 let gateway: OwnGateway
