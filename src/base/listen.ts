@@ -77,7 +77,7 @@ export function callableHost(hostname: string, ownAddresses = addressesOfThisMac
   return hostname === '::' && !ownAddresses().includes(loopback) ? '127.0.0.1' : loopback
 }
 
-function addressesOfThisMachine(): string[] {
+export function addressesOfThisMachine(): string[] {
   return Object.values(networkInterfaces()).flatMap((found = []) => found.map(({ address }) => address))
 }
 

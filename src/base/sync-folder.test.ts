@@ -1,12 +1,7 @@
 import { expect, test } from 'bun:test'
 import { temporaryFolder } from '../../test/support/temporary-folder.ts'
+import { failWith } from '../../test/support/thrown.ts'
 import { syncFolder } from './sync-folder.ts'
-
-function failWith(code: string): () => never {
-  return () => {
-    throw Object.assign(new Error(`it failed with ${code}`), { code })
-  }
-}
 
 test.each(['EINVAL', 'ENOTSUP', 'EOPNOTSUPP'])(
   'the folder of a file system that syncs no folders (%s) can be used',

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'bun:test'
 import { fstatSync, linkSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder } from '../../test/support/temporary-folder.ts'
+import { failWith } from '../../test/support/thrown.ts'
 import { keptOnce } from './kept-once.ts'
 import { nodeIdentity } from './node-identity.ts'
 
@@ -25,12 +26,6 @@ test('a power cut takes away neither the text nor its name: both are synced befo
   expect(keptOnce(file, () => 'seven b', { link, sync })).toBe('seven b')
   expect(steps).toEqual(['7 bytes are synced', 'the file is named', 'the folder is synced'])
 })
-
-function failWith(code: string): () => never {
-  return () => {
-    throw Object.assign(new Error(`it failed with ${code}`), { code })
-  }
-}
 
 test.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])(
   'a file system that has no links (%s) keeps a text too, and the first one for good',

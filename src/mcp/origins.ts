@@ -1,6 +1,5 @@
-import { networkInterfaces } from 'node:os'
 import { badRequest } from '../base/errors.ts'
-import { isEverywhere } from '../base/listen.ts'
+import { addressesOfThisMachine, isEverywhere } from '../base/listen.ts'
 
 export type OriginParts = {
   /** Where the tool server listens. */
@@ -42,9 +41,7 @@ function allowedHosts({ hostname, port, publicUrl, hosts }: OriginParts): string
 
 /** The addresses at which connections can arrive: the given one, or all of this machine. */
 function arrivalAddresses(hostname: string): string[] {
-  if (!isEverywhere(hostname)) return [bracketed(hostname)]
-  const found = Object.values(networkInterfaces()).flat()
-  return found.flatMap((one) => (one === undefined ? [] : [bracketed(one.address)]))
+  return (isEverywhere(hostname) ? addressesOfThisMachine() : [hostname]).map(bracketed)
 }
 
 function bracketed(address: string): string {

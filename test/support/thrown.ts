@@ -18,3 +18,10 @@ export function errorOf(work: () => unknown): GatewayError {
   }
   throw new Error('it was accepted')
 }
+
+/** A call to the system that fails with this code. */
+export function failWith(code: string): () => never {
+  return () => {
+    throw Object.assign(new Error(`it failed with ${code}`), { code })
+  }
+}
