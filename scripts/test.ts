@@ -14,10 +14,10 @@ const env = Object.fromEntries(
 )
 
 // Files run side by side, each worker with a PostgreSQL of its own; modules stay loaded from one file to the next.
-// There is one worker more than cores, because a worker spends two in five seconds waiting for processes, deadlines and
-// videos.
+// There are two workers more than cores, because a worker spends over half of its time waiting for processes, deadlines
+// and videos.
 const workersMax = 4
-const workers = Math.min(workersMax, availableParallelism() + 1)
+const workers = Math.min(workersMax, availableParallelism() + 2)
 // For tests without a timeout of their own: short enough to find one that hangs, long enough for a busy machine.
 const timeoutMs = 120_000
 const options = [`--parallel=${workers}`, '--no-isolate', `--timeout=${timeoutMs}`]
