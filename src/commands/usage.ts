@@ -79,10 +79,12 @@ export async function showRequest(id: string, options: Options): Promise<void> {
 
 async function filterOf(store: Store, mode: Mode, options: Filtered): Promise<UsageFilter> {
   const { key, model } = options
-  if (key !== undefined && (await keyById(store.db, key)) === undefined) {
-    throw new Error(`there is no key "${key}"; turnpike keys list shows their ids`)
-  }
-  return { ...(await readFilter(store, mode, options)), keyId: key, model }
+  const filter = { ...(await readFilter(store, mode, options)), keyId: key, model }
+  if (key === undefined) return filter
+  const found = await keyById(store.db, key)
+  if (found === undefined) throw new Error(`there is no key "${key}"; turnpike keys list shows their ids`)
+  // As in the operator's API, a key of the other mode is found too.
+  return filter.scope === 'every-account' ? { ...filter, scope: { accountId: found.accountId } } : filter
 }
 
 function texts(facts: Readonly<Record<string, string | number | boolean>>): Record<string, string> {

@@ -314,10 +314,10 @@ describe.each([
   })
 })
 
-test('usage, requests and tasks of the other mode are in no list', async () => {
+test('usage, requests and tasks of the other mode are listed only by the id of their account or key', async () => {
   const gateway = await startTestGateway()
   try {
-    const { id, key } = await gateway.account({ dollars: '5' })
+    const { id, key, keyId } = await gateway.account({ dollars: '5' })
     const customer = jsonClient(gateway.url, key)
     await customer.post('/v1/chat/completions', says('Hi'))
     await customer.post('/v1/videos/generations?wait=true', {
@@ -336,6 +336,13 @@ test('usage, requests and tasks of the other mode are in no list', async () => {
       gateway.store.db.updateTable('account').set({ mode }).where('id', '=', id).execute()
     await become('real')
     expect(await found()).toEqual({ used: 0, asked: 0, ordered: 0 })
+    expect(await operator.all(`/admin/tasks?account=${id}`)).toHaveLength(1)
+    for (const whose of [`account=${id}`, `key=${keyId}`, `account=${id}&key=${keyId}`]) {
+      const { data } = await operator.get<{ data: Sum[] }>(`/admin/usage?${whose}`)
+      expect({ whose, data }).toMatchObject({ whose, data: [{ requests: 2 }] })
+      expect(await operator.all(`/admin/requests?${whose}`)).toHaveLength(2)
+    }
+    expect(await operator.all(`/admin/requests?account=${gateway.accountId}&key=${keyId}`)).toEqual([])
     await become('sandbox')
     await gateway.assertBooks()
   } finally {

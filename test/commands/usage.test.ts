@@ -52,10 +52,14 @@ test('usage by account and by key shows names first and ids last', async () => {
     expect.stringMatching(new RegExp(`^ACCOUNT +${sums}`)),
     expect.stringMatching(/^demo +3 .* acc_[0-9a-f]{32}$/),
   ] as never)
-  expect(await linesBy('key')).toEqual([
+  const byKey = await linesBy('key')
+  expect(byKey).toEqual([
     expect.stringMatching(new RegExp(`^ACCOUNT +NAME +KEY +${sums}`)),
     expect.stringMatching(/^demo +first +sk-…[\w-]{4} +3 .* key_[0-9a-f]{32}$/),
   ] as never)
+  // By its id, the usage of a key is found from the other mode too.
+  const [key = ''] = /key_\w+$/.exec(byKey[1] ?? '') ?? []
+  expect(await cli.json<Sums>(['usage', '--mode', 'real', '--key', key])).toMatchObject({ data: [{ requests: 3 }] })
 })
 
 test('requests are listed page by page and shown with their attempts', async () => {
