@@ -162,6 +162,7 @@ describe.each([
     const finely = dated.replace('000Z', '000001+00:00')
     const fine = await operator.get(`/admin/usage?from=${encodeURIComponent(finely)}`)
     expect(fine).toMatchObject({ from: firstHour })
+    expect(await operator.get(`/admin/usage?from=${firstHour + hour - 1}`)).toMatchObject({ from: firstHour })
   })
 
   test('filters by account name or id, key and model are exact', async () => {
@@ -212,7 +213,11 @@ describe.each([
     for (const unclear of ['20270131', '202701', '2027', '1801353600000']) {
       expect(await bad(`from=${unclear}`)).toMatchObject({ status: 400, param: 'from' })
     }
-    expect(await bad('from=2027-01-02&to=2027-01-01')).toMatchObject({ status: 400, param: 'to' })
+    for (const path of ['usage', 'requests', 'tasks', 'webhooks']) {
+      const empty = await operator.call('GET', `/admin/${path}?from=2027-01-01&to=2027-01-01`)
+      expect({ path, ...errorOf(empty) }).toMatchObject({ path, status: 400, param: 'to' })
+    }
+    expect(await bad('model=gpt-4o&model=gpt-4o-mini')).toMatchObject({ status: 400, param: 'model' })
     expect(await bad('model=%00')).toMatchObject({ status: 400, param: 'model' })
     expect(await bad(`account=${'x'.repeat(201)}`)).toMatchObject({ status: 400, param: 'account' })
     expect(await bad('after=x&group_by=day')).toMatchObject({ status: 400, param: 'after' })
@@ -284,6 +289,8 @@ describe.each([
       const before = await customer.get<{ data: Sum[] }>('/v1/usage?key=self')
       expect(before.data).toMatchObject([{ requests: 0, cost: '0' }])
       const { headers } = await customer.call('POST', '/v1/chat/completions', says('Hi'))
+      const whole = await customer.get<{ data: Sum[] }>('/v1/usage?group_by=key')
+      expect(whole.data.map((sum) => sum['key'])).toEqual([one.keyId, second.id].toSorted())
       const after = await customer.get<{ data: Sum[] }>('/v1/usage?key=self&group_by=key')
       expect(after.data).toMatchObject([{ key: second.id, requests: 1, cost: headers.get('x-turnpike-cost') ?? '' }])
       const records = await customer.all<Shown>('/v1/usage?key=self&records=true')
