@@ -289,6 +289,8 @@ describe.each([
       const before = await customer.get<{ data: Sum[] }>('/v1/usage?key=self')
       expect(before.data).toMatchObject([{ requests: 0, cost: '0' }])
       const { headers } = await customer.call('POST', '/v1/chat/completions', says('Hi'))
+      const told = await operator.get<{ data: Sum[] }>(`/admin/usage?key=${second.id}`)
+      expect(told.data).toMatchObject([{ requests: 1 }])
       const whole = await customer.get<{ data: Sum[] }>('/v1/usage?group_by=key')
       expect(whole.data.map((sum) => sum['key'])).toEqual([one.keyId, second.id].toSorted())
       const after = await customer.get<{ data: Sum[] }>('/v1/usage?key=self&group_by=key')
