@@ -164,6 +164,12 @@ describe.each([
     await operator.patch(`/admin/keys/${made.id}`, { cap: { amount: '0.03', period: 'total' } })
     await until(async () => (await buy(made.key)).status === 200)
     expect((await buy(made.key)).status).toBe(402)
+    const lowered = { amount: '0.01', period: 'total' }
+    await operator.patch(`/admin/keys/${made.id}`, { cap: lowered })
+    const capOf = async () => (await balanceOf(made.key)).caps[0]
+    await until(async () => (await capOf())?.amount === lowered.amount)
+    // More was spent than is allowed by now, and nothing is left, rather than less than nothing.
+    expect(await capOf()).toMatchObject({ ...lowered, spent: '0.03', remaining: '0' })
     await operator.patch(`/admin/keys/${made.id}`, { cap: null })
     await until(async () => (await buy(made.key)).status === 200)
   })

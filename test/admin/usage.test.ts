@@ -29,6 +29,9 @@ function dollars(amounts: readonly string[]): string {
   return formatDollars(nano(amounts.reduce((sum, amount) => sum + (parseDollars(amount) ?? 0n), 0n)))
 }
 
+const summed = async (asked: Promise<{ data: Sum[] }>) => (await asked).data[0]?.requests
+const listed = async (asked: Promise<{ data: Shown[] }>) => (await asked).data.length
+
 describe.each([
   ['SQLite, leased', 'sqlite', 'leased'],
   ['SQLite, booked at once', 'sqlite', 'strict'],
@@ -289,14 +292,27 @@ describe.each([
       const before = await customer.get<{ data: Sum[] }>('/v1/usage?key=self')
       expect(before.data).toMatchObject([{ requests: 0, cost: '0' }])
       const { headers } = await customer.call('POST', '/v1/chat/completions', says('Hi'))
-      const told = await operator.get<{ data: Sum[] }>(`/admin/usage?key=${second.id}`)
-      expect(told.data).toMatchObject([{ requests: 1 }])
       const whole = await customer.get<{ data: Sum[] }>('/v1/usage?group_by=key')
       expect(whole.data.map((sum) => sum['key'])).toEqual([one.keyId, second.id].toSorted())
       const after = await customer.get<{ data: Sum[] }>('/v1/usage?key=self&group_by=key')
       expect(after.data).toMatchObject([{ key: second.id, requests: 1, cost: headers.get('x-turnpike-cost') ?? '' }])
       const records = await customer.all<Shown>('/v1/usage?key=self&records=true')
       expect(records.map(({ id }) => id)).toEqual([headers.get('x-request-id') ?? ''])
+    })
+
+    test('every report has a request as soon as it was answered', async () => {
+      const { key, keyId, id } = await gateway.account()
+      const customer = jsonClient(gateway.url, key)
+      const reports = [
+        () => summed(operator.get(`/admin/usage?key=${keyId}`)),
+        () => listed(operator.get(`/admin/requests?account=${id}`)),
+        () => summed(customer.get('/v1/usage')),
+        () => listed(customer.get('/v1/usage?records=true')),
+      ]
+      for (const [before, report] of reports.entries()) {
+        await customer.post('/v1/chat/completions', says('Hi'))
+        expect(await report()).toBe(before + 1)
+      }
     })
 
     test('answers match the schemas of the reference, and invalid parameters are refused', async () => {
