@@ -111,22 +111,23 @@ describe.each(eras)('the tool server, with a %s client', (era) => {
   })
 
   test('chat takes tools, several choices, and a conversation with an image', async () => {
-    const weather = { type: 'function', function: { name: 'weather', parameters: { type: 'object', properties: {} } } }
-    for (const onprogress of [undefined, () => {}]) {
-      const called = await client.call(
-        'chat',
-        { model: chatModel, prompt: 'What is the weather?', tools: [weather] },
-        onprogress && { onprogress },
-      )
-      const { choices } = shown<{ choices: { finish_reason: string; tool_calls: object[] }[] }>(called)
-      expect(choices[0]).toMatchObject({
-        finish_reason: 'tool_calls',
-        tool_calls: [{ type: 'function', function: { name: 'weather' } }],
-      })
+    const name = 'weather'
+    const asked = { model: chatModel, prompt: 'What is the weather?' }
+    const legacy = { functions: [{ name, parameters: { type: 'object', properties: {} } }] }
+    const called = { name, arguments: expect.any(String) }
+    for (const [offered, told] of [
+      [{ tools: [{ type: 'function', function: legacy.functions[0] }] }, { tool_calls: [{ function: called }] }],
+      [{ tools: [{ type: 'custom', custom: { name } }] }, { tool_calls: [{ custom: { name } }] }],
+      [{ model: 'claude-sonnet-4-5', ...legacy }, { function_call: called }],
+    ]) {
+      for (const options of [undefined, { onprogress() {} }]) {
+        const { choices } = shown<{ choices: object[] }>(await client.call('chat', { ...asked, ...offered }, options))
+        expect(choices[0]).toMatchObject({ finish_reason: expect.stringMatching(/_calls?$/), ...told })
+      }
     }
     // The arguments do not decide whether the answer streams.
-    const asked = { model: chatModel, prompt: 'Hi', stream: true, stream_options: { include_usage: true } }
-    expect(shown<{ choices: object[] }>(await client.call('chat', asked)).choices).toHaveLength(1)
+    const streaming = { model: chatModel, prompt: 'Hi', stream: true, stream_options: { include_usage: true } }
+    expect(shown<{ choices: object[] }>(await client.call('chat', streaming)).choices).toHaveLength(1)
     const several = await client.call('chat', { model: chatModel, prompt: 'Hi', n: 2 }, { onprogress() {} })
     expect(shown<{ choices: object[] }>(several).choices).toHaveLength(2)
     const seen = await client.call('chat', {

@@ -23,7 +23,19 @@ type Growing = {
   reasoning: string
   readonly annotations: object[]
   readonly images: object[]
-  readonly calls: Map<number, { id: string; type: string; function: { name: string; arguments: string } }>
+  readonly calls: Map<number, GrowingCall>
+  /** A call in the form that tools replaced. */
+  function_call?: Called
+}
+
+type Called = { readonly name: string; readonly arguments: string }
+
+/** Has one of the last two, by the kind of the tool. */
+type GrowingCall = {
+  id: string
+  type: string
+  function?: Called
+  custom?: { readonly name: string; readonly input: string }
 }
 
 type Chunk = {
@@ -33,7 +45,7 @@ type Chunk = {
   readonly error?: unknown
   readonly choices?: readonly {
     readonly index?: number
-    readonly delta?: Delta
+    readonly delta?: Delta | null
     readonly finish_reason?: string | null
   }[]
 }
@@ -45,14 +57,18 @@ type Delta = {
   readonly annotations?: readonly object[] | null
   readonly images?: readonly object[] | null
   readonly tool_calls?: readonly CallDelta[] | null
+  readonly function_call?: CalledDelta | null
 }
 
 type CallDelta = {
   readonly index?: number
-  readonly id?: string
-  readonly type?: string
-  readonly function?: { readonly name?: string; readonly arguments?: string }
+  readonly id?: string | null
+  readonly type?: string | null
+  readonly function?: CalledDelta | null
+  readonly custom?: { readonly name?: string | null; readonly input?: string | null } | null
 }
+
+type CalledDelta = { readonly name?: string | null; readonly arguments?: string | null }
 
 // The flow has already bounded the size of every event.
 const eventBytesMax = 64 * 1024 * 1024
@@ -75,12 +91,12 @@ export async function readChatStream(
     id ??= chunk.id
     model = chunk.model ?? model
     usage = chunk.usage ?? usage
-    for (const { index = 0, delta = {}, finish_reason: finish } of chunk.choices ?? []) {
+    for (const { index = 0, delta, finish_reason: finish } of chunk.choices ?? []) {
       const choice = growing.get(index) ?? nothingYet()
       growing.set(index, choice)
-      grow(choice, delta)
+      grow(choice, delta ?? {})
       choice.finish = finish ?? choice.finish
-      if (delta.content) onText(delta.content)
+      if (delta?.content) onText(delta.content)
     }
   }
 
@@ -123,14 +139,27 @@ function grow(choice: Growing, delta: Delta): void {
   choice.reasoning += delta.reasoning_content ?? ''
   choice.annotations.push(...(delta.annotations ?? []))
   choice.images.push(...(delta.images ?? []))
-  for (const { index = 0, id, type, function: called } of delta.tool_calls ?? []) {
-    const call = choice.calls.get(index) ?? { id: '', type: 'function', function: { name: '', arguments: '' } }
+  if (delta.function_call) choice.function_call = grown(choice.function_call, delta.function_call)
+  for (const { index = 0, ...part } of delta.tool_calls ?? []) {
+    const call = choice.calls.get(index) ?? { id: '', type: 'function' }
     choice.calls.set(index, call)
-    if (id !== undefined) call.id = id
-    if (type !== undefined) call.type = type
-    call.function.name += called?.name ?? ''
-    call.function.arguments += called?.arguments ?? ''
+    growCall(call, part)
   }
+}
+
+function growCall(call: GrowingCall, { id, type, function: called, custom }: CallDelta): void {
+  call.id = id ?? call.id
+  call.type = type ?? call.type
+  if (called) call.function = grown(call.function, called)
+  if (custom) {
+    const { name, input } = call.custom ?? { name: '', input: '' }
+    call.custom = { name: name + (custom.name ?? ''), input: input + (custom.input ?? '') }
+  }
+}
+
+function grown(called: Called | undefined, more: CalledDelta): Called {
+  const { name, arguments: written } = called ?? { name: '', arguments: '' }
+  return { name: name + (more.name ?? ''), arguments: written + (more.arguments ?? '') }
 }
 
 /** Undefined for an event that is not a JSON object, such as `[DONE]`. */
