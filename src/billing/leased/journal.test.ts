@@ -259,6 +259,9 @@ describe('a full disk', () => {
     disk.roomBytes = 10
     expect(() => journal.rotate([hold('a'), send('a')])).toThrow(DiskFull)
     expect(recovered(disk)).toEqual([hold('a')])
+    // Until then, what was written before is durable once the older segment is.
+    await journal.durable()
+    expect(disk.synced).toEqual(['segment-a'])
     disk.roomBytes = 5_000
     journal.append(mark('a', 9n))
     journal.write()

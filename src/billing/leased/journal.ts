@@ -194,8 +194,10 @@ export class Journal {
     // Never sync again after a failure: the kernel may have dropped the bytes, and would call the next sync a success.
     if (this.#failure !== undefined) throw this.#failure
     const [generation, position, writes] = [this.#generation, this.#position, this.#writes]
+    // While the start of a segment could not be written, everything is in the one before.
+    const file = position === 0 ? this.#spare : this.#file
     try {
-      await this.#file?.sync()
+      await file?.sync()
     } catch (error) {
       this.#failure = error instanceof Error ? error : new Error(String(error))
       this.#options.fatal(this.#failure)

@@ -7,7 +7,6 @@ import { endingOf, orderOf, saleOf, sentOf } from '../../../test/simulation/requ
 import { World } from '../../../test/simulation/world.ts'
 import { GatewayError } from '../../base/errors.ts'
 import type { Hold, TakeOutcome } from '../billing.ts'
-import { DiskFull } from './disk.ts'
 import { recoverJournal } from './journal.ts'
 import type { LeasedBilling } from './leased.ts'
 import { replay } from './replay.ts'
@@ -173,8 +172,14 @@ test('an attempt that cannot be written to the journal does not count as sent', 
   const taken = watch(up(machine).take(orderOf('req_1', 'acc_a', 10n)))
   pass(5)
   machine.disk.othersBytes = 1_000_000
-  expect(() => held(taken).sending(sentOf('att_1'))).toThrow(DiskFull)
+  expect(() => held(taken).sending(sentOf('att_1'))).toThrow('Nothing new can be recorded')
+  // The reserve was given up for nothing, so the node admits nothing until it has set one aside again.
+  expect(up(machine).ready).toBe(false)
+  pass(1_500)
+  expect(up(machine).ready).toBe(false)
   machine.disk.othersBytes = 0
+  pass(1_500)
+  expect(up(machine).ready).toBe(true)
   held(taken).sending(sentOf('att_2'))
   const [owed] = replay(recoverJournal(machine.disk.attach(machine.life)).records)
   expect(owed?.attempts.map(({ id }) => id)).toEqual(['att_2'])

@@ -8,6 +8,7 @@ import type { Posting } from '../../store/turns.ts'
 import type { Billing, Ending, Hold, Order, Progress, Sale, SentAttempt, TakeOutcome } from '../billing.ts'
 import { logExcess, recordOf } from '../record.ts'
 import { accountDisabled, ledgerAway } from '../refusals.ts'
+import { DiskFull } from './disk.ts'
 import { DiskRoom } from './disk-room.ts'
 import { Journal, recoverJournal, type JournalOptions } from './journal.ts'
 import type { WaitOutcome } from './lease.ts'
@@ -68,8 +69,14 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   /** The record is written once this returns: only then may the call or the end of the answer follow. */
   function append(record: JournalRecord | EncodedRecord): void {
     journal.append(record)
-    if (journal.write() === 'full') room.noticeFull()
-    if (journal.wantsRotation && journal.rotate(unfinished()) === 'full') room.noticeFull()
+    try {
+      if (journal.write() === 'full') room.noticeFull()
+      if (journal.wantsRotation && journal.rotate(unfinished()) === 'full') room.noticeFull()
+    } catch (error) {
+      // The reserve was given up and did not help. Without one, nothing new may be begun.
+      if (error instanceof DiskFull) room.noticeFull()
+      throw error
+    }
   }
 
   function* unfinished(): Generator<JournalRecord | EncodedRecord> {
@@ -116,7 +123,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
           append(hold.sent.length === 1 ? { type: 'HOLD', id, order, attempt } : { type: 'SEND', id, attempt })
         } catch (error) {
           hold.sent.pop()
-          throw error
+          throw error instanceof DiskFull ? diskFull() : error
         }
       },
       mark(progress: Progress) {
