@@ -31,6 +31,13 @@ test('written frames are read back unchanged', () => {
   expect(found).toMatchObject({ generation: 7, newest: { generation: 7, seq: 42 }, damage: undefined })
 })
 
+test('numbers beyond 32 bits are read back too', () => {
+  const [generation, from] = [2 ** 33 + 7, 2 ** 40 + 5]
+  const found = readFrames(segment(['{}', '{}'], { generation, from }))
+  expect(found.frames.map(({ seq }) => seq)).toEqual([from, from + 1])
+  expect(found).toMatchObject({ generation, newest: { generation, seq: from + 1 } })
+})
+
 test('a record longer than the buffer of the writer is written whole', () => {
   const long = 'é'.repeat(200_000)
   const writer = new FrameWriter()

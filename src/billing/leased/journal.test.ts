@@ -89,6 +89,31 @@ describe('rotation', () => {
     world.run(20)
     await Promise.resolve()
     expect(journal.wantsRotation).toBe(true)
+    journal.rotate([hold('a')])
+    journal.append(send('a'))
+    journal.write()
+    expect(journal.wantsRotation).toBe(false)
+    // Had the cut taken the start and left the record behind it, that would be no damage: nothing of it was durable.
+    const cut = new Uint8Array(disk.files.get('segment-b') ?? [])
+    cut.fill(0, 0, headerBytes)
+    const files = new Map(disk.files).set('segment-b', cut)
+    expect(recovered({ ...disk, files })).toEqual([hold('a')])
+  })
+
+  test('a segment takes twice the copy that it started with before the next rotation', async () => {
+    const disk = memoryDisk()
+    const { journal } = open(disk, { segmentBytes: 10 })
+    const unfinished = Array.from({ length: 20 }, (_, at) => hold(`hold_${at}`))
+    await journal.begin(unfinished)
+    const startBytes = disk.files.get('segment-a')?.length ?? 0
+    await journal.durable()
+    let written = 0
+    for (; !journal.wantsRotation; written++) {
+      journal.append(hold(`hold_${written}`))
+      journal.write()
+    }
+    expect(disk.files.get('segment-a')?.length).toBeGreaterThan(startBytes * 2)
+    expect(written).toBeLessThan(30)
   })
 
   test('a rotation works when the process cannot open another file', async () => {
@@ -212,6 +237,22 @@ describe('durability', () => {
     journal.append(mark('a', 2n))
     expect(() => journal.write()).toThrow('closed')
   })
+})
+
+test('closing writes and syncs what was appended, where there is room for it', async () => {
+  const disk = memoryDisk()
+  const { journal } = open(disk)
+  await journal.begin([])
+  journal.append(mark('a', 1n))
+  await journal.close()
+  expect(recovered(disk)).toEqual([mark('a', 1n)])
+  expect(disk.synced).toEqual(['segment-a'])
+
+  const next = open(disk)
+  await next.journal.begin([])
+  disk.roomBytes = 10
+  next.journal.append(mark('a', 2n))
+  await next.journal.close()
 })
 
 describe('a full disk', () => {
