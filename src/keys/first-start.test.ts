@@ -36,6 +36,11 @@ eachEngine('a first start', (open) => {
     expect(first).toMatchObject({ account: { name: 'demo' }, key: expect.stringMatching(/^sk-/) })
     expect(first.adminKey).toMatch(/^adm-/)
     expect(await start(store)).toEqual({ account: first.account, key: undefined, adminKey: undefined })
+    expect(first.account).toMatchObject({ posted: 100_000_000_000n, unlimited: false })
+    const real = await ensureFirstAccount({ store, secretKeys, ...given, mode: 'real' })
+    expect(real.account).toMatchObject({ name: 'main', mode: 'real', posted: 0n, unlimited: true })
+    expect(real.key).toMatch(/^sk-/)
+    expect(real.adminKey).toBeUndefined()
   })
 
   test('the first account stays the first one under another name', async () => {

@@ -116,8 +116,18 @@ test('a flood of invented keys stops reaching the database, and a good key still
   expect(asked.lookups).toBe(before)
   expect(await outcome(ring.authenticate(key, address))).toBe('ok')
   expect(await outcome(ring.authenticate('sk-else', () => '203.0.113.2'))).toBe('unauthenticated')
-  clock.advance(60_001)
-  expect(await outcome(ring.authenticate('sk-again', address))).toBe('unauthenticated')
+  clock.advance(40_000)
+  expect(ring.authenticate('sk-soon', address)).rejects.toMatchObject({ details: { retryAfterSeconds: 20 } })
+  clock.advance(20_001)
+  for (let turn = 0; turn < 10; turn++)
+    expect(await outcome(ring.authenticate(`sk-again-${turn}`, address))).toBe('unauthenticated')
+  expect(await outcome(ring.authenticate('sk-again', address))).toBe('too-many')
+})
+
+test.each(['127.0.0.1', '127.8.0.1', '::1', '::ffff:127.0.0.1'])('bad keys from %s are not counted', async (own) => {
+  const { ring } = await openRing()
+  for (let turn = 0; turn < 20; turn++)
+    expect(await outcome(ring.authenticate(`sk-${turn}`, () => own))).toBe('unauthenticated')
 })
 
 test('without a database, a known key is accepted for a minute and no longer', async () => {
