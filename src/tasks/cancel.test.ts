@@ -5,9 +5,12 @@ import { nano } from '../base/money.ts'
 
 taskSuite('cancelling a video task', ({ within }) => {
   test('a waiting task is cancelled once, costs nothing and makes one event', () =>
-    within(async ({ store, world }) => {
+    within(async ({ store, vendor, world }) => {
       const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
+      await world.pass(60_000)
       expect(await world.tasks.cancel(task)).toMatchObject({ state: 'cancelled' })
+      expect(vendor.calls.map(({ method }) => method)).toEqual(['POST', 'GET', 'DELETE', 'GET'])
+      expect(vendor.refs).toEqual(new Set([task.attemptId]))
       expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
       expect(await eventsOf(store)).toHaveLength(1)
       expect(await thrownBy(world.tasks.cancel(await world.task(task.id)))).toMatchObject({

@@ -29,6 +29,8 @@ export type VideoVendor = {
   /** The same for requests that locate a video, where its record does not hold the link. */
   readonly files: (number | 'nowhere')[]
   readonly calls: { readonly method: string; readonly path: string }[]
+  /** Our references on its calls. */
+  readonly refs: Set<string | undefined>
   /** Sets the state of every task. */
   become(word: string): void
   seconds: number
@@ -59,6 +61,7 @@ export function videoVendor(id = 'films'): VideoVendor {
     pictures: [],
     files: [],
     calls: [],
+    refs: new Set(),
     become(word) {
       for (const task of tasks.values()) task.word = word
     },
@@ -189,6 +192,7 @@ function answer(world: World, call: Call): Sent {
   const { method = 'POST' } = call
   const path = call.url.slice(base.length)
   world.calls.push({ method, path })
+  world.refs.add(call.headers['x-client-request-id'])
   if (path === '/tasks' && method === 'POST') return create(world, call)
   if (path.startsWith('/find')) {
     const ref = path.slice('/find?ref='.length)

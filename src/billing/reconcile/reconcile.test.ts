@@ -331,7 +331,10 @@ eachEngine('reconciliation', (open) => {
       const store = await opened()
       await fundedAccount(store)
       await sold(store, 'a', 20n)
-      const bill = [line('a', 10n), line('lost', 6n), line('refused', 0n)]
+      // The newest call went to another vendor, with another model.
+      const elsewhere = { vendor: 'google', upstreamModel: 'gemini-x', createdAt: now - 1 }
+      await sold(store, 'b', 20n, { attempts: [attemptOf('b', 10n, elsewhere)] })
+      const bill = [line('a', 10n), line('b', 10n), line('lost', 6n), line('refused', 0n)]
       expect(await mend(store, bill)).toMatchObject({ 'platform:loss': -6n, 'payable:openai': 16n })
       const found = await store.db
         .selectFrom('attempt')
