@@ -1,17 +1,17 @@
 /**
- * A server's identity for tests: valid for the names guard.test and other.test until 2126, and trusted only by clients
+ * A server's identity for tests: valid for the names guard.test and other.test from 2020 to 2126, and trusted only by clients
  * that are given the certificate. The key protects nothing.
  */
 export const certificate = `-----BEGIN CERTIFICATE-----
-MIIBpDCCAUqgAwIBAgIUGLO2XHMugoE1j0mksizHpZL3m2UwCgYIKoZIzj0EAwIw
-FTETMBEGA1UEAwwKZ3VhcmQudGVzdDAgFw0yNjExMTUwODAwNDhaGA8yMTI2MTAy
-MjA4MDA0OFowFTETMBEGA1UEAwwKZ3VhcmQudGVzdDBZMBMGByqGSM49AgEGCCqG
+MIIBozCCAUqgAwIBAgIUKnj6HNc1k1Irz2AgVT/LG0C1zawwCgYIKoZIzj0EAwIw
+FTETMBEGA1UEAwwKZ3VhcmQudGVzdDAgFw0yMDAxMDEwMDAwMDBaGA8yMTI2MTAy
+MjAwMDAwMFowFTETMBEGA1UEAwwKZ3VhcmQudGVzdDBZMBMGByqGSM49AgEGCCqG
 SM49AwEHA0IABA3clo1lfuJiTHEC/R7bQg1Uk5+lOXKgLMibrqHq2zWdRl+rvEsH
 iOnKrmaHOzyMdzKShmJQGUQ2mecxGiE379yjdjB0MB0GA1UdDgQWBBQmVDysSt1v
 yCDkZCeSsEkuHcSmTDAfBgNVHSMEGDAWgBQmVDysSt1vyCDkZCeSsEkuHcSmTDAP
 BgNVHRMBAf8EBTADAQH/MCEGA1UdEQQaMBiCCmd1YXJkLnRlc3SCCm90aGVyLnRl
-c3QwCgYIKoZIzj0EAwIDSAAwRQIhAOz0atwaKzUWAz6lW7v0apGPji9nk2P7hqsV
-mCtElJeMAiAwkIcd7sK1bmRD/24lxXLAVnGo2AtcFTGt5KsR4JhL2w==
+c3QwCgYIKoZIzj0EAwIDRwAwRAIgaYT1es87T8PuoS6O3I+UZzJLOIU3EeQ1jrie
+YO92TGoCIFk+yq85RXSBbAzSYZvIhz6B0B8dQvdWLTLCmpXph/Le
 -----END CERTIFICATE-----
 `
 
