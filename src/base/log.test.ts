@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 
 /** Logs more than is buffered for a reader, reports that, and logs one more line once the buffer has been read. */
 const busy = `
-  import { makeLog } from '${import.meta.dir}/log.ts'
+  import { makeLog } from ${JSON.stringify(join(import.meta.dir, 'log.ts'))}
   const log = makeLog({ level: 'info' })
   const text = 'x'.repeat(10_000)
   for (let at = 0; at < 4_000; at++) log.info({ text }, 'a line')

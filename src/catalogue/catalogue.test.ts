@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { parse } from 'yaml'
 import { pico } from '../base/money.ts'
 import { capabilities } from '../capabilities/capability.ts'
@@ -10,7 +11,7 @@ import { familySchema } from './schema.ts'
 const families = loadFamilies()
 const real = buildCatalogue({ families, sandbox: false })
 const sandbox = buildCatalogue({ families, sandbox: true })
-const folder = new URL('./models/', import.meta.url).pathname
+const folder = join(import.meta.dir, 'models')
 
 function model(id: string, from = sandbox): Model {
   const found = from.models.get(id)
@@ -22,7 +23,7 @@ describe('the built-in files', () => {
   // A start trusts the files and uses the runtime's parser; this test checks them with the schema and the portable
   // parser.
   test.each(readdirSync(folder))('%s fits the schema, and both parsers read the same', (name) => {
-    const content: unknown = parse(readFileSync(folder + name, 'utf8'))
+    const content: unknown = parse(readFileSync(join(folder, name), 'utf8'))
     expect(loadFamilies().find((family) => family.name === name)).toEqual({
       ...familySchema.parse(content),
       name,
@@ -31,7 +32,7 @@ describe('the built-in files', () => {
 
   test('each file names the source and the date of its prices', () => {
     for (const name of readdirSync(folder)) {
-      expect(readFileSync(folder + name, 'utf8')).toMatch(/^# .*(Price|price)[^]*20\d\d/)
+      expect(readFileSync(join(folder, name), 'utf8')).toMatch(/^# .*(Price|price)[^]*20\d\d/)
     }
   })
 

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { makeMp3Encoders } from './mp3.ts'
 
 const encoders = makeMp3Encoders()
@@ -64,7 +65,7 @@ test('an encoding that is closed leaves its encoder to others', async () => {
 /** Encodes in a process that has as many files open as it is allowed, and again after it has closed them. */
 const outOfFiles = `
   import { closeSync, openSync } from 'node:fs'
-  import { makeMp3Encoders } from '${import.meta.dir}/mp3.ts'
+  import { makeMp3Encoders } from ${JSON.stringify(join(import.meta.dir, 'mp3.ts'))}
   const encoders = makeMp3Encoders()
   const encode = async () => {
     const encoding = encoders.open({ rate: 24_000, channels: 1 })

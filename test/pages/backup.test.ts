@@ -39,7 +39,7 @@ test('a gateway starts on the copy that docs/operators.md describes, with its ba
   const then = await charged(first, first.key)
   const endless = { stream: true, messages: [{ role: 'user', content: 'sandbox:endless sandbox:pace=100' }] }
   const underWay = await first.chat(endless)
-  const child = Bun.spawn(['sh', '-ec', copying.replace('npx bun', process.execPath)], {
+  const child = Bun.spawn(['sh', '-ec', copying.replace('npx bun', '"$0"'), process.execPath], {
     cwd: cli.folder,
     stderr: 'pipe',
   })

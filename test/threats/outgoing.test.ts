@@ -158,10 +158,8 @@ describe('a start with a broken guard or another runtime', () => {
 
   test('a start is refused in one line if the guard lets this machine through', async () => {
     // As a later version of a package might come to see it.
-    cli.write(
-      'spoilt.ts',
-      `import ipaddr from '${join(import.meta.dir, '../../node_modules/ipaddr.js')}'\nipaddr.IPv4.prototype.range = () => 'unicast'\n`,
-    )
+    const installed = JSON.stringify(join(import.meta.dir, '../../node_modules/ipaddr.js'))
+    cli.write('spoilt.ts', `import ipaddr from ${installed}\nipaddr.IPv4.prototype.range = () => 'unicast'\n`)
     const { code, out, err } = await cli.run(['serve'], { BUN_OPTIONS: `--preload=${join(cli.folder, 'spoilt.ts')}` })
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err.trimEnd().split('\n')).toEqual([
