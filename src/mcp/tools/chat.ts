@@ -95,8 +95,8 @@ async function askWhole(body: object, context: ToolContext): Promise<Shown> {
   const response = await context.progress.during('The model is answering', () => context.ask(path, { json: body }))
   const { id, model, choices, usage } = (await response.json()) as WholeAnswer
   const replies = choices.map(({ index, message: said, finish_reason: finish, logprobs }) => {
-    const { content, reasoning_content: reasoning, tool_calls, function_call, ...rest } = said
-    const { refusal, annotations, images, audio } = rest
+    const { content, reasoning_content: reasoning, tool_calls, function_call } = said
+    const { refusal, annotations, images, audio } = said
     const more = { tool_calls, function_call, refusal, reasoning, annotations, images, audio, logprobs }
     return { index, text: content ?? '', finish, more }
   })
