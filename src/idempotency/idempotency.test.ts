@@ -4,10 +4,12 @@ import { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { makeLog } from '../base/log.ts'
 import { nano } from '../base/money.ts'
+import { pause } from '../base/pause.ts'
 import { reclaimNode } from '../store/leases.ts'
 import { takeHold } from '../store/holds.ts'
-import { closeAbandoned, dropOldAnswers } from '../store/idempotency.ts'
+import { beginAnswer, cancelUncertainAnswer, closeAbandoned, dropOldAnswers } from '../store/idempotency.ts'
 import { settleHold, voidHold } from '../store/ledger.ts'
+import type { Store } from '../store/open.ts'
 import { openNode } from '../store/turns.ts'
 import { eachEngine } from '../../test/support/engines.ts'
 import { flakyStore } from '../../test/support/flaky-store.ts'
@@ -290,6 +292,33 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
     expect(await thrownBy(ask())).toMatchObject({ details: { code: 'idempotency_in_progress' } })
     expect(await reclaim(Number.MAX_SAFE_INTEGER)).toMatchObject({ outcome: 'reclaimed' })
     expect(await thrownBy(ask())).toMatchObject(completed)
+  })
+
+  test('a beginning that is cancelled while its commit is on its way is not there afterwards', async () => {
+    const { store } = await begin()
+    const id = { accountId, path: '/v1/videos/generations', keyDigest: 'uncertain' }
+    const begun = { fingerprint: 'f', requestId: newRequestId(), node: 'node_a', keepMs: 1_000 }
+    const [written, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const slow: Store = {
+      ...store,
+      transaction: (work) =>
+        store.transaction(async (tx) => {
+          const done = await work(tx)
+          written.resolve()
+          await commit.promise
+          return done
+        }),
+    }
+    const beginning = beginAnswer(slow, id, begun, () => {})
+    await written.promise
+    const cancelled = cancelUncertainAnswer(store, id, begun)
+    const isWaiting = await Promise.race([cancelled.then(() => false), pause(50).then(() => true)])
+    commit.resolve()
+    expect(await beginning).toBe('begun')
+    await cancelled
+    expect(isWaiting).toBe(true)
+    const rows = await store.db.selectFrom('idempotency').select('key_digest').execute()
+    expect(rows.map(({ key_digest: digest }) => digest)).not.toContain('uncertain')
   })
 
   test('a request left running is found among tens of thousands of other rows', async () => {

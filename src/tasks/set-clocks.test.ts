@@ -1,6 +1,13 @@
 import { expect, test } from 'bun:test'
+import { until } from '../../test/support/gateway.ts'
+import { putAccount, putEvent } from '../../test/support/outbox.ts'
+import { startReceiver } from '../../test/support/receiver.ts'
 import { put } from '../../test/support/stored-tasks.ts'
 import { makeTaskWorld, requestsOf, taskSuite } from '../../test/support/tasks.ts'
+import { systemClock } from '../base/clock.ts'
+import { silentLog } from '../base/log.ts'
+import { openStore } from '../store/open.ts'
+import { openWebhooks } from './webhooks/webhooks.ts'
 
 const minute = 60_000
 
@@ -33,4 +40,23 @@ taskSuite('video tasks and clocks that are changed', ({ within }) => {
       expect(await next.task(id)).toMatchObject({ state: 'succeeded' })
       await next.close()
     }))
+})
+
+test('a start sends webhooks that the last process was sending, or that a clock far ahead had put off', async () => {
+  const receiver = await startReceiver()
+  const store = await openStore({ file: ':memory:' })
+  const accountId = await putAccount(store)
+  const change = async (values: { claim_owner?: string; claim_until?: number; next_at?: number }) => {
+    const id = await putEvent(store, accountId, { url: receiver.url() })
+    await store.db.updateTable('webhook_event').set(values).where('id', '=', id).execute()
+  }
+  await change({ claim_owner: 'node_a', claim_until: store.now() + minute })
+  await change({ next_at: store.now() + 30 * 24 * 60 * minute })
+  const parts = { mode: 'sandbox', node: 'node_a', secret: Buffer.alloc(32, 'x') } as const
+  const settings = { allowPrivate: false }
+  const webhooks = openWebhooks({ ...parts, settings, store, clock: systemClock, log: silentLog })
+  await until(() => receiver.received.length === 2)
+  await webhooks.close({ withinMs: 1_000 })
+  await store.close()
+  receiver.close()
 })

@@ -344,6 +344,19 @@ eachEngine('reconciliation', (open) => {
       expect(found).toEqual([{ request_id: '', vendor: 'openai' }])
     })
 
+    test('a billed call is not booked while a hold is open under which it may have been made', async () => {
+      const store = await opened()
+      await fundedAccount(store)
+      await sold(store, 'a', 20n)
+      const bill = [line('a', 10n), line('coming', 6n)]
+      await takeHold(store, holdOf('open', 10n, { deadline: now + 1_000 }))
+      const report = await look(store, bill)
+      expect(report.claims.holds.map(({ id }) => id)).toEqual(['open'])
+      expect(await repair(store, report.findings)).toEqual({ booked: [], failed: [] })
+      await voidHold(store, { hold: { id: 'open', accountId } })
+      expect(await mend(store, bill)).toMatchObject({ 'platform:loss': -6n })
+    })
+
     test('a billed call is not booked while its node may still post it', async () => {
       const store = await opened()
       await fundedAccount(store)
