@@ -87,7 +87,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   const launch = async (removes: string): Promise<Server> => {
     const child = spawn(
       '/bin/sh',
-      ['-c', keeper, join(bin, 'postgres'), '-D', cluster, ...serverSettings(folder, port, options)],
+      ['-c', keeper, join(bin, 'postgres'), '-D', cluster, ...serverSettings(port, options)],
       {
         ...identity,
         cwd: folder,
@@ -111,11 +111,12 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
 
 type Server = { readonly child: ChildProcess; readonly pid: number }
 
-function serverSettings(folder: string, port: number, options: PostgresOptions): string[] {
+function serverSettings(port: number, options: PostgresOptions): string[] {
   const settings = {
     port: String(port),
     listen_addresses: '127.0.0.1',
-    unix_socket_directories: folder,
+    // None: the path of one may not be longer than about a hundred characters, which a temporary folder may be by itself.
+    unix_socket_directories: '',
     fsync: options.fsync === false ? 'off' : 'on',
     max_connections: '200',
     shared_buffers: '64MB',
