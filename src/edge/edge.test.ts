@@ -31,6 +31,7 @@ const routes: readonly Route[] = [
   },
 ]
 const logged: string[] = []
+let isDraining = false
 const edge = makeEdge({
   routes,
   writeError: speaking('usual'),
@@ -38,6 +39,7 @@ const edge = makeEdge({
   cors: makeCors(['*']),
   log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
   tally: new Tally(),
+  isDraining: () => isDraining,
 })
 let handedOver = 0
 let headerCount = 0
@@ -75,6 +77,29 @@ test('responses to open paths and to preflights have a request id', async () => 
   ]
   expect(answers.map(({ status }) => status)).toEqual([200, 204, 204])
   for (const { headers } of answers) expect(headers.get('x-request-id')).toMatch(/^req_[0-9a-f]{32}$/)
+})
+
+test('pages of an allowed origin can read every response, also an error and the answer to a preflight', async () => {
+  const origin = 'https://a.example'
+  for (const [path, method] of [
+    ['/v1/messages', 'POST'],
+    ['/open', 'POST'],
+    ['/nowhere', 'POST'],
+    ['/v1/broken', 'POST'],
+    ['/v1/other', 'OPTIONS'],
+  ] as const) {
+    const { headers } = await ask(path, method, { origin, 'access-control-request-method': 'POST' })
+    expect([path, headers.get('access-control-allow-origin'), headers.get('vary')]).toEqual([path, origin, 'Origin'])
+  }
+})
+
+test('while a node drains, every response closes its connection', async () => {
+  for (const path of ['/v1/messages', '/open', '/nowhere']) {
+    expect((await ask(path)).headers.get('connection')).toBeNull()
+    isDraining = true
+    expect((await ask(path)).headers.get('connection')).toBe('close')
+    isDraining = false
+  }
 })
 
 test('every response, also an error, is handed over once', async () => {

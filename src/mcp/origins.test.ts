@@ -35,6 +35,12 @@ describe('the hosts that the tool server answers to', () => {
     ['the loopback address of a server that listens elsewhere', { hostname: '10.1.2.3' }, '127.0.0.1:8080', true],
     ['the public name with its port', { publicUrl: 'https://gw.example.com:8443/base' }, 'gw.example.com:8443', true],
     ['the public name at another port', { publicUrl: 'https://gw.example.com' }, 'gw.example.com:8080', false],
+    [
+      'a public name with a port of its own, at 443',
+      { publicUrl: 'https://gw.example.com:8443' },
+      'gw.example.com:443',
+      false,
+    ],
     ['a configured name in other case', { hosts: ['Tools.internal:9000'] }, 'tools.INTERNAL:9000', true],
   ] as const)('the Host header is accepted or refused: %s', (_name, given, host, isTaken) => {
     expect(takes(given, host)).toBe(isTaken)

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { buildCatalogue, loadFamilies } from '../catalogue/load.ts'
 import { readOverrides } from '../catalogue/schema.ts'
-import { showModel } from './show-models.ts'
+import { limitsOf, modelPage, showModel } from './show-models.ts'
 
 test('a model whose context is unknown is shown without context_tokens', () => {
   const llama = {
@@ -20,4 +20,31 @@ test('a model whose context is unknown is shown without context_tokens', () => {
   expect(shown('my-llama')).not.toHaveProperty('context_tokens')
   expect(shown('my-llama')).toHaveProperty('output_tokens_max')
   expect(shown('my-known-llama')).toMatchObject({ context_tokens: 8_192 })
+})
+
+test.each([
+  ['gpt-image-1', 'images', 'generate_image'],
+  ['text-embedding-v4', 'embeddings', 'create_embeddings'],
+  ['tts-1', 'speech', 'speak'],
+  ['wan2.6-t2v', 'video', 'generate_video'],
+] as const)(
+  'what %s takes is shown under the name of its capability, with the tool to call',
+  (id, capability, tool) => {
+    const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: true })
+    const model = models.get(id)
+    if (model === undefined) throw new Error(`no ${id}`)
+    expect(limitsOf(model)).toEqual({ [capability]: model[capability] })
+    const page = modelPage(id, model)
+    expect(page).toStartWith(`# ${id}\n\nDoes ${capability}`)
+    expect(page).toContain(`"${capability}": {`)
+    expect(page).toContain(`## To call it: \`${tool}\``)
+  },
+)
+
+test('a chat model has a page without limits of other capabilities', () => {
+  const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: true })
+  const model = models.get('gpt-4o-mini')
+  if (model === undefined) throw new Error('no gpt-4o-mini')
+  expect(limitsOf(model)).toEqual({})
+  expect(modelPage('gpt-4o-mini', model)).not.toContain('What it takes')
 })

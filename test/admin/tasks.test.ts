@@ -22,7 +22,15 @@ test('operators see every task with its hold and its channel, and never its prom
   const prompt = 'a-secret-fox sandbox:slow=3000'
   const placed = (await (await gateway.post('/v1/videos/generations', { ...wan, input: { prompt } })).json()) as Shown
   const shown = await operator.get<Shown>(`/admin/tasks/${placed.id}`)
-  expect(shown).toMatchObject({ id: placed.id, account: gateway.accountId, held: '0.5', channel: 'dashscope' })
+  expect(shown).toMatchObject({
+    id: placed.id,
+    account: gateway.accountId,
+    held: '0.5',
+    channel: 'dashscope',
+    webhook: false,
+    finished_at: null,
+    next_poll_at: expect.any(Number),
+  })
   const { data } = await operator.get<{ data: Shown[] }>('/admin/tasks')
   expect(data.map(({ id }) => id)).toEqual([placed.id])
   expect(JSON.stringify([shown, data])).not.toContain('a-secret-fox')
@@ -31,7 +39,12 @@ test('operators see every task with its hold and its channel, and never its prom
   expect(await count(`account=${gateway.accountId}&model=wan2.6-t2v&in_doubt=false`)).toBe(1)
   expect(await count('state=failed')).toBe(0)
   await until(async () => (await count('state=succeeded')) === 1)
-  expect(await operator.get<Shown>(`/admin/tasks/${placed.id}`)).toMatchObject({ state: 'succeeded', held: null })
+  expect(await operator.get<Shown>(`/admin/tasks/${placed.id}`)).toMatchObject({
+    state: 'succeeded',
+    held: null,
+    finished_at: expect.any(Number),
+    next_poll_at: null,
+  })
   expect((await operator.call('GET', '/admin/tasks/vid_0')).status).toBe(404)
   expect((await operator.call('GET', '/admin/tasks?state=lost')).status).toBe(400)
   expect((await operator.call('GET', '/admin/tasks?account=nobody')).status).toBe(400)
@@ -45,7 +58,9 @@ test('operators see how often a vendor sent an unknown task state', async () => 
   }
   expect(await heard()).toEqual({ count: 0, last: null })
   const input = { prompt: 'A fox. sandbox:odd-state=DREAMING sandbox:slow=3000' }
-  const placed = (await (await gateway.post('/v1/videos/generations', { ...wan, input })).json()) as Shown
+  const order = { ...wan, input, webhook_url: 'http://127.0.0.1:9/hook' }
+  const placed = (await (await gateway.post('/v1/videos/generations', order)).json()) as Shown
+  expect(await operator.get(`/admin/tasks/${placed.id}`)).toMatchObject({ webhook: true })
   await until(async () => (await operator.get<Shown>(`/admin/tasks/${placed.id}`)).state === 'succeeded')
   expect(await heard()).toMatchObject({ count: expect.any(Number), last: 'DREAMING' })
   expect((await heard())?.count).toBeGreaterThan(0)

@@ -79,7 +79,7 @@ describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
     receiver.reply(410)
     const gone = await putEvent(gateway.store, account, { url: receiver.url() })
     await until(async () => (await find(gone))?.state === 'gone')
-    expect((await find(gone))?.next_attempt_at).toBeNull()
+    expect(await find(gone)).toMatchObject({ url: receiver.url(), next_attempt_at: null })
     receiver.reply(204)
 
     const ids = async (query: string, limit?: number) =>
@@ -90,6 +90,10 @@ describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
     expect(await ids('&state=given_up')).toEqual([])
     expect(await ids(`&task=${shown?.task}`)).toEqual([failed])
     expect(await ids('&from=2099-01-01')).toEqual([])
+    const givenUp = { state: 'given-up', next_at: null } as const
+    await gateway.store.db.updateTable('webhook_event').set(givenUp).where('id', '=', failed).execute()
+    expect(await ids('&state=given_up')).toEqual([failed])
+    expect(await find(failed)).toMatchObject({ state: 'given_up', next_attempt_at: null })
     for (const [query, param] of [
       ['state=lost', 'state'],
       ['account=nobody', 'account'],

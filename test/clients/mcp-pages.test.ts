@@ -114,6 +114,8 @@ describe.each(eras)('resources, prompts and limits of the tool server, with a %s
   test('ids and models are completed as they are typed', async () => {
     const models = { type: 'ref/resource', uri: 'turnpike://models/{id}' } as const
     expect((await client.complete(models, { name: 'id', value: 'gpt-4o-m' }))[0]).toBe(chatModel)
+    // The protocol allows no more values, and the catalogue has several times as many.
+    expect(await client.complete(models, { name: 'id', value: '' })).toHaveLength(100)
     const endpoints = { type: 'ref/resource', uri: 'turnpike://api/{operation}' } as const
     expect(await client.complete(endpoints, { name: 'operation', value: 'createChat' })).toEqual([
       'createChatCompletion',
@@ -246,6 +248,14 @@ test.each(['tools/list', 'prompts/list', 'resources/list', 'resources/templates/
     const { answer } = await sendRpc(gateway, gateway.key, rpc(method, { cursor: 7 }))
     const message = `Invalid params for ${method}: cursor: Invalid input: expected string, received number`
     expect(answer['error']).toMatchObject({ code: -32_602, message })
+  },
+)
+
+test.each(['nonsense', Buffer.from('-100').toString('base64url'), Buffer.from('1.5').toString('base64url')])(
+  'the cursor %p, which no page has given, is refused',
+  async (cursor) => {
+    const { answer } = await sendRpc(gateway, gateway.key, rpc('resources/list', { cursor }, 'one'))
+    expect(answer).toMatchObject({ id: 'one', error: { code: -32_602, message: 'Invalid cursor' } })
   },
 )
 

@@ -229,10 +229,11 @@ describe('X-05: sessions of older clients', () => {
       [{ ...params, clientInfo: { name: 'old' } }, 'params.clientInfo.version'],
       [{ ...params, capabilities: { roots: 5 } }, 'params.capabilities.roots'],
     ] as const) {
-      const refused = await sendOlder(gateway.key, { ...initialize, params: given })
+      const refused = await sendOlder(gateway.key, { ...initialize, id: 'first', params: given })
       expect([refused.status, refused.headers.get('mcp-session-id')]).toEqual([400, null])
       const message = expect.stringContaining(`${place}: Invalid input: expected `) as string
-      expect(await refused.json()).toMatchObject({ id: 0, error: { code: -32_602, message, data: { param: place } } })
+      const error = { code: -32_602, message, data: { param: place } }
+      expect(await refused.json()).toMatchObject({ id: 'first', error })
     }
   })
 
