@@ -28,6 +28,7 @@ describe('the hosts that the tool server answers to', () => {
     ['an omitted default port', { port: 80 }, 'localhost', true],
     ['an address that it listens at', { hostname: '10.1.2.3' }, '10.1.2.3:8080', true],
     ['an IPv6 address that it listens at', { hostname: 'fd00::1' }, '[fd00::1]:8080', true],
+    ['a name that it listens at, in other case', { hostname: 'Gateway.local' }, 'gateway.LOCAL:8080', true],
     ['the wildcard address', { hostname: '0.0.0.0' }, '0.0.0.0:8080', false],
     ['the public name', { publicUrl: 'https://gw.example.com' }, 'gw.example.com', true],
     ['a public https name with port 443', { publicUrl: 'https://gw.example.com' }, 'gw.example.com:443', true],

@@ -10,6 +10,8 @@ const longNumber = (JSON as unknown as { rawJSON(text: string): object }).rawJSO
 
 type Key = { id: string; key: string; account: string; state: string; limits: unknown; expires_at: number | null }
 
+const entries = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`entry ${at}`, 'x']))
+
 describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
   const clock = movableClock()
   let gateway: TestGateway
@@ -104,6 +106,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     const bare = { models: null, limits: null, cap: null, expires_at: null }
     expect((await change(id, bare)).body).toMatchObject({ ...bare, name: 'x' })
     expect((await change(id, { limits: { concurrent: null } })).body).toMatchObject({ limits: null })
+    expect((await change(id, { metadata: entries(16) })).body).toMatchObject({ metadata: entries(16) })
     expect((await change(id, { name: '', metadata: {}, enabled: false })).body).toMatchObject({
       name: '',
       metadata: {},
@@ -133,6 +136,7 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
       ['expires_at', 1_000],
       ['expires_at', Date.now() * 1000],
       ['metadata', 'x'],
+      ['metadata', entries(17)],
       ['metadata', longNumber],
       ['limits', longNumber],
       ['name', 'a\nb'],

@@ -22,7 +22,11 @@ sandbox: false`,
       sold: true,
       confidence: expect.any(String),
       prices: expect.any(Object),
+      context_tokens: 128_000,
+      output_tokens_max: 16_384,
     })
+    expect(named('gpt-4o-mini')).not.toHaveProperty('alias_of')
+    expect(named('text-embedding-3-small')).not.toHaveProperty('output_tokens_max')
     expect(named('deepseek-chat')).toMatchObject({ sold: false, why: expect.stringContaining('no channel') })
     expect(await operator.all('/admin/models', 9)).toEqual(models as never)
     expect(named('gpt-4o-mini-2024-07-18')).toMatchObject({ sold: true, alias_of: 'gpt-4o-mini' })

@@ -128,6 +128,7 @@ describe.each(eras)('resources, prompts and limits of the tool server, with a %s
     expect(await client.complete(tasks, { name: 'id', value: 'vid_' })).toEqual(data.map(({ id }) => id))
     const voices = { type: 'ref/prompt', name: 'read_aloud' } as const
     expect(await client.complete(voices, { name: 'model', value: 'gpt' })).toEqual(['gpt-4o-mini-tts'])
+    expect(await client.complete(voices, { name: 'text', value: 'gpt' })).toEqual([])
   })
 
   test('every prompt gives a message, and blank arguments count as absent', async () => {
