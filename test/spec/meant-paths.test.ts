@@ -26,7 +26,7 @@ test.each([
   ['POST', '/chat/completions', '/v1/chat/completions'],
   ['POST', '/v1/v1/messages', '/v1/messages'],
   ['POST', '/v1//chat/completions', '/v1/chat/completions'],
-  ['POST', '/v1/chat//completions', '/v1/chat/completions'],
+  ['POST', '/v1/images//edits', '/v1/images/edits'],
   ['POST', '/v1/chat/completions/chat/completions', '/v1/chat/completions'],
   ['POST', '/openai/v1/embeddings', '/v1/embeddings'],
   ['GET', '/v1/models/', '/v1/models'],
