@@ -46,6 +46,29 @@ describe('a chat read from a stream', () => {
     ])
   })
 
+  test('parallel calls under one index, or under none, are told apart', async () => {
+    const look = { type: 'function', function: { name: 'look', arguments: '' } }
+    const run = { type: 'custom', custom: { name: 'run', input: '' } }
+    const parts = [
+      [{ id: 'a', ...look }],
+      [{ id: 'b', ...run }],
+      [{ id: 'a', function: { arguments: '{' } }],
+      [{ id: '', custom: { input: 'ls' } }],
+      [{ id: 'unknown', custom: { input: ' -l' } }],
+      [{ id: 'a', function: { name: '', arguments: '}' } }],
+    ]
+    const expected = [
+      { id: 'a', type: 'function', function: { name: 'look', arguments: '{}' } },
+      { id: 'b', type: 'custom', custom: { name: 'run', input: 'ls -l' } },
+    ]
+    for (const index of [0, undefined]) {
+      const { reply } = await read(parts.map((calls) => calling(...calls.map((call) => ({ index, ...call })))))
+      expect(reply.replies[0]?.more['tool_calls']).toEqual(expected)
+    }
+    const together = await read([calling({ id: 'a', ...look }, { id: 'b', ...run })])
+    expect(together.reply.replies[0]?.more['tool_calls']).toMatchObject([{ id: 'a' }, { id: 'b' }])
+  })
+
   test('a call in the form that tools replaced is joined too', async () => {
     const { reply } = await read([
       chunk({ delta: { function_call: { name: 'look', arguments: '' } } }),

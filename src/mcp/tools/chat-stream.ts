@@ -1,4 +1,5 @@
 import { dataOf, EventSplitter } from '../../base/sse.ts'
+import { wordsIn, type Worded } from './chat-words.ts'
 
 /** A chat's answer, assembled from its chunks. */
 export type ChatReply = {
@@ -23,19 +24,21 @@ type Growing = {
   reasoning: string
   readonly annotations: object[]
   readonly images: object[]
-  readonly calls: Map<number, GrowingCall>
+  readonly calls: { readonly index: number; readonly call: GrowingCall }[]
   /** A call in the form that tools replaced. */
   function_call?: Called
 }
 
 type Called = { readonly name: string; readonly arguments: string }
 
-/** Has one of the last two, by the kind of the tool. */
+/** Has a function or a custom tool, by its type. */
 type GrowingCall = {
   id: string
   type: string
   function?: Called
   custom?: { readonly name: string; readonly input: string }
+  /** With the signature of the call, which Google's models want back. */
+  extra_content?: object
 }
 
 type Chunk = {
@@ -50,10 +53,8 @@ type Chunk = {
   }[]
 }
 
-type Delta = {
-  readonly content?: string | null
+type Delta = Worded & {
   readonly refusal?: string | null
-  readonly reasoning_content?: string | null
   readonly annotations?: readonly object[] | null
   readonly images?: readonly object[] | null
   readonly tool_calls?: readonly CallDelta[] | null
@@ -66,6 +67,7 @@ type CallDelta = {
   readonly type?: string | null
   readonly function?: CalledDelta | null
   readonly custom?: { readonly name?: string | null; readonly input?: string | null } | null
+  readonly extra_content?: object | null
 }
 
 type CalledDelta = { readonly name?: string | null; readonly arguments?: string | null }
@@ -94,9 +96,9 @@ export async function readChatStream(
     for (const { index = 0, delta, finish_reason: finish } of chunk.choices ?? []) {
       const choice = growing.get(index) ?? nothingYet()
       growing.set(index, choice)
-      grow(choice, delta ?? {})
+      const { text: said } = grow(choice, delta ?? {})
       choice.finish = finish ?? choice.finish
-      if (delta?.content) onText(delta.content)
+      if (said !== '') onText(said)
     }
   }
 
@@ -108,7 +110,7 @@ export async function readChatStream(
     }
   })
   const replies = [...growing].map(([index, { text, finish, calls, ...more }]) => {
-    return { index, text, finish, more: { tool_calls: [...calls.values()], ...more } }
+    return { index, text, finish, more: { tool_calls: calls.map(({ call }) => call), ...more } }
   })
   const reply = { id, model, replies: replies.toSorted((a, b) => a.index - b.index), usage }
   return error === undefined ? { reply } : { reply, error }
@@ -130,26 +132,42 @@ async function readPieces(body: ReadableStream<Uint8Array>, signal: AbortSignal,
 }
 
 function nothingYet(): Growing {
-  return { text: '', finish: null, refusal: '', reasoning: '', annotations: [], images: [], calls: new Map() }
+  return { text: '', finish: null, refusal: '', reasoning: '', annotations: [], images: [], calls: [] }
 }
 
-function grow(choice: Growing, delta: Delta): void {
-  choice.text += delta.content ?? ''
+/** Gives the words of the delta. */
+function grow(choice: Growing, delta: Delta): ReturnType<typeof wordsIn> {
+  const words = wordsIn(delta)
+  choice.text += words.text
+  choice.reasoning += words.reasoning
   choice.refusal += delta.refusal ?? ''
-  choice.reasoning += delta.reasoning_content ?? ''
   choice.annotations.push(...(delta.annotations ?? []))
   choice.images.push(...(delta.images ?? []))
   if (delta.function_call) choice.function_call = grown(choice.function_call, delta.function_call)
-  for (const { index = 0, ...part } of delta.tool_calls ?? []) {
-    const call = choice.calls.get(index) ?? { id: '', type: 'function' }
-    choice.calls.set(index, call)
-    growCall(call, part)
+  for (const [position, { index = position, ...part }] of (delta.tool_calls ?? []).entries()) {
+    growCall(callOf(choice, index, part), part)
   }
+  return words
 }
 
-function growCall(call: GrowingCall, { id, type, function: called, custom }: CallDelta): void {
-  call.id = id ?? call.id
+/**
+ * The call that a part belongs to, begun if it is the first. Some vendors give all parallel calls the same index and
+ * only different ids; a part without a name continues a call, whatever its id.
+ */
+function callOf({ calls }: Growing, index: number, { id, function: called, custom }: CallDelta): GrowingCall {
+  const isNamed = Boolean(called?.name ?? custom?.name)
+  const known = calls.findLast((one) => one.index === index && (!id || one.call.id === '' || one.call.id === id))
+  const found = known ?? (isNamed ? undefined : calls.findLast((one) => one.index === index))
+  if (found !== undefined) return found.call
+  const call = { id: '', type: 'function' }
+  calls.push({ index, call })
+  return call
+}
+
+function growCall(call: GrowingCall, { id, type, function: called, custom, extra_content: extra }: CallDelta): void {
+  call.id ||= id ?? ''
   call.type = type ?? call.type
+  if (extra) call.extra_content = extra
   if (called) call.function = grown(call.function, called)
   if (custom) {
     const { name, input } = call.custom ?? { name: '', input: '' }

@@ -4,6 +4,7 @@ import { badRequest } from '../../base/errors.ts'
 import type { ToolContext } from '../tool-context.ts'
 import { costField, costOf, CutShort, modelField, spending, tool, type Shown } from '../tool.ts'
 import { readChatStream, type ChatReply } from './chat-stream.ts'
+import { wordsIn, type Worded } from './chat-words.ts'
 
 const path = 'POST /v1/chat/completions'
 
@@ -95,10 +96,10 @@ async function askWhole(body: object, context: ToolContext): Promise<Shown> {
   const response = await context.progress.during('The model is answering', () => context.ask(path, { json: body }))
   const { id, model, choices, usage } = (await response.json()) as WholeAnswer
   const replies = choices.map(({ index, message: said, finish_reason: finish, logprobs }) => {
-    const { content, reasoning_content: reasoning, tool_calls, function_call } = said
-    const { refusal, annotations, images, audio } = said
+    const { text, reasoning } = wordsIn(said)
+    const { tool_calls, function_call, refusal, annotations, images, audio } = said
     const more = { tool_calls, function_call, refusal, reasoning, annotations, images, audio, logprobs }
-    return { index, text: content ?? '', finish, more }
+    return { index, text, finish, more }
   })
   return show({ id, model, replies, usage }, costOf(response))
 }
@@ -122,7 +123,7 @@ type WholeAnswer = {
     readonly index: number
     readonly finish_reason: string | null
     readonly logprobs?: unknown
-    readonly message: { readonly content?: string | null } & Readonly<Record<string, unknown>>
+    readonly message: Worded & Readonly<Record<string, unknown>>
   }[]
   readonly usage?: object
 }
