@@ -1,6 +1,7 @@
 import { showDollars } from '../base/money.ts'
 import { reportRequests, showAttempt, showRequest as showOne, type ShownRequest } from '../reports/requests.ts'
 import { reportUsage, type UsageReport } from '../reports/usage.ts'
+import { accountById, type Account } from '../store/accounts.ts'
 import { keyById } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
@@ -13,6 +14,7 @@ import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } f
 import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
 type Filtered = FilterOptions & { readonly key?: string; readonly model?: string }
+type Filter = UsageFilter & { readonly mode: Mode }
 
 /** `turnpike usage`: the sums of the operator's API, all pages of them. */
 export async function usage(options: Options & Filtered & { by?: GroupBy }): Promise<void> {
@@ -22,7 +24,7 @@ export async function usage(options: Options & Filtered & { by?: GroupBy }): Pro
     const report = await wholeReport(store, filter, by)
     if (options.json) return sayJson(report)
     if (report.data.length === 0) return say(`No usage was found in ${mode} mode.`)
-    say(table(await columnsOf(store, mode, by), report.data))
+    say(table(await columnsOf(store, filter, by), report.data))
     if (isWidened(filter)) say(`\nSums cover whole hours: here ${periodOf(report)}.`)
   })
 }
@@ -77,7 +79,7 @@ export async function showRequest(id: string, options: Options): Promise<void> {
   })
 }
 
-async function filterOf(store: Store, mode: Mode, options: Filtered): Promise<UsageFilter> {
+async function filterOf(store: Store, mode: Mode, options: Filtered): Promise<Filter> {
   const { key, model } = options
   const filter = { ...(await readFilter(store, mode, options)), keyId: key, model }
   if (key === undefined) return filter
@@ -93,16 +95,16 @@ function texts(facts: Readonly<Record<string, string | number | boolean>>): Reco
 
 type SumRow = UsageReport['data'][number]
 
-async function columnsOf(store: Store, mode: Mode, by: GroupBy | undefined): Promise<Column<SumRow>[]> {
+async function columnsOf(store: Store, filter: Filter, by: GroupBy | undefined): Promise<Column<SumRow>[]> {
   if (by === undefined) return sumColumns
   const group = { name: by.toUpperCase(), show: (row: SumRow) => groupOf(row[by] ?? '', by) }
   if (by !== 'account' && by !== 'key') return [group, ...sumColumns]
   // An id means nothing to people, so names come first and the id last.
-  return [...(await whoseColumnsOf(store, mode, by)), ...sumColumns, { ...group, name: 'ID' }]
+  return [...(await whoseColumnsOf(store, filter, by)), ...sumColumns, { ...group, name: 'ID' }]
 }
 
-async function whoseColumnsOf(store: Store, mode: Mode, by: 'account' | 'key'): Promise<Column<SumRow>[]> {
-  const accounts = await allAccounts(store, mode)
+async function whoseColumnsOf(store: Store, filter: Filter, by: 'account' | 'key'): Promise<Column<SumRow>[]> {
+  const accounts = await accountsIn(store, filter)
   if (by === 'account') {
     const names = new Map(accounts.map(({ id, name }) => [id, name]))
     return [{ name: 'ACCOUNT', show: ({ account }) => names.get(String(account)) ?? '-' }]
@@ -115,6 +117,13 @@ async function whoseColumnsOf(store: Store, mode: Mode, by: 'account' | 'key'): 
       return row === undefined ? '-' : show(row)
     },
   }))
+}
+
+/** The accounts whose usage is shown. One that was chosen by an id may be of the other mode. */
+async function accountsIn(store: Store, { scope, mode }: Filter): Promise<Account[]> {
+  if (scope === 'every-account') return allAccounts(store, mode)
+  const only = await accountById(store.db, scope.accountId)
+  return only === undefined ? [] : [only]
 }
 
 const sumColumns: Column<SumRow>[] = [

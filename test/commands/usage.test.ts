@@ -44,7 +44,8 @@ test('usage is summed by model and by day, as JSON and as a table', async () => 
   )
 })
 
-const linesBy = async (group: string) => (await cli.run(['usage', '--by', group])).out.trimEnd().split('\n')
+const linesBy = async (group: string, ...more: string[]) =>
+  (await cli.run(['usage', '--by', group, ...more])).out.trimEnd().split('\n')
 
 test('usage by account and by key shows names first and ids last', async () => {
   const sums = 'REQUESTS +COST +VENDOR COST +INPUT +CACHED +OUTPUT +ID$'
@@ -57,9 +58,10 @@ test('usage by account and by key shows names first and ids last', async () => {
     expect.stringMatching(new RegExp(`^ACCOUNT +NAME +KEY +${sums}`)),
     expect.stringMatching(/^demo +first +sk-…[\w-]{4} +3 .* key_[0-9a-f]{32}$/),
   ] as never)
-  // By its id, the usage of a key is found from the other mode too.
+  // By its id, the usage of a key is found from the other mode too, with its names.
   const [key = ''] = /key_\w+$/.exec(byKey[1] ?? '') ?? []
-  expect(await cli.json<Sums>(['usage', '--mode', 'real', '--key', key])).toMatchObject({ data: [{ requests: 3 }] })
+  expect(await linesBy('key', '--mode', 'real', '--key', key)).toEqual(byKey)
+  expect(await linesBy('account', '--mode', 'real', '--key', key)).toEqual(await linesBy('account'))
 })
 
 test('requests are listed page by page and shown with their attempts', async () => {
