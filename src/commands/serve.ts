@@ -173,12 +173,12 @@ function hearStop(log: Log): Stop {
 
 /** The first call drains, a later one cuts short. */
 function stopGently(gateway: Gateway, drainMs: number, log: Log): () => void {
-  let firstAt: number | undefined
+  let lastAt: number | undefined
   return () => {
     const now = performance.now()
-    if (firstAt !== undefined && now - firstAt < sameSignalMs) return
-    const isFirst = firstAt === undefined
-    firstAt ??= now
+    if (lastAt !== undefined && now - lastAt < sameSignalMs) return
+    const isFirst = lastAt === undefined
+    lastAt = now
     log.info({ openRequests: gateway.openHolds() }, isFirst ? 'stopping once requests are done' : 'stopping now')
     gateway.close({ drainMs: isFirst ? drainMs : 0 }).then(
       () => process.exit(0),

@@ -51,6 +51,22 @@ test('SIGTERM lets a running stream finish, bills it, and exits with 0', async (
   await store.close()
 })
 
+test('a second signal cuts a stream short, and counts once even if it is passed on twice', async () => {
+  const gateway = await cli.serve()
+  const content = 'sandbox:endless sandbox:pace=20'
+  const response = await gateway.chat({ stream: true, messages: [{ role: 'user', content }] })
+  const answered = response.text()
+  gateway.signal('SIGTERM')
+  await until(() => gateway.output().includes('stopping once requests are done'))
+  await Bun.sleep(1_100) // sooner, it would be the first signal passed on again
+  // Two of a kind could arrive as one.
+  gateway.signal('SIGTERM')
+  gateway.signal('SIGINT')
+  expect(await answered).toContain('The gateway is being stopped.')
+  expect(await gateway.exited).toBe(0)
+  expect(gateway.output().match(/stopping now/g)).toHaveLength(1)
+})
+
 /** A start whose database hangs up on everyone. */
 async function startWithoutDatabase() {
   let tries = 0

@@ -28,7 +28,7 @@ export type Served = {
   /** Closes the pipe that its log is read from. */
   readonly stopReading: () => Promise<void>
   readonly pid: number
-  readonly signal: (name: 'SIGTERM' | 'SIGHUP') => void
+  readonly signal: (name: 'SIGTERM' | 'SIGINT' | 'SIGHUP') => void
   /** The exit code, once it has ended. */
   readonly exited: Promise<number>
   /** A chat request; by default with the key it printed. */
