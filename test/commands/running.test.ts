@@ -65,6 +65,12 @@ test('a second signal cuts a stream short, and counts once even if it is passed 
   expect(await answered).toContain('The gateway is being stopped.')
   expect(await gateway.exited).toBe(0)
   expect(gateway.output().match(/stopping now/g)).toHaveLength(1)
+
+  const { data } = await cli.json<{ data: { id: string }[] }>(['requests', 'list'])
+  const { attempts } = await cli.json<{ attempts: { id: string }[] }>(['requests', 'show', data[0]?.id ?? ''])
+  cli.write('export.csv', `ref,cost\n${attempts[0]?.id},1\n`)
+  const { out } = await cli.run(['reconcile', '--vendor-export', 'export.csv'])
+  expect(out).toMatch(/estimated +att_\w+ .*the answer broke off, and what had come was estimated/)
 })
 
 /** A start whose database hangs up on everyone. */

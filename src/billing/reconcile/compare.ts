@@ -61,7 +61,8 @@ const estimates: Readonly<Record<number, string>> = {
   200: 'the vendor reported no usage',
   499: 'the client left, and what it had got was estimated',
   [crashedStatus]: 'a gateway ended during the call: charged as of the last mark in its journal',
-  502: 'the vendor broke off, and what had come was estimated',
+  // At the vendor, at a time limit, or because the gateway was stopped: the record does not say which.
+  502: 'the answer broke off, and what had come was estimated',
 }
 
 export function vendorOnly(line: BillLine, open: OpenSince): Finding {
