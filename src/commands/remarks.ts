@@ -4,6 +4,7 @@ import type { Model } from '../catalogue/model.ts'
 import { databaseFile, type Environment } from '../config/environment.ts'
 import type { ConfigFile } from '../config/file.ts'
 import { replacedSecretFile, exposedSecretFile } from '../config/installation-secret.ts'
+import { readChannels } from '../market.ts'
 import type { Mode } from '../store/schema.ts'
 import { ignoredVariables, type IgnoredVariable } from '../upstream/vendor-variables.ts'
 
@@ -29,6 +30,10 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
   const ignored = ignoredVariables(file.settings.channels, variables)
   const unverified = mode === 'sandbox' ? 0 : [...models.values()].filter(isDoubtful).length
   const lines = ignored.map(({ variable, why }) => `${variable} is set and not used: ${why} (docs/vendors.md).`)
+  // Whoever began with the sandbox in this folder expects it again once no vendor is configured.
+  if (mode === 'real' && file.settings.sandbox === undefined && readChannels(file, variables).length === 0) {
+    lines.push('The sandbox is off because a real account exists: sandbox: true in turnpike.yaml turns it on.')
+  }
   const forgotten = replacedSecretFile(environment.secret, environment.dataFolder)
   if (forgotten !== undefined) {
     lines.push(`${forgotten} holds a different secret than TURNPIKE_SECRET: keys made under it do not work.`)

@@ -111,6 +111,20 @@ test('the greeting names variables that are not used, and says how many prices a
   expect(real.output()).not.toContain('not used')
 })
 
+test('a start without a vendor says why the sandbox is off once a real account exists, and so does check', async () => {
+  const remark = 'The sandbox is off because a real account exists: sandbox: true in turnpike.yaml turns it on.'
+  const real = await cli.serve([], { OPENAI_API_KEY: 'x' })
+  real.signal('SIGTERM')
+  await real.exited
+  const without = await cli.serve()
+  expect([real.output().includes(remark), without.output().includes(remark)]).toEqual([false, true])
+  expect((await cli.run(['check'])).out).toContain(remark)
+  cli.write('turnpike.yaml', 'sandbox: true\n')
+  expect((await cli.run(['check'])).out).toContain('simulators answer')
+  cli.write('turnpike.yaml', 'sandbox: false\n')
+  expect((await cli.run(['check'])).out).not.toContain(remark)
+})
+
 test('the greeting warns when TURNPIKE_SECRET differs from the secret used before', async () => {
   const first = await cli.serve()
   first.signal('SIGTERM')
