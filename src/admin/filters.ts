@@ -17,8 +17,8 @@ export async function scopeOf({ store, mode }: Pick<AdminParts, 'store' | 'mode'
 }
 
 /**
- * The same for a key, which is given by its id only. It narrows the scope to its account, which may be of the other mode:
- * in all accounts of this mode such a key would look as if it had never been used.
+ * The same for a key, which is given by its id only. It narrows the scope to its account, which may be of the other
+ * mode: in all accounts of this mode such a key would look as if it had never been used.
  */
 export async function scopeOfKey(db: Queries, scope: Scope, id: string | undefined): Promise<Scope> {
   if (id === undefined) return scope

@@ -186,7 +186,7 @@ describe('a start that is refused', () => {
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err.trimEnd().split('\n')).toEqual([expect.stringContaining(says)])
     for (const value of Object.values(variables)) expect(err).not.toContain(value)
-    // Two seconds are promised, and several times that granted to a busy machine. What waits for a database waits for ever.
+    // Two seconds are promised, and several times that granted to a busy machine. What waits for a database never ends.
     expect(ms).toBeLessThan(15_000)
   })
 

@@ -1,6 +1,6 @@
 /**
- * A server's identity for tests: valid for the names guard.test and other.test from 2020 to 2126, and trusted only by clients
- * that are given the certificate. The key protects nothing.
+ * A server's identity for tests: valid for the names guard.test and other.test from 2020 to 2126, and trusted only by
+ * clients that are given the certificate. The key protects nothing.
  */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBozCCAUqgAwIBAgIUKnj6HNc1k1Irz2AgVT/LG0C1zawwCgYIKoZIzj0EAwIw

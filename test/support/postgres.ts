@@ -115,7 +115,7 @@ function serverSettings(port: number, options: PostgresOptions): string[] {
   const settings = {
     port: String(port),
     listen_addresses: '127.0.0.1',
-    // None: the path of one may not be longer than about a hundred characters, which a temporary folder may be by itself.
+    // None: the path of one may have about a hundred characters at most, and a temporary folder may have more.
     unix_socket_directories: '',
     fsync: options.fsync === false ? 'off' : 'on',
     max_connections: '200',
