@@ -1,6 +1,6 @@
 import { badRequest } from '../base/errors.ts'
 import { accountById, findAccount } from '../store/accounts.ts'
-import { keyById } from '../store/keys.ts'
+import { keyById, scopeOfKey } from '../store/keys.ts'
 import type { Queries, Scope } from '../store/schema.ts'
 import type { AdminParts } from './routes.ts'
 
@@ -16,15 +16,12 @@ export async function scopeOf({ store, mode }: Pick<AdminParts, 'store' | 'mode'
   return { accountId: found.id }
 }
 
-/**
- * The same for a key, which is given by its id only. It narrows the scope to its account, which may be of the other
- * mode: in all accounts of this mode such a key would look as if it had never been used.
- */
-export async function scopeOfKey(db: Queries, scope: Scope, id: string | undefined): Promise<Scope> {
+/** The same with a key, which is given by its id only. */
+export async function scopeWithKey(db: Queries, scope: Scope, id: string | undefined): Promise<Scope> {
   if (id === undefined) return scope
-  const key = await keyById(db, id)
-  if (key === undefined) throw badRequest('There is no such key. Give its id.', 'key', 'key_not_found')
-  return scope === 'every-account' ? { accountId: key.accountId } : scope
+  const narrowed = await scopeOfKey(db, scope, id)
+  if (narrowed === undefined) throw badRequest('There is no such key. Give its id.', 'key', 'key_not_found')
+  return narrowed
 }
 
 /** Checks where a page begins. Accounts and keys are never deleted, so the `next` of a page always exists. */

@@ -5,7 +5,7 @@ import { reportUsage } from '../reports/usage.ts'
 import { listAudit, placeOfAudit } from '../store/audit.ts'
 import { groupings, requestById, type UsageFilter } from '../store/usage.ts'
 import { absent, type Call } from './call.ts'
-import { scopeOf, scopeOfKey } from './filters.ts'
+import { scopeOf, scopeWithKey } from './filters.ts'
 import type { AdminParts } from './routes.ts'
 import { showAudit } from './show.ts'
 
@@ -27,7 +27,7 @@ type Filtered = { account?: string; key?: string; model?: string; from?: number;
 
 export function recordCalls({ store, mode, bringUpToDate }: AdminParts) {
   async function filterOf({ account, key, model, from, to }: Filtered): Promise<UsageFilter> {
-    const scope = await scopeOfKey(store.db, await scopeOf({ store, mode }, account), key)
+    const scope = await scopeWithKey(store.db, await scopeOf({ store, mode }, account), key)
     return { scope, mode, keyId: key, model, from, to }
   }
 

@@ -2,7 +2,7 @@ import { showDollars } from '../base/money.ts'
 import { reportRequests, showAttempt, showRequest as showOne, type ShownRequest } from '../reports/requests.ts'
 import { reportUsage, type UsageReport } from '../reports/usage.ts'
 import { accountById, type Account } from '../store/accounts.ts'
-import { keyById } from '../store/keys.ts'
+import { scopeOfKey } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { hourMs } from '../store/rollups.ts'
@@ -83,10 +83,9 @@ async function filterOf(store: Store, mode: Mode, options: Filtered): Promise<Fi
   const { key, model } = options
   const filter = { ...(await readFilter(store, mode, options)), keyId: key, model }
   if (key === undefined) return filter
-  const found = await keyById(store.db, key)
-  if (found === undefined) throw new Error(`there is no key "${key}"; turnpike keys list shows their ids`)
-  // As in the operator's API, a key of the other mode is found too.
-  return filter.scope === 'every-account' ? { ...filter, scope: { accountId: found.accountId } } : filter
+  const scope = await scopeOfKey(store.db, filter.scope, key)
+  if (scope === undefined) throw new Error(`there is no key "${key}"; turnpike keys list shows their ids`)
+  return { ...filter, scope }
 }
 
 function texts(facts: Readonly<Record<string, string | number | boolean>>): Record<string, string> {

@@ -109,6 +109,16 @@ export async function keyById(db: Queries, id: string): Promise<ApiKey | undefin
   return row && toKey(row)
 }
 
+/**
+ * A scope narrowed to the account of a key; undefined if there is no such key. The account may be of the other mode: in
+ * all accounts of this mode such a key would look as if it had never been used.
+ */
+export async function scopeOfKey(db: Queries, scope: Scope, id: string): Promise<Scope | undefined> {
+  const key = await keyById(db, id)
+  if (key === undefined) return undefined
+  return scope === 'every-account' ? { accountId: key.accountId } : scope
+}
+
 /** By id, ascending; `after` is the last id of the page before. */
 export async function listKeys(
   db: Queries,

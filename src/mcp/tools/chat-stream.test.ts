@@ -69,6 +69,15 @@ describe('a chat read from a stream', () => {
     expect(together.reply.replies[0]?.more['tool_calls']).toMatchObject([{ id: 'a' }, { id: 'b' }])
   })
 
+  test('calls without ids, each in one piece under one index, are told apart', async () => {
+    const part = (name: string) => calling({ index: 0, function: { name, arguments: '{}' } })
+    const { reply } = await read([part('look'), part('listen')])
+    expect(reply.replies[0]?.more['tool_calls']).toMatchObject([
+      { function: { name: 'look', arguments: '{}' } },
+      { function: { name: 'listen', arguments: '{}' } },
+    ])
+  })
+
   test('a call in the form that tools replaced is joined too', async () => {
     const { reply } = await read([
       chunk({ delta: { function_call: { name: 'look', arguments: '' } } }),

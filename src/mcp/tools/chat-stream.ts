@@ -1,4 +1,8 @@
+import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf, EventSplitter } from '../../base/sse.ts'
+import { itemsIn, objectIn, textIn } from '../../wire/loose.ts'
+import { argumentsTextIn } from '../../wire/openai/read-answer.ts'
+import { findCall } from '../../wire/openai/reply-reader.ts'
 import { wordsIn, type Worded } from './chat-words.ts'
 
 /** A chat's answer, assembled from its chunks. */
@@ -24,21 +28,21 @@ type Growing = {
   reasoning: string
   readonly annotations: object[]
   readonly images: object[]
-  readonly calls: { readonly index: number; readonly call: GrowingCall }[]
+  readonly calls: GrowingCall[]
   /** A call in the form that tools replaced. */
-  function_call?: Called
+  function_call?: { readonly name: string; readonly arguments: string }
 }
 
-type Called = { readonly name: string; readonly arguments: string }
-
-/** Has a function or a custom tool, by its type. */
 type GrowingCall = {
+  /** The vendor's; some give all calls the same. */
+  readonly index: number
   id: string
   type: string
-  function?: Called
-  custom?: { readonly name: string; readonly input: string }
+  name: string
+  /** The arguments of a function, or the input of a custom tool. */
+  text: string
   /** With the signature of the call, which Google's models want back. */
-  extra_content?: object
+  extra?: JsonObject
 }
 
 type Chunk = {
@@ -57,20 +61,9 @@ type Delta = Worded & {
   readonly refusal?: string | null
   readonly annotations?: readonly object[] | null
   readonly images?: readonly object[] | null
-  readonly tool_calls?: readonly CallDelta[] | null
-  readonly function_call?: CalledDelta | null
+  readonly tool_calls?: Json
+  readonly function_call?: Json
 }
-
-type CallDelta = {
-  readonly index?: number
-  readonly id?: string | null
-  readonly type?: string | null
-  readonly function?: CalledDelta | null
-  readonly custom?: { readonly name?: string | null; readonly input?: string | null } | null
-  readonly extra_content?: object | null
-}
-
-type CalledDelta = { readonly name?: string | null; readonly arguments?: string | null }
 
 // The flow has already bounded the size of every event.
 const eventBytesMax = 64 * 1024 * 1024
@@ -110,7 +103,7 @@ export async function readChatStream(
     }
   })
   const replies = [...growing].map(([index, { text, finish, calls, ...more }]) => {
-    return { index, text, finish, more: { tool_calls: calls.map(({ call }) => call), ...more } }
+    return { index, text, finish, more: { tool_calls: calls.map(showCall), ...more } }
   })
   const reply = { id, model, replies: replies.toSorted((a, b) => a.index - b.index), usage }
   return error === undefined ? { reply } : { reply, error }
@@ -143,41 +136,43 @@ function grow(choice: Growing, delta: Delta): ReturnType<typeof wordsIn> {
   choice.refusal += delta.refusal ?? ''
   choice.annotations.push(...(delta.annotations ?? []))
   choice.images.push(...(delta.images ?? []))
-  if (delta.function_call) choice.function_call = grown(choice.function_call, delta.function_call)
-  for (const [position, { index = position, ...part }] of (delta.tool_calls ?? []).entries()) {
-    growCall(callOf(choice, index, part), part)
+  if (isObject(delta.function_call)) {
+    const { name, arguments: text } = choice.function_call ?? { name: '', arguments: '' }
+    const more = calledIn(delta.function_call)
+    choice.function_call = { name: name + more.name, arguments: text + more.text }
+  }
+  for (const [position, part] of itemsIn(delta.tool_calls).entries()) {
+    if (isObject(part)) growCall(choice.calls, part, position)
   }
   return words
 }
 
-/**
- * The call that a part belongs to, begun if it is the first. Some vendors give all parallel calls the same index and
- * only different ids; a part without a name continues a call, whatever its id.
- */
-function callOf({ calls }: Growing, index: number, { id, function: called, custom }: CallDelta): GrowingCall {
-  const isNamed = Boolean(called?.name ?? custom?.name)
-  const known = calls.findLast((one) => one.index === index && (!id || one.call.id === '' || one.call.id === id))
-  const found = known ?? (isNamed ? undefined : calls.findLast((one) => one.index === index))
-  if (found !== undefined) return found.call
-  const call = { id: '', type: 'function' }
-  calls.push({ index, call })
-  return call
+function growCall(calls: GrowingCall[], part: JsonObject, position: number): void {
+  const { custom, extra_content: extra } = part
+  const index = typeof part['index'] === 'number' ? part['index'] : position
+  const id = textIn(part['id'])
+  const { name, text } = calledIn(objectIn(custom ?? part['function']))
+  const known = calls[findCall(calls, { index, id, name, text })]
+  const call = known ?? { index, id, type: 'function', name: '', text: '' }
+  if (known === undefined) calls.push(call)
+  call.id ||= id
+  call.type = textIn(part['type']) || (isObject(custom) ? 'custom' : call.type)
+  call.name += name
+  call.text += text
+  if (isObject(extra)) call.extra = extra
 }
 
-function growCall(call: GrowingCall, { id, type, function: called, custom, extra_content: extra }: CallDelta): void {
-  call.id ||= id ?? ''
-  call.type = type ?? call.type
-  if (extra) call.extra_content = extra
-  if (called) call.function = grown(call.function, called)
-  if (custom) {
-    const { name, input } = call.custom ?? { name: '', input: '' }
-    call.custom = { name: name + (custom.name ?? ''), input: input + (custom.input ?? '') }
+function calledIn(called: JsonObject): { readonly name: string; readonly text: string } {
+  return { name: textIn(called['name']), text: argumentsTextIn(called['arguments'] ?? called['input']) }
+}
+
+function showCall({ id, type, name, text, extra }: GrowingCall): object {
+  return {
+    id,
+    type,
+    ...(type === 'custom' ? { custom: { name, input: text } } : { function: { name, arguments: text } }),
+    ...(extra !== undefined && { extra_content: extra }),
   }
-}
-
-function grown(called: Called | undefined, more: CalledDelta): Called {
-  const { name, arguments: written } = called ?? { name: '', arguments: '' }
-  return { name: name + (more.name ?? ''), arguments: written + (more.arguments ?? '') }
 }
 
 /** Undefined for an event that is not a JSON object, such as `[DONE]`. */

@@ -123,15 +123,18 @@ export function openReader(): ReplyReader {
 /** A call with the vendor's index and id, its arguments so far, and the number we gave it once its name was known. */
 type SeenCall = { readonly index: number; readonly id: string; text: string; at: number | undefined }
 
-/** What a delta says of a call. */
-type CallDelta = Readonly<Omit<SeenCall, 'at'>> & { readonly name: string }
+/** A call as far as it tells which deltas are its own. */
+type KnownCall = Readonly<Pick<SeenCall, 'index' | 'id' | 'text'>>
 
 /**
  * Which call a delta continues; -1 where it begins one. Some vendors give all parallel calls the same index and only
  * different ids, or no ids either and each call in one piece. A delta without a name cannot begin a call, so an unknown
  * id in it is ignored.
  */
-function findCall(known: readonly SeenCall[], { index, id, name, text }: CallDelta): number {
+export function findCall(
+  known: readonly KnownCall[],
+  { index, id, name, text }: KnownCall & { readonly name: string },
+): number {
   const same = known.findLastIndex((call) => call.index === index && (id === '' || call.id === '' || call.id === id))
   if (same === -1) return name === '' ? known.findLastIndex((call) => call.index === index) : -1
   const isAnother = id === '' && name !== '' && text !== '' && isWholeObject(known[same]?.text ?? '')
