@@ -70,12 +70,9 @@ describe('a chat read from a stream', () => {
   })
 
   test('calls without ids, each in one piece under one index, are told apart', async () => {
-    const part = (name: string) => calling({ index: 0, function: { name, arguments: '{}' } })
-    const { reply } = await read([part('look'), part('listen')])
-    expect(reply.replies[0]?.more['tool_calls']).toMatchObject([
-      { function: { name: 'look', arguments: '{}' } },
-      { function: { name: 'listen', arguments: '{}' } },
-    ])
+    const calls = ['look', 'listen'].map((name) => ({ function: { name, arguments: '{}' } }))
+    const { reply } = await read(calls.map((call) => calling({ index: 0, ...call })))
+    expect(reply.replies[0]?.more['tool_calls']).toMatchObject(calls)
   })
 
   test('a call in the form that tools replaced is joined too', async () => {
