@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'bun:test'
 import { nano } from '../base/money.ts'
+import type { Store } from '../store/open.ts'
 import { listTasks } from '../store/task-lists.ts'
 import {
+  accountId,
   attemptsOf,
   deadlineSeconds,
   dollars,
   eventsOf,
   held,
+  makeTaskWorld,
   model,
   moneyOf,
   price,
@@ -353,4 +356,29 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       expect(placed.filter((one) => one === 'no funds')).toHaveLength(7)
       expect(vendor.tasks.size).toBe(33)
     }))
+
+  test('leased money that a node gives back while an order is refused for it pays for that order', async () => {
+    const { store, vendor, world } = await begin()
+    const leased = nano(dollars(98n))
+    await store.db.insertInto('node').values({ id: 'node_b', epoch: 1, turn: 0, seen_at: 0 }).execute()
+    await store.db.insertInto('lease').values({ node: 'node_b', account_id: accountId, amount: leased }).execute()
+    await store.db.updateTable('account').set({ held: leased }).execute()
+    const hasty: Store = {
+      ...store,
+      async transaction(work) {
+        const refused = await store.transaction(work)
+        await store.db.deleteFrom('lease').execute()
+        await store.db
+          .updateTable('account')
+          .set((eb) => ({ held: eb('held', '-', leased) }))
+          .where('held', '>=', leased)
+          .execute()
+        return refused
+      },
+    }
+    const placed = await makeTaskWorld(hasty, { first: vendor }).order()
+    expect(placed.state).toBe('submitted')
+    expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held })
+    await world.close()
+  })
 })

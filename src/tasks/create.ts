@@ -220,6 +220,7 @@ async function record(
   const reserved = await parts.reserve({ amount: needed, caps: order.caps, startedAt: order.receivedAt })
   if (reserved.kind === 'no-funds') return { ...reserved, needed }
   try {
+    let isNoneLeased = false
     for (let tries = 1; ; tries++) {
       const taken = await take(parts, order, task, needed)
       if (taken.outcome === 'recorded') {
@@ -227,8 +228,10 @@ async function record(
         return { kind: 'recorded', task: taken.task }
       }
       if (taken.outcome === 'no-account') throw accountDisabled()
-      const isAll = tries === fundsTries || (await leasedOf(parts.store.db, task.accountId)) === zeroNano
-      if (isAll) return { kind: 'no-funds', needed, available: taken.available }
+      if (isNoneLeased || tries === fundsTries) return { kind: 'no-funds', needed, available: taken.available }
+      // A lease that was given back since this try pays only for the next one.
+      isNoneLeased = (await leasedOf(parts.store.db, task.accountId)) === zeroNano
+      if (isNoneLeased) continue
       await parts.giveBackLeases(task.accountId)
       if (tries > 1) await pause(fundsPauseMs)
     }
