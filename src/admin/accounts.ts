@@ -86,12 +86,12 @@ function showChanged(outcome: AccountChanged) {
     case 'name-taken':
       throw nameTaken()
     case 'below-zero': {
-      const owed = showDollars(outcome.available)
-      throw badRequest(
-        `The balance is ${owed}: credit the account before making it limited.`,
-        'unlimited',
-        'below_zero',
-      )
+      const [balance, held] = [showDollars(outcome.posted), showDollars(outcome.held)]
+      const why =
+        outcome.posted < 0n
+          ? `The balance is ${balance}: credit the account before making it limited.`
+          : `The balance is ${balance}, and ${held} is held: wait until less is held, or credit the account first.`
+      throw badRequest(why, 'unlimited', 'below_zero')
     }
     default:
       return unreachable(outcome)

@@ -69,8 +69,12 @@ function whyUnchanged(outcome: Exclude<AccountChanged, { outcome: 'changed' }>, 
   switch (outcome.outcome) {
     case 'name-taken':
       return `there is another account of that name in ${mode} mode already`
-    case 'below-zero':
-      return `"${name}" has a balance of ${showDollars(outcome.available)}: credit it before making it limited`
+    case 'below-zero': {
+      const [balance, held] = [showDollars(outcome.posted), showDollars(outcome.held)]
+      return outcome.posted < 0n
+        ? `"${name}" has a balance of ${balance}: credit it before making it limited`
+        : `"${name}" has a balance of ${balance}, and ${held} is held: wait until less is held, or credit it first`
+    }
     case 'absent':
       return `there is no account "${name}" any more`
     default:

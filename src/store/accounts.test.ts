@@ -89,7 +89,7 @@ eachEngine('accounts', (open) => {
     await takeHold(store, holdOf('a', 30n))
     await settleHold(store, settlementOf('a', 30n))
     const change = { id: accountId, actor: 'test', unlimited: false }
-    expect(await changeAccount(store, change)).toEqual({ outcome: 'below-zero', available: nano(-30n) })
+    expect(await changeAccount(store, change)).toEqual({ outcome: 'below-zero', posted: nano(-30n), held: nano(0n) })
     await credit(store, { ...manual, amount: nano(30n) })
     expect(await changeAccount(store, change)).toMatchObject({ outcome: 'changed', account: { unlimited: false } })
   })

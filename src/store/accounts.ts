@@ -168,12 +168,12 @@ export type AccountChange = {
   readonly cap?: Cap | null | undefined
 }
 
-/** `below-zero`: an unlimited account that is below zero cannot be made limited. */
+/** `below-zero`: an unlimited account that owes, or of which more is held than it has, cannot be made limited. */
 export type AccountChanged =
   | { outcome: 'changed'; account: Account }
   | { outcome: 'absent' }
   | { outcome: 'name-taken' }
-  | { outcome: 'below-zero'; available: Nano }
+  | { outcome: 'below-zero'; posted: Nano; held: Nano }
 
 export async function changeAccount(store: Store, change: AccountChange): Promise<AccountChanged> {
   try {
@@ -190,7 +190,7 @@ async function changeIn(tx: Tx, change: AccountChange, now: number): Promise<Acc
   const before = await lockAccount(tx, change.id)
   if (before === undefined) return { outcome: 'absent' }
   if (change.unlimited === false && available(before) < 0n) {
-    return { outcome: 'below-zero', available: available(before) }
+    return { outcome: 'below-zero', posted: before.posted, held: before.held }
   }
   const cap = change.cap === undefined ? before.cap : change.cap
   const row = await tx

@@ -265,6 +265,20 @@ describe.each([
     expect(await operator.patch(`/admin/accounts/${id}`, { unlimited: false })).toMatchObject(limited)
   })
 
+  test('an unlimited account that owes nothing is told what is held if that keeps it from being limited', async () => {
+    const { id } = await make({ unlimited: true, credit: '0.001' })
+    const { key } = await operator.post<{ key: string }>('/admin/keys', { account: id })
+    const customer = jsonClient(gateway.url, key)
+    const running = customer.call('POST', '/v1/chat/completions', says('Hi sandbox:delay=1000'))
+    await until(async () => (await operator.get<Account>(`/admin/accounts/${id}`)).held !== '0')
+    const { held } = await operator.get<Account>(`/admin/accounts/${id}`)
+    const limited = await operator.call('PATCH', `/admin/accounts/${id}`, { unlimited: false })
+    expect(errorOf(limited)).toMatchObject({ status: 400, param: 'unlimited', code: 'below_zero' })
+    const message = `The balance is $0.001, and $${held} is held: wait until less is held, or credit the account first.`
+    expect(limited.body).toMatchObject({ error: { message } })
+    expect((await running).status).toBe(200)
+  })
+
   test('the keys of a disabled account are refused until it is enabled again', async () => {
     const { id, key } = await gateway.account()
     const customer = jsonClient(gateway.url, key)
