@@ -106,6 +106,7 @@ test('task holds count against a cap: local ones at once, others once the books 
   const reserved = await billing.reserve(order(60n))
   if (reserved.kind !== 'reserved') throw new Error('refused')
   expect(await billing.take(order(50n))).toMatchObject({ kind: 'no-funds', available: nano(40n) })
+  held = 60n
   reserved.heldByTask()
   reserved.giveBack()
   expect(await billing.reserve(order(50n))).toMatchObject({ kind: 'no-funds', available: nano(40n) })

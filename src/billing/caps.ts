@@ -2,7 +2,7 @@ import { nano, type Nano } from '../base/money.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import type { CapPeriod } from '../store/schema.ts'
 import type { Billing, Ending, Hold, Order, Sale, TakeOutcome } from './billing.ts'
-import { countUnread, Spendings, type Spending, type SpendingsParts } from './spendings.ts'
+import { countUnread, Spendings, type Judged, type Spending, type SpendingsParts } from './spendings.ts'
 import { WrappedHold } from './wrapped-hold.ts'
 
 type NoFunds = Exclude<TakeOutcome, { kind: 'hold' }>
@@ -31,33 +31,24 @@ export function capSpending(billing: Billing, parts: SpendingsParts): CappedBill
   async function reserve({ caps, amount, startedAt }: CappedOrder): Promise<ReservedAmong | NoFunds> {
     // A request counts in the day it arrived on, even if its body or a linked file took until after midnight.
     const judging = () => Promise.all(caps.map((cap) => spendings.judging(cap, startOf(cap.period, startedAt))))
-    let capped = await judging()
-    // After midnight, and while a change of a cap's period spreads, requests of the old and the new period read by
-    // turns, each for its own: so try again until the reading covers the period of this request.
-    while (capped.some(({ spending, since }) => spending.since !== since)) capped = await judging()
-    // Nothing is awaited between judging and counting, so that of two concurrent requests the second sees the first.
-    for (const { cap, spending } of capped) {
-      const left = cap.amount - spending.booked - spending.unreadAmount - spending.open
+    for (let isReread = false; ; isReread = true) {
+      let capped = await judging()
+      // After midnight, and while a change of a cap's period spreads, requests of the old and the new period read by
+      // turns, each for its own: so try again until the reading covers the period of this request.
+      while (capped.some(({ spending, since }) => spending.since !== since)) capped = await judging()
+      // Nothing is awaited between judging and counting, so that of two concurrent requests the second sees the first.
       // A free request exceeds no cap, not even one that was lowered below what is already spent.
-      if (amount > 0n && amount > left) return { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap }
+      const exceeded = capped.find((judged) => amount > 0n && amount > leftOf(judged))
+      if (exceeded === undefined) return reserveAmong(capped, amount)
+      const left = leftOf(exceeded)
+      const refused = { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap: exceeded.cap } as const
+      if (isReread || !(await spendings.haveTasksEnded(exceeded))) return refused
     }
-    const among = capped.map(({ spending }) => spending)
-    for (const spending of among) spending.open += amount
-    let isOpen = true
-    const giveBack = () => {
-      if (isOpen) for (const spending of among) spending.open -= amount
-      isOpen = false
-    }
-    const heldByTask = () => {
-      if (isOpen) for (const spending of among) countUnread(spending, { amount, endings: 0 })
-      giveBack()
-    }
-    return { kind: 'reserved', among, giveBack, heldByTask }
   }
 
   function counting(hold: Hold, among: readonly Spending[], giveBack: () => void): Hold {
     const charged = (amount: Nano) => {
-      const unread = { amount, endings: billing.endings?.made ?? 0 }
+      const unread = { amount, endings: billing.endings?.made ?? 0, isTask: false }
       for (const spending of among) countUnread(spending, unread)
     }
     return new CappedHold(hold, charged, giveBack)
@@ -109,6 +100,25 @@ class CappedHold extends WrappedHold {
 }
 
 type ReservedAmong = Reserved & { readonly among: readonly Spending[] }
+
+function reserveAmong(capped: readonly Judged[], amount: Nano): ReservedAmong {
+  const among = capped.map(({ spending }) => spending)
+  for (const spending of among) spending.open += amount
+  let isOpen = true
+  const giveBack = () => {
+    if (isOpen) for (const spending of among) spending.open -= amount
+    isOpen = false
+  }
+  const heldByTask = () => {
+    if (isOpen) for (const spending of among) countUnread(spending, { amount, endings: 0, isTask: true })
+    giveBack()
+  }
+  return { kind: 'reserved', among, giveBack, heldByTask }
+}
+
+function leftOf({ cap, spending }: Judged): bigint {
+  return cap.amount - spending.booked - spending.unreadAmount - spending.open
+}
 
 /** When the current day or month began, in UTC; 0 for a cap on the total. */
 export function startOf(period: CapPeriod, now: number): number {

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { standingClock } from '../../test/support/movable-clock.ts'
 import { nano } from '../base/money.ts'
 import type { Billing, Ending, Hold, Order, Sale } from './billing.ts'
-import { capSpending } from './caps.ts'
+import { capSpending, type CappedBilling } from './caps.ts'
 import { makeCountingBilling } from './counting.ts'
 
 const noon = Date.UTC(2027, 0, 15, 12)
@@ -53,4 +53,57 @@ test('of more keys than are remembered, those with an open hold or an unbooked c
   expect(await billing.take(orderOf('charged', 60n))).toMatchObject({ kind: 'no-funds', available: nano(50n) })
   expect(await billing.take(orderOf('idle', 1n)).catch(String)).toContain('cannot be checked')
   expect(await billing.take(orderOf('key-0', 1n))).toMatchObject({ kind: 'hold' })
+})
+
+/** Books of which a test says what they hold, and which count how often they are read as a whole. */
+function booksOf(tasks: bigint) {
+  const books = { spent: 0n, tasks, areAway: false, readings: 0 }
+  const read = (amount: bigint) => (books.areAway ? Promise.reject(new Error('away')) : Promise.resolve(nano(amount)))
+  const parts = {
+    clock: standingClock(noon),
+    heldByTasks: () => read(books.tasks),
+    spentSince() {
+      books.readings++
+      return read(books.spent)
+    },
+  }
+  return { books, billing: capSpending(makeCountingBilling(), parts) }
+}
+
+async function orderTask(billing: CappedBilling, amount: bigint): Promise<void> {
+  const reserved = await billing.reserve(orderOf('k', amount))
+  if (reserved.kind !== 'reserved') throw new Error('refused')
+  reserved.heldByTask()
+}
+
+test('what a task held can be spent again as soon as it has ended, on whichever node', async () => {
+  const { books, billing } = booksOf(90n)
+  expect(await billing.take(orderOf('k', 20n))).toMatchObject({ kind: 'no-funds', available: nano(10n) })
+  Object.assign(books, { tasks: 0n, spent: 30n })
+  expect(await billing.take(orderOf('k', 71n))).toMatchObject({ kind: 'no-funds', available: nano(70n) })
+  expect(await billing.take(orderOf('k', 70n))).toMatchObject({ kind: 'hold' })
+})
+
+test('a task that has ended before the books were read again with it holds nothing any more', async () => {
+  const { billing } = booksOf(0n)
+  await orderTask(billing, 90n)
+  expect(await billing.take(orderOf('k', 20n))).toMatchObject({ kind: 'hold' })
+})
+
+test('a cap that is used up is not read again for every request, not even while tasks run', async () => {
+  const { books, billing } = booksOf(90n)
+  for (let request = 0; request < 5; request++) {
+    expect(await billing.take(orderOf('k', 20n))).toMatchObject({ kind: 'no-funds', available: nano(10n) })
+  }
+  expect(books.readings).toBe(1)
+  books.tasks = 40n
+  await Promise.all(Array.from({ length: 5 }, () => billing.take(orderOf('k', 61n))))
+  expect(books.readings).toBe(2)
+})
+
+test('with the books away, tasks count with what they held at the last reading', async () => {
+  const { books, billing } = booksOf(90n)
+  await billing.take(orderOf('k', 1n))
+  books.areAway = true
+  expect(await billing.take(orderOf('k', 20n))).toMatchObject({ kind: 'no-funds', available: nano(9n) })
 })

@@ -16,6 +16,8 @@ export type Spending = {
   since: number
   /** What was charged and is held by tasks, as of the last reading of the books. */
   booked: bigint
+  /** The part of `booked` that is held by tasks. */
+  tasks: bigint
   /** Charges and task holds of this node that the last reading may not include. */
   readonly unread: Set<Unread>
   /** The sum of `unread`. */
@@ -33,6 +35,7 @@ export type Unread = {
   readonly amount: bigint
   /** The amount is booked once the books have this many endings of this node. */
   readonly endings: number
+  readonly isTask: boolean
 }
 
 /** A cap, the spending it is judged by, and the start of the period which that spending has to cover. */
@@ -82,6 +85,22 @@ export class Spendings {
     }
   }
 
+  /**
+   * For a request that would be refused: tasks may have ended since the last reading, on any node, and given back what
+   * they held. Only then are the books to be read again, because a client may go on asking. Says whether to judge anew.
+   */
+  async haveTasksEnded({ cap, spending }: Judged): Promise<boolean> {
+    const { readAt } = spending
+    const counted = countedForTasks(spending)
+    if (counted === 0n) return false
+    const held = await this.#parts.heldByTasks(cap.of).catch(() => counted)
+    // Another request may have had them read meanwhile.
+    if (spending.readAt !== readAt) return true
+    if (held >= counted) return false
+    spending.readAt = Number.NEGATIVE_INFINITY
+    return true
+  }
+
   /** What requests under way on this node hold. */
   openOf(of: SpendingCap['of']): Nano {
     return nano(this.#known.get(nameOf(of))?.open ?? 0n)
@@ -101,9 +120,10 @@ export class Spendings {
       // Tasks are read first, so that a task that ends in between is in both sums rather than in neither.
       const tasks = await this.#parts.heldByTasks(of)
       const spent = await this.#parts.spentSince({ ...of, since })
-      const current = known ?? { since, booked: 0n, unread: new Set(), unreadAmount: 0n, open: 0n, readAt: 0 }
+      const current = known ?? { since, booked: 0n, tasks, unread: new Set(), unreadAmount: 0n, open: 0n, readAt: 0 }
       current.since = since
       current.booked = spent + tasks
+      current.tasks = tasks
       for (const one of answered) {
         current.unread.delete(one)
         current.unreadAmount -= one.amount
@@ -137,6 +157,12 @@ export class Spendings {
       if (isIdle && [...spending.unread].every(this.#isBooked)) this.#known.delete(name)
     }
   }
+}
+
+function countedForTasks({ tasks, unread }: Spending): bigint {
+  let counted = tasks
+  for (const { amount, isTask } of unread) if (isTask) counted += amount
+  return counted
 }
 
 function nameOf({ accountId, keyId }: SpendingCap['of']): string {

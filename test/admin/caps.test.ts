@@ -117,6 +117,20 @@ describe.each([
     expect(new Date(clock.now()).getUTCDate()).toBe(1)
   })
 
+  test('what a cancelled video held can be spent again at once', async () => {
+    toNoon()
+    const { id } = await gateway.account({ dollars: '5' })
+    const cap = { amount: '0.5', period: 'total' }
+    const { key } = await operator.post<{ key: string }>('/admin/keys', { account: id, cap })
+    const customer = jsonClient(gateway.url, key)
+    const path = '/v1/videos/generations'
+    const video = { model: 'wan2.6-t2v', duration: 5, input: { prompt: 'Waves sandbox:queued=600000' } }
+    const { body } = await customer.call('POST', path, video)
+    expect((await buy(key)).status).toBe(402)
+    expect((await customer.call('DELETE', `${path}/${String(body['id'])}`)).status).toBe(200)
+    expect((await buy(key)).status).toBe(200)
+  })
+
   test('what running requests and videos hold does not count as remaining', async () => {
     toNoon()
     const { id } = await gateway.account({ dollars: '5' })
