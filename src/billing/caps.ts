@@ -38,11 +38,14 @@ export function capSpending(billing: Billing, parts: SpendingsParts): CappedBill
       while (capped.some(({ spending, since }) => spending.since !== since)) capped = await judging()
       // Nothing is awaited between judging and counting, so that of two concurrent requests the second sees the first.
       // A free request exceeds no cap, not even one that was lowered below what is already spent.
-      const exceeded = capped.find((judged) => amount > 0n && amount > leftOf(judged))
-      if (exceeded === undefined) return reserveAmong(capped, amount)
-      const left = leftOf(exceeded)
-      const refused = { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap: exceeded.cap } as const
-      if (isReread || !(await spendings.haveTasksEnded(exceeded))) return refused
+      const exceeded = capped.filter((judged) => amount > 0n && amount > leftOf(judged))
+      const [first] = exceeded
+      if (first === undefined) return reserveAmong(capped, amount)
+      const left = leftOf(first)
+      const refused = { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap: first.cap } as const
+      if (isReread) return refused
+      const haveEnded = await Promise.all(exceeded.map((judged) => spendings.haveTasksEnded(judged)))
+      if (haveEnded.includes(false)) return refused
     }
   }
 

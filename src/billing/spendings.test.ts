@@ -84,6 +84,16 @@ test('what a task held can be spent again as soon as it has ended, on whichever 
   expect(await billing.take(orderOf('k', 70n))).toMatchObject({ kind: 'hold' })
 })
 
+test('what a task held can be spent again under every cap that it counted against', async () => {
+  const { books, billing } = booksOf(90n)
+  const [ofKey] = orderOf('k', 1n).caps
+  if (ofKey === undefined) throw new Error('no cap')
+  const order = (amount: bigint) => ({ ...orderOf('k', amount), caps: [ofKey, { ...ofKey, of: { accountId: 'acc' } }] })
+  expect(await billing.take(order(20n))).toMatchObject({ kind: 'no-funds', available: nano(10n) })
+  books.tasks = 0n
+  expect(await billing.take(order(20n))).toMatchObject({ kind: 'hold' })
+})
+
 test('a task that has ended before the books were read again with it holds nothing any more', async () => {
   const { billing } = booksOf(0n)
   await orderTask(billing, 90n)
