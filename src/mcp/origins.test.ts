@@ -73,4 +73,10 @@ describe('the origins that the tool server answers to', () => {
   ] as const)('the Origin header is accepted or refused: %s', (_name, origin, isTaken) => {
     expect(takes({ origins: ['https://app.example.com', '*'] }, host, origin)).toBe(isTaken)
   })
+
+  test('a page of a configured name is accepted, whether the name is written with its port or without', () => {
+    for (const name of ['tools.example.com', 'tools.example.com:443']) {
+      expect(takes({ hosts: [name] }, name, 'https://tools.example.com')).toBe(true)
+    }
+  })
 })

@@ -27,6 +27,17 @@ taskSuite('cancelling a video task', ({ within }) => {
       expect((await world.task(task.id)).state).toBe('submitted')
     }))
 
+  test('a task whose channel is not configured at the moment can be cancelled later', () =>
+    within(async ({ store, world }) => {
+      const task = await world.order()
+      expect(await thrownBy(world.tasks.cancel({ ...task, channel: 'removed' }))).toMatchObject({
+        kind: 'overloaded',
+        details: { retryAfterSeconds: 5 },
+      })
+      expect((await moneyOf(store)).held).toBe(held)
+      expect(await world.tasks.cancel(task)).toMatchObject({ state: 'cancelled' })
+    }))
+
   test.each([
     [0, { kind: 'upstream-failed' }],
     [401, { kind: 'upstream-failed' }],

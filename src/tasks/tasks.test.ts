@@ -359,10 +359,11 @@ taskSuite('video tasks', ({ begin, within }) => {
 
   test('a video that only our credential opens is kept before its task succeeds', async () => {
     let isFull = true
+    let film = ''
     const keepResult: TaskParts['keepResult'] = async (result) => {
       if (isFull) throw new Error('no room')
-      const bytes = await new Response(result as ReadableStream<Uint8Array>).text()
-      return { url: `https://gateway.example/artifacts/${bytes.length}`, expiresAt: world.clock.now() + minute }
+      film = await new Response(result as ReadableStream<Uint8Array>).text()
+      return { url: 'https://gateway.example/artifacts/1', expiresAt: world.clock.now() + minute }
     }
     const { vendor, world } = await begin({ keepResult })
     vendor.onlyWithKey = true
@@ -376,7 +377,8 @@ taskSuite('video tasks', ({ begin, within }) => {
     await world.pass(minute)
     const done = await world.task(task.id)
     expect(done).toMatchObject({ state: 'succeeded', result: { vendorUrl: linkOf(done.upstreamId ?? '') } })
-    expect(done.result?.videoUrl).toStartWith('https://gateway.example/artifacts/')
+    expect(done.result?.videoUrl).toBe('https://gateway.example/artifacts/1')
+    expect(film).toBe(`the film of /results/${done.upstreamId}.mp4`)
     await world.close()
   })
 })

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readImageHead } from '../../src/base/image-head.ts'
 import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
+import { connect } from '../support/mcp.ts'
 import { attemptsOf, lastRequestOf, recordOf } from '../support/records.ts'
 import { startTinyS3 } from '../support/s3.ts'
 
@@ -53,6 +54,15 @@ describe('when there is no room to keep images', () => {
     const [attempt] = await attemptsOf(gateway, response)
     expect(attempt).toMatchObject({ status: 200, vendor_cost: 40_000_000n })
     await gateway.assertBooks()
+  })
+
+  test('the tools give an image and speech without a link, because they are paid for', async () => {
+    const client = await connect(gateway, 'modern')
+    const image = await client.call('generate_image', { model: 'gpt-image-2', prompt: 'A cat on a roof' })
+    const speech = await client.call('speak', { model: 'qwen3-tts-flash', input: 'Good morning.' })
+    expect(image.content.map(({ type }) => type)).toEqual(['image', 'text'])
+    expect(speech.content.map(({ type }) => type)).toEqual(['audio', 'text'])
+    await client.close()
   })
 })
 

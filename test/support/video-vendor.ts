@@ -1,4 +1,4 @@
-import { GatewayError } from '../../src/base/errors.ts'
+import { badRequest, GatewayError } from '../../src/base/errors.ts'
 import type { Call, VideoAdapter, Vendor } from '../../src/vendors/vendor.ts'
 import type { Sent, Transport } from '../../src/upstream/transport.ts'
 import { scriptedExchange } from './scripted-exchange.ts'
@@ -47,6 +47,8 @@ export type VideoVendor = {
   wantsPictures: boolean
   /** When the vendor says that it made its videos, if it says so. */
   madeAt: number | undefined
+  /** An upstream model for which no order can be written. */
+  cannotExpress: string | undefined
 }
 
 const base = 'https://films.example'
@@ -73,6 +75,7 @@ export function videoVendor(id = 'films'): VideoVendor {
     hidesErrors: false,
     wantsPictures: false,
     madeAt: undefined,
+    cannotExpress: undefined,
   }
   const made: VideoVendor = Object.assign(world, {
     transport: { send: (call: Call) => Promise.resolve(answer(world, call)) },
@@ -108,11 +111,14 @@ function vendorOf(id: string, world: World): Vendor {
         return picture
       },
     },
-    create: (ask, { ref, callbackUrl, uploaded = [] }) => ({
-      url: `${base}/tasks`,
-      headers: {},
-      body: JSON.stringify({ ref, prompt: ask.prompt, callbackUrl, ...(uploaded.length > 0 && { uploaded }) }),
-    }),
+    create(ask, { ref, callbackUrl, upstreamModel, uploaded = [] }) {
+      if (upstreamModel === world.cannotExpress) throw badRequest('This model has no such parameter.', 'parameters')
+      return {
+        url: `${base}/tasks`,
+        headers: {},
+        body: JSON.stringify({ ref, prompt: ask.prompt, callbackUrl, ...(uploaded.length > 0 && { uploaded }) }),
+      }
+    },
     readCreated({ body }) {
       const { id: own, errorStatus } = parse(body) as { id?: string; errorStatus?: number }
       if (errorStatus !== undefined) return { errorStatus }
@@ -199,7 +205,7 @@ function answer(world: World, call: Call): Sent {
     return respond(200, { id: [...world.tasks.values()].find((task) => task.ref === ref)?.id ?? null })
   }
   if (path === '/pictures') return takeImage(world, call)
-  if (path.startsWith('/results/')) return respond(200, { film: path })
+  if (path.startsWith('/results/')) return film(path)
   if (path.startsWith('/files/')) return locate(world, path.slice('/files/'.length))
   const task = world.tasks.get(path.slice('/tasks/'.length))
   if (method === 'DELETE') {
@@ -256,6 +262,11 @@ function create(world: World, call: Call): Sent {
 
 function broken(delivery: 'unsent' | 'unknown'): Sent {
   return { kind: 'failed', delivery, error: new GatewayError('upstream-failed', 'The connection broke.') }
+}
+
+/** A film comes in pieces. */
+function film(path: string): Sent {
+  return { kind: 'response', exchange: scriptedExchange(200, ['the film of ', path]) }
 }
 
 function respond(status: number, body: unknown): Sent {
