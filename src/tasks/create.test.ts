@@ -162,6 +162,19 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
       }))
 
+    test('a search that breaks off or is refused tells nothing: the order is neither adopted nor sent again', () =>
+      within(async ({ vendor, world }) => {
+        vendor.tricks.push('drop')
+        const task = await world.order()
+        vendor.searches.push(0, 500, 429, 401)
+        while (vendor.searches.length > 0) {
+          await world.pass(2 * minute)
+          expect(await world.task(task.id)).toMatchObject({ state: 'creating', lost: 0, sends: 1 })
+        }
+        for (let looks = 0; looks < 4; looks++) await world.pass(2 * minute)
+        expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
+      }))
+
     test('an order is not sent again while its credential is over the rate of its model', () =>
       within(async ({ vendor, world }) => {
         vendor.tricks.push('drop')

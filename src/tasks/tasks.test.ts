@@ -206,6 +206,7 @@ taskSuite('video tasks', ({ begin, within }) => {
       for (let looks = 0; looks < 4; looks++) await world.pass(minute)
       expect(await world.task(task.id)).toMatchObject({ state: 'running', failures: 4 })
       expect(world.logged.join('')).toContain('a vendor reported an unknown state')
+      expect(world.tasks.unknownStates.of('first')).toEqual({ count: 1, last: 'pondering' })
       expect((await moneyOf(store)).held).toBe(held)
       vendor.become('done')
       await world.pass(minute)

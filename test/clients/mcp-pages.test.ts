@@ -128,6 +128,10 @@ describe.each(eras)('resources, prompts and limits of the tool server, with a %s
     expect(await client.complete(tasks, { name: 'id', value: 'vid_' })).toEqual(data.map(({ id }) => id))
     const voices = { type: 'ref/prompt', name: 'read_aloud' } as const
     expect(await client.complete(voices, { name: 'model', value: 'gpt' })).toEqual(['gpt-4o-mini-tts'])
+    // What begins with the typed text comes first, and nothing comes twice.
+    const speakers = await client.complete(voices, { name: 'model', value: 'TTS' })
+    expect(speakers.slice(0, 3)).toEqual(['tts-1', 'tts-1-hd', expect.not.stringMatching(/^tts/)])
+    expect(new Set(speakers).size).toBe(speakers.length)
     expect(await client.complete(voices, { name: 'text', value: 'gpt' })).toEqual([])
   })
 

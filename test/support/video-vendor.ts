@@ -22,6 +22,8 @@ export type VideoVendor = {
   readonly tricks: Trick[]
   /** Statuses for the next polls, one for each, instead of the task's state; 0 breaks the connection. */
   readonly polls: number[]
+  /** The same for searches by our reference. */
+  readonly searches: number[]
   /** The same for cancellations. */
   readonly cancellations: number[]
   /** The same for uploads of images; 0 breaks the connection. */
@@ -59,6 +61,7 @@ export function videoVendor(id = 'films'): VideoVendor {
     tasks,
     tricks: [],
     polls: [],
+    searches: [],
     cancellations: [],
     pictures: [],
     files: [],
@@ -201,6 +204,9 @@ function answer(world: World, call: Call): Sent {
   world.refs.add(call.headers['x-client-request-id'])
   if (path === '/tasks' && method === 'POST') return create(world, call)
   if (path.startsWith('/find')) {
+    const trouble = world.searches.shift()
+    if (trouble === 0) return broken('unknown')
+    if (trouble !== undefined) return refuse(world, trouble)
     const ref = path.slice('/find?ref='.length)
     return respond(200, { id: [...world.tasks.values()].find((task) => task.ref === ref)?.id ?? null })
   }
