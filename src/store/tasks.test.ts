@@ -120,7 +120,10 @@ eachEngine('the store of tasks', (openStore) => {
     // A finished task is not moved, since its video would be bought for nobody.
     await put(store, task.id, { state: 'cancelled' })
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(false)
-    await put(store, task.id, { state: 'creating' })
+    // Nor is one that its owner has sent again, since it would be bought twice.
+    await put(store, task.id, { state: 'creating', sends: 2 })
+    expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(false)
+    await put(store, task.id, { sends: 1 })
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(true)
     // The same move is repeated, as after a lost answer.
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(true)

@@ -167,11 +167,12 @@ export async function changeTask(
 
 /**
  * Moves a task to its next route, under its creator's claim, and records what became of the attempt before. True as
- * well where the move was made before, since a commit whose answer was lost is asked for again.
+ * well where the move was made before, since a commit whose answer was lost is asked for again. A task that was sent
+ * again since is not moved, even under the same owner: its vendor may be making the video.
  */
 export async function rerouteTask(
   store: Store,
-  task: Pick<Task, 'id' | 'requestId'>,
+  task: Pick<Task, 'id' | 'requestId' | 'sends'>,
   move: {
     readonly owner: string
     readonly failed: AttemptRecord
@@ -195,6 +196,7 @@ export async function rerouteTask(
       .where('state', '=', 'creating')
       .where('claim_owner', '=', owner)
       .where('attempt_id', '=', failed.id)
+      .where('sends', '=', task.sends)
       .returning('id')
       .executeTakeFirst()
     if (moved === undefined) return isThere(await taskById(tx, { scope: 'every-account', id: task.id }))

@@ -94,19 +94,6 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       expect(vendor.tasks.size).toBe(1)
       await world.close()
     })
-
-    test('a next channel that cannot express the order is passed over', async () => {
-      const { store, vendor, world } = await begin({}, ['first', 'second', 'third'])
-      vendor.cannotExpress = 'film-second'
-      vendor.tricks.push({ status: 503 })
-      const third = { channel: 'third', upstreamModel: 'film-third' }
-      expect(await world.order({ model: { ...model, offers: [...offers, third] } })).toMatchObject({ channel: 'third' })
-      world.clock.advance(minute)
-      vendor.tricks.push({ status: 503 })
-      expect(await thrownBy(world.order({ model: { ...model, offers } }))).toMatchObject({ kind: 'too-many' })
-      expect((await moneyOf(store)).held).toBe(held)
-      await world.close()
-    })
   })
 
   describe('a creation in doubt', () => {

@@ -1,0 +1,88 @@
+import { expect, test } from 'bun:test'
+import { until } from '../../test/support/gateway.ts'
+import { movableClock } from '../../test/support/movable-clock.ts'
+import { held, model, moneyOf, taskSuite } from '../../test/support/tasks.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
+import { usualPace } from './pace.ts'
+
+const minute = 60_000
+const offers = ['first', 'second'].map((channel) => ({ channel, upstreamModel: `film-${channel}` }))
+const mustNotRetry = { kind: 'overloaded', details: { shouldRetry: false } }
+
+taskSuite('an order that goes to the next channel', ({ begin }) => {
+  test('a channel that cannot express the order is passed over', async () => {
+    const { store, vendor, world } = await begin({}, ['first', 'second', 'third'])
+    vendor.cannotExpress = 'film-second'
+    vendor.tricks.push({ status: 503 })
+    const third = { channel: 'third', upstreamModel: 'film-third' }
+    expect(await world.order({ model: { ...model, offers: [...offers, third] } })).toMatchObject({ channel: 'third' })
+    world.clock.advance(minute)
+    vendor.tricks.push({ status: 503 })
+    expect(await thrownBy(world.order({ model: { ...model, offers } }))).toMatchObject({ kind: 'too-many' })
+    expect((await moneyOf(store)).held).toBe(held)
+    await world.close()
+  })
+
+  test('an order that another node has claimed meanwhile is left to that node', async () => {
+    const { store, vendor, world } = await begin(
+      {
+        transport: {
+          async send(...call) {
+            await store.db.updateTable('task').set({ claim_owner: 'node_b' }).execute()
+            return vendor.transport.send(...call)
+          },
+        },
+      },
+      ['first', 'second'],
+    )
+    vendor.tricks.push({ status: 503 })
+    expect(await thrownBy(world.order({ model: { ...model, offers } }))).toMatchObject(mustNotRetry)
+    expect(vendor.calls).toHaveLength(1)
+    expect((await moneyOf(store)).held).toBe(held)
+    await world.close()
+  })
+
+  test('an order that this node is sending again meanwhile is not bought twice', async () => {
+    const time = movableClock()
+    // The machine was suspended: its own clock stood still while the claim on the order ran out.
+    const clock = { ...time, monotonic: () => 0 }
+    const [refusal, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let orders = 0
+    const { store, vendor, world } = await begin(
+      {
+        clock,
+        transport: {
+          async send(...call) {
+            const order = call[0].method === undefined ? ++orders : 0
+            if (order === 1) {
+              await refusal.promise
+              vendor.tricks.push({ status: 503 })
+            }
+            const sent = await vendor.transport.send(...call)
+            if (order === 2) await answer.promise
+            return sent
+          },
+        },
+      },
+      ['first', 'second'],
+    )
+    const ordered = thrownBy(world.order({ model: { ...model, offers } }))
+    await until(() => orders === 1)
+    const lost = async () => (await store.db.selectFrom('task').select('lost').executeTakeFirst())?.lost
+    time.advance(5 * minute)
+    await world.tasks.turn()
+    await until(async () => (await lost()) === 1)
+    time.advance(2 * usualPace.doubtMs)
+    await world.tasks.turn()
+    await until(() => vendor.tasks.size === 1)
+    refusal.resolve()
+    expect(await ordered).toMatchObject(mustNotRetry)
+    expect(vendor.tasks.size).toBe(1)
+    answer.resolve()
+    await world.tasks.idle()
+    expect(await store.db.selectFrom('task').select(['state', 'channel']).execute()).toEqual([
+      { state: 'submitted', channel: 'first' },
+    ])
+    await world.close()
+  })
+})
