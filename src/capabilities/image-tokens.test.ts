@@ -68,4 +68,9 @@ test('the bound of images sold by tokens covers each of them, its previews and e
   )
   expect(input).toBeGreaterThanOrEqual(10 + 2 * openaiTokens(square, true))
   expect(output).toBeGreaterThanOrEqual(3 * (4_160 + 30 * 100))
+  // A large image costs more than the square, and a small one may cost as much.
+  const oneOf = (size: string) =>
+    boundOf({ ...wish, size, count: 1, partialImages: 0 }, { promptBytes: 0, references: [] }).output
+  expect(oneOf('2048x1024')).toBeGreaterThanOrEqual(2 * 4_160)
+  expect(oneOf('512x512')).toBeGreaterThanOrEqual(4_160)
 })

@@ -97,9 +97,9 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
   })
 
   describe('a creation in doubt', () => {
-    test('an order that reached the vendor is found by our reference', () =>
+    test.each(['lose', 'cut'] as const)('an order that reached the vendor is found by our reference (%s)', (trick) =>
       within(async ({ store, vendor, world }) => {
-        vendor.tricks.push('lose')
+        vendor.tricks.push(trick)
         const task = await world.order()
         expect(task).toMatchObject({ state: 'creating', inDoubt: true, upstreamId: null })
         expect((await moneyOf(store)).held).toBe(held)
@@ -111,7 +111,8 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         await world.pass(minute)
         expect((await world.task(task.id)).state).toBe('succeeded')
         expect(vendor.tasks.size).toBe(1)
-      }))
+      }),
+    )
 
     test('an order answered with the id of another task is searched for, and the other task goes on', () =>
       within(async ({ store, vendor, world }) => {
@@ -149,11 +150,11 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
         expect(await world.task(task.id)).toMatchObject({ state: 'submitted', sends: 2 })
       }))
 
-    test('a search that breaks off or is refused tells nothing: the order is neither adopted nor sent again', () =>
+    test('a search that fails, in whatever way, tells nothing: the order is neither adopted nor sent again', () =>
       within(async ({ vendor, world }) => {
         vendor.tricks.push('drop')
         const task = await world.order()
-        vendor.searches.push(0, 500, 429, 401)
+        vendor.searches.push(0, 500, 429, 'unreadable', 401)
         while (vendor.searches.length > 0) {
           await world.pass(2 * minute)
           expect(await world.task(task.id)).toMatchObject({ state: 'creating', lost: 0, sends: 1 })
@@ -394,4 +395,11 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
     expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held })
     await world.close()
   })
+
+  test('an order of an account that was disabled meanwhile is refused like a revoked key, and not sent', () =>
+    within(async ({ store, vendor, world }) => {
+      await store.db.updateTable('account').set({ enabled: false }).where('id', '=', accountId).execute()
+      expect(await thrownBy(world.order())).toMatchObject({ kind: 'unauthenticated' })
+      expect(vendor.calls).toEqual([])
+    }))
 })

@@ -94,6 +94,8 @@ describe.each(eras)('resources, prompts and limits of the tool server, with a %s
     expect(some.models.length).toBeGreaterThan(3)
     expect(some.models.every(({ id, capabilities }) => id.includes('wan') && capabilities.includes('video'))).toBe(true)
     expect([some.total, some.next]).toEqual([some.models.length, null])
+    const speakers = (await list({ capability: 'speech' })).models
+    expect(speakers.filter(({ capabilities }) => !capabilities.includes('speech'))).toEqual([])
     const [brief] = (await list({ search: chatModel, limit: 1 })).models
     expect(brief).toMatchObject({ id: chatModel, prices: { inputPerMillion: '0.15', outputPerMillion: '0.6' } })
     expect(brief?.prices).not.toHaveProperty('cachedInputPerMillion')

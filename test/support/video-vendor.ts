@@ -11,6 +11,7 @@ export type Trick =
   | 'unsent' // the connection is refused
   | 'drop' // the connection breaks, and no task was created
   | 'lose' // the task is created, but the answer gets lost
+  | 'cut' // the task is created, but its answer breaks off after the status
   | { readonly status: number; readonly makes?: boolean; /** The body's own status. */ readonly errorStatus?: number }
   | { readonly status: 200; readonly makes: true; /** The id that the task gets. */ readonly id: string }
 
@@ -23,7 +24,7 @@ export type VideoVendor = {
   /** Statuses for the next polls, one for each, instead of the task's state; 0 breaks the connection. */
   readonly polls: number[]
   /** The same for searches by our reference. */
-  readonly searches: number[]
+  readonly searches: (number | 'unreadable')[]
   /** The same for cancellations. */
   readonly cancellations: number[]
   /** The same for uploads of images; 0 breaks the connection. */
@@ -159,8 +160,9 @@ function vendorOf(id: string, world: World): Vendor {
     find: {
       call: ({ ref }) => get(`/find?ref=${ref}`),
       read({ body }) {
-        const { id: found } = parse(body) as { id: string | null }
+        const { id: found } = parse(body) as { id?: string | null }
         if (!world.finds) return 'unsure'
+        if (found === undefined) throw new GatewayError('upstream-failed', 'This is no answer.')
         return found === null ? 'absent' : { upstreamId: found }
       },
     },
@@ -206,6 +208,7 @@ function answer(world: World, call: Call): Sent {
   if (path.startsWith('/find')) {
     const trouble = world.searches.shift()
     if (trouble === 0) return broken('unknown')
+    if (trouble === 'unreadable') return respond(200, {})
     if (trouble !== undefined) return refuse(world, trouble)
     const ref = path.slice('/find?ref='.length)
     return respond(200, { id: [...world.tasks.values()].find((task) => task.ref === ref)?.id ?? null })
@@ -262,6 +265,9 @@ function create(world: World, call: Call): Sent {
     world.tasks.set(id, { id, ref: body.ref, word: 'queued', body, polls: 0 })
   }
   if (trick === 'lose') return broken('unknown')
+  if (trick === 'cut') {
+    return { kind: 'response', exchange: scriptedExchange(200, ['{"id":', new Error('The connection broke.')]) }
+  }
   if (typeof trick !== 'object') return respond(200, { id })
   return respond(trick.status, 'id' in trick ? { id: trick.id } : { errorStatus: trick.errorStatus })
 }
