@@ -396,10 +396,22 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
     await world.close()
   })
 
-  test('an order of an account that was disabled meanwhile is refused like a revoked key, and not sent', () =>
-    within(async ({ store, vendor, world }) => {
-      await store.db.updateTable('account').set({ enabled: false }).where('id', '=', accountId).execute()
-      expect(await thrownBy(world.order())).toMatchObject({ kind: 'unauthenticated' })
-      expect(vendor.calls).toEqual([])
-    }))
+  test('what an order reserves of its caps is held by its task, or given back when there is none', async () => {
+    const ends: string[] = []
+    const giveBack = () => void ends.push('given back')
+    const heldByTask = () => void ends.push('held')
+    const { store, vendor, world } = await begin({
+      reserve: () => Promise.resolve({ kind: 'reserved', giveBack, heldByTask }),
+    })
+    await world.order()
+    expect(ends[0]).toBe('held')
+    expect(vendor.calls).toHaveLength(1)
+    // An account that was disabled meanwhile is refused like a revoked key.
+    await store.db.updateTable('account').set({ enabled: false }).where('id', '=', accountId).execute()
+    ends.length = 0
+    expect(await thrownBy(world.order())).toMatchObject({ kind: 'unauthenticated' })
+    expect(ends).toEqual(['given back'])
+    expect(vendor.calls).toHaveLength(1)
+    await world.close()
+  })
 })

@@ -226,6 +226,8 @@ taskSuite('a video whose record names a file', ({ begin, within }) => {
     expect(fetches).toBeGreaterThanOrEqual(4)
     // Two are fetched at a time, every half a minute.
     expect(fetches).toBeLessThanOrEqual(10)
+    // Our trouble uses up none of the tries to fetch a video.
+    for (const { id } of tasks) expect((await world.task(id)).failures).toBe(0)
     isAway = false
     for (let seconds = 0; seconds < 60; seconds += 5) await world.pass(5_000)
     for (const { id } of tasks) expect((await world.task(id)).state).toBe('succeeded')
