@@ -17,6 +17,7 @@ import {
   makeTaskWorld,
   model,
   moneyOf,
+  orderOf,
   type TaskOverrides,
 } from '../../test/support/tasks.ts'
 
@@ -221,6 +222,44 @@ eachEngine('video tasks while the database is away', (open) => {
     await passHours(world)
     expect(await world.task(task.id)).toMatchObject({ state: 'submitted' })
     expect(vendor.tasks.size).toBe(1)
+    await world.close()
+  })
+
+  test('an order to be sent again waits for the database to name the draft that it finishes', async () => {
+    const losses = [1]
+    const { database, vendor, world } = await begin({
+      callbacks: {
+        urlOf() {
+          // The draft is looked up next.
+          if (vendor.calls.some(({ path }) => path.startsWith('/find'))) database.queriesToLose = losses.pop() ?? 0
+          return 'https://gateway.example/callbacks/video/1'
+        },
+        taskOf: () => undefined,
+      },
+    })
+    const draft = await world.order()
+    vendor.tricks.push('drop')
+    const { id } = await world.order({ ask: { ...orderOf().ask, draftOf: draft.id } })
+    for (let looks = 0; looks < 4; looks++) await world.pass(2 * minute)
+    expect(losses).toEqual([])
+    expect(await world.task(id)).toMatchObject({ state: 'submitted', sends: 2 })
+    await world.close()
+  })
+
+  test('a link of the client that cannot be reached is not taken for the database: the order fails', async () => {
+    const picture = { body: new Uint8Array(), mediaType: 'image/png', header: () => null }
+    const cause = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+    const unreachable = new GatewayError('bad-request', 'The URL cannot be reached.', { code: 'invalid_url', cause })
+    const answers = [picture]
+    const { store, vendor, world } = await begin({
+      fetchLink: () => Promise.resolve(answers.pop() ?? Promise.reject(unreachable)),
+    })
+    vendor.tricks.push('drop')
+    const media = [{ role: 'first-frame', url: 'https://customer.example/' }] as const
+    const { id } = await world.order({ ask: { ...orderOf().ask, media } })
+    for (let looks = 0; looks < 4; looks++) await world.pass(2 * minute)
+    expect(await world.task(id)).toMatchObject({ state: 'failed', failure: { code: 'invalid_url' } })
+    expect((await moneyOf(store)).held).toBe(nano(0n))
     await world.close()
   })
 

@@ -1,4 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
+import { isUnavailable } from '../store/faults.ts'
 import { unclaimed, type TaskError } from '../store/task-schema.ts'
 import { knownUpstreamIds } from '../store/task-claims.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
@@ -117,6 +118,9 @@ async function sendAgain(parts: TaskParts, taskRoute: TaskRoute, task: Task): Pr
   } catch (thrown) {
     // A fetch that our own stop cut off says nothing against the order.
     if (parts.stopping.aborted) return lookAgain(parts, task, 0, {})
+    // Nor does a database that did not answer: the poller looks again once it does. A client's link that cannot be
+    // reached is a `GatewayError`, and fails the task.
+    if (!(thrown instanceof GatewayError) && isUnavailable(thrown)) throw thrown
     return fail(parts, task, failureOf(thrown))
   }
   const now = store.now()

@@ -12,6 +12,8 @@ export type FlakyStore = {
   staysAway: boolean
   /** How many more queries outside of transactions are answered before the database becomes unavailable. */
   queriesLeft: number
+  /** How many of the next queries outside of transactions fail. */
+  queriesToLose: number
 }
 
 function gone(): Error {
@@ -20,7 +22,8 @@ function gone(): Error {
 
 /** A store whose database a test can make unavailable. */
 export function flakyStore(store: Store): FlakyStore {
-  const flaky = { isAway: false, answersToLose: 0, commitsToLose: 0, staysAway: false, queriesLeft: Infinity }
+  const losses = { answersToLose: 0, commitsToLose: 0, queriesToLose: 0 }
+  const flaky = { isAway: false, staysAway: false, queriesLeft: Infinity, ...losses }
   const transaction: Store['transaction'] = async (work) => {
     if (flaky.isAway) throw gone()
     const done = await store.transaction(async (tx) => {
@@ -41,6 +44,10 @@ export function flakyStore(store: Store): FlakyStore {
       transaction,
       get db() {
         if (flaky.isAway) throw gone()
+        if (flaky.queriesToLose > 0) {
+          flaky.queriesToLose--
+          throw gone()
+        }
         flaky.isAway = --flaky.queriesLeft === 0
         return store.db
       },
