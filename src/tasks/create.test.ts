@@ -42,11 +42,10 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
     test.each([429, 503])('an order refused with %i for lack of room goes to the next channel', async (status) => {
       const { vendor, world } = await begin({}, ['first', 'second'])
       vendor.tricks.push({ status })
-      expect(await world.order({ model: { ...model, offers } })).toMatchObject({
-        state: 'submitted',
-        channel: 'second',
-      })
-      expect(vendor.tasks.size).toBe(1)
+      const task = await world.order({ model: { ...model, offers } })
+      expect(task).toMatchObject({ state: 'submitted', channel: 'second' })
+      // It carries the reference of its own attempt, by which it would be searched for.
+      expect([...vendor.tasks.values()]).toMatchObject([{ ref: task.attemptId }])
       await world.close()
     })
 

@@ -32,7 +32,14 @@ const wan = { model: 'wan2.6-t2v', duration: 5, resolution: '720p' }
 const kling = { model: 'kling-v2-6', duration: 5, resolution: '1080p' }
 const seedance = { model: 'doubao-seedance-2-0-260128', duration: 5, resolution: '720p' }
 
-type Record = { id: string; status: string; content?: Content; error?: { code: string } | null; output?: object }
+type Record = {
+  id: string
+  status: string
+  created_at?: number
+  content?: Content
+  error?: { code: string } | null
+  output?: object
+}
 type Content = { video_url: string | null; expired?: boolean }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
@@ -319,6 +326,12 @@ describe('the balance and the list of tasks', () => {
     expect([...one.data, ...rest.data].map(({ id }) => id)).toEqual(all.data.map(({ id }) => id))
     expect((await list('?status=failed')).data).toHaveLength(1)
     expect((await list('?model=kling-v2-6')).data).toEqual([])
+    const [newest] = all.data
+    const since = Number(newest?.created_at)
+    expect((await list(`?from=${since}`)).data).toContainEqual(newest as Record)
+    expect((await list(`?from=${since + 1}`)).data).toEqual([])
+    expect((await list(`?to=${since}`)).data).not.toContainEqual(newest as Record)
+    expect(await list(`?from=${since}&to=${since}`)).toMatchObject({ error: { param: 'to' } })
   })
 })
 
