@@ -269,15 +269,18 @@ taskSuite('a video whose record names a file', ({ begin, within }) => {
     await world.close()
   })
 
-  test('a video that only our credential opens is kept in our store', async () => {
+  test('a video that only our credential opens is kept in our store, and no error in its place', async () => {
+    let kept = 0
     const keepResult: TaskParts['keepResult'] = () =>
-      Promise.resolve({ url: 'https://gateway.example/artifacts/1', expiresAt: world.clock.now() + minute })
+      Promise.resolve({ url: `https://gateway.example/artifacts/${++kept}`, expiresAt: world.clock.now() + minute })
     const { vendor, world } = await begin({ keepResult })
     Object.assign(vendor, { locates: true, onlyWithKey: true })
+    vendor.films.push(404, 503)
     const task = await world.order()
     vendor.become('done')
-    await world.pass(minute)
+    for (let rounds = 0; rounds < 3; rounds++) await world.pass(minute)
     expect((await world.task(task.id)).result).toMatchObject({ videoUrl: 'https://gateway.example/artifacts/1' })
+    expect(vendor.films).toEqual([])
     await world.close()
   })
 

@@ -31,6 +31,8 @@ export type VideoVendor = {
   readonly pictures: (number | 'unreadable')[]
   /** The same for requests that locate a video, where its record does not hold the link. */
   readonly files: (number | 'nowhere')[]
+  /** The same for downloads of videos. */
+  readonly films: number[]
   readonly calls: { readonly method: string; readonly path: string }[]
   /** Our references on its calls. */
   readonly refs: Set<string | undefined>
@@ -66,6 +68,7 @@ export function videoVendor(id = 'films'): VideoVendor {
     cancellations: [],
     pictures: [],
     files: [],
+    films: [],
     calls: [],
     refs: new Set(),
     become(word) {
@@ -214,7 +217,7 @@ function answer(world: World, call: Call): Sent {
     return respond(200, { id: [...world.tasks.values()].find((task) => task.ref === ref)?.id ?? null })
   }
   if (path === '/pictures') return takeImage(world, call)
-  if (path.startsWith('/results/')) return film(path)
+  if (path.startsWith('/results/')) return download(world, path)
   if (path.startsWith('/files/')) return locate(world, path.slice('/files/'.length))
   const task = world.tasks.get(path.slice('/tasks/'.length))
   if (method === 'DELETE') {
@@ -277,8 +280,9 @@ function broken(delivery: 'unsent' | 'unknown'): Sent {
 }
 
 /** A film comes in pieces. */
-function film(path: string): Sent {
-  return { kind: 'response', exchange: scriptedExchange(200, ['the film of ', path]) }
+function download(world: World, path: string): Sent {
+  const status = world.films.shift() ?? 200
+  return { kind: 'response', exchange: scriptedExchange(status, ['the film of ', path]) }
 }
 
 function respond(status: number, body: unknown): Sent {
