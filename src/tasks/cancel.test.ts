@@ -3,7 +3,7 @@ import { dollars, eventsOf, held, moneyOf, taskSuite } from '../../test/support/
 import { thrownBy } from '../../test/support/thrown.ts'
 import { nano } from '../base/money.ts'
 
-taskSuite('cancelling a video task', ({ within }) => {
+taskSuite('cancelling a video task', ({ begin, within }) => {
   test('a waiting task is cancelled once, costs nothing and makes one event', () =>
     within(async ({ store, vendor, world }) => {
       const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
@@ -37,6 +37,34 @@ taskSuite('cancelling a video task', ({ within }) => {
       expect((await moneyOf(store)).held).toBe(held)
       expect(await world.tasks.cancel(task)).toMatchObject({ state: 'cancelled' })
     }))
+
+  test.each([
+    ['cancelled', { state: 'cancelled' }],
+    ['failed', { kind: 'conflict', details: { code: 'not_cancellable' } }],
+  ])('a cancellation after which another node is first to see the task %s tells that end', async (word, told) => {
+    const { store, vendor, world } = await begin({
+      transport: {
+        async send(...call) {
+          const sent = await vendor.transport.send(...call)
+          if (call[0].method === 'DELETE') await seenElsewhere()
+          return sent
+        },
+      },
+    })
+    const seenElsewhere = async () => {
+      vendor.become(word)
+      world.clock.advance(60_000)
+      const other = world.node('node_b')
+      await other.turn()
+      await other.idle()
+    }
+    const task = await world.order({ webhookUrl: 'https://customer.example/hook' })
+    expect(await world.tasks.cancel(task).catch((thrown: unknown) => thrown)).toMatchObject(told)
+    expect(await world.task(task.id)).toMatchObject({ state: word })
+    expect(await moneyOf(store)).toEqual({ posted: nano(dollars(100n)), held: nano(0n) })
+    expect(await eventsOf(store)).toHaveLength(1)
+    await world.close()
+  })
 
   test.each([
     [0, { kind: 'upstream-failed' }],

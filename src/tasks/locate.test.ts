@@ -3,6 +3,7 @@ import { GatewayError } from '../base/errors.ts'
 import { nano } from '../base/money.ts'
 import { type VideoVendor, linkOf } from '../../test/support/video-vendor.ts'
 import { balances } from '../../test/support/ledger.ts'
+import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import {
   attemptsOf,
   deadlineSeconds,
@@ -281,6 +282,38 @@ taskSuite('a video whose record names a file', ({ begin, within }) => {
     for (let rounds = 0; rounds < 3; rounds++) await world.pass(minute)
     expect((await world.task(task.id)).result).toMatchObject({ videoUrl: 'https://gateway.example/artifacts/1' })
     expect(vendor.films).toEqual([])
+    await world.close()
+  })
+
+  test('our credential is sent to no origin but that of the channel, wherever redirects lead', async () => {
+    const places = ['/results/moved.mp4', 'https://films.example:8443/film.mp4']
+    const keyed: string[] = []
+    const plain: string[] = []
+    const { vendor, world } = await begin({
+      transport: {
+        send(...call) {
+          const [{ url }] = call
+          if (!url.includes('/results/')) return vendor.transport.send(...call)
+          keyed.push(url)
+          const location = places.shift() ?? null
+          const header = (name: string) => (name === 'location' ? location : null)
+          return Promise.resolve({ kind: 'response', exchange: { ...scriptedExchange(302, []), header } })
+        },
+      },
+      fetchLink({ url }) {
+        plain.push(url)
+        return Promise.resolve({ body: new Uint8Array(10), mediaType: 'video/mp4', header: () => null })
+      },
+      keepResult: () => Promise.resolve({ url: 'https://gateway.example/artifacts/1', expiresAt: 0 }),
+    })
+    vendor.onlyWithKey = true
+    const task = await world.order()
+    vendor.become('done')
+    await world.pass(minute)
+    const { state, upstreamId } = await world.task(task.id)
+    expect(state).toBe('succeeded')
+    expect(keyed).toEqual([linkOf(upstreamId ?? ''), 'https://films.example/results/moved.mp4'])
+    expect(plain).toEqual(['https://films.example:8443/film.mp4'])
     await world.close()
   })
 

@@ -54,6 +54,15 @@ describe('places', () => {
     expect(gate.passOver()?.unproven).toBe('all')
     expect(enter('good')).toBeDefined()
   })
+
+  test('a host that has stopped answering is unproven again', () => {
+    const { fill, prove, enter } = makeGate()
+    for (let n = 0; n < 40; n++) {
+      prove(`turned${n}`)
+      enter(`turned${n}`)?.leave('silent')
+    }
+    expect(fill((n) => `turned${n % 40}`)).toHaveLength(25)
+  })
 })
 
 describe('a lane', () => {
