@@ -73,4 +73,12 @@ test('the bound of images sold by tokens covers each of them, its previews and e
     boundOf({ ...wish, size, count: 1, partialImages: 0 }, { promptBytes: 0, references: [] }).output
   expect(oneOf('2048x1024')).toBeGreaterThanOrEqual(2 * 4_160)
   expect(oneOf('512x512')).toBeGreaterThanOrEqual(4_160)
+  // What is left to the model counts as the most expensive that it has.
+  const free = {
+    sold: 'tokens',
+    count: 1,
+    partialImages: 0,
+    limits: { ...limits, sizes: ['512x512', '1536x1024'] },
+  } as const
+  expect(boundOf(free, { promptBytes: 0, references: [] }).output).toBeGreaterThanOrEqual(1.5 * 4_160)
 })

@@ -12,6 +12,7 @@ import {
   makeTaskWorld,
   model,
   moneyOf,
+  orderOf,
   price,
   requestsOf,
   taskSuite,
@@ -411,6 +412,14 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
     expect(await thrownBy(world.order())).toMatchObject({ kind: 'unauthenticated' })
     expect(ends).toEqual(['given back'])
     expect(vendor.calls).toHaveLength(1)
+    await world.close()
+  })
+
+  test('an order beyond a spending cap is neither recorded nor sent', async () => {
+    const available = nano(5n)
+    const { store, vendor, world } = await begin({ reserve: () => Promise.resolve({ kind: 'no-funds', available }) })
+    expect(await world.tasks.create(orderOf())).toEqual({ kind: 'no-funds', needed: held, available })
+    expect([await requestsOf(store), vendor.calls]).toEqual([[], []])
     await world.close()
   })
 })

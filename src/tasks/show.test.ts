@@ -50,5 +50,11 @@ test('a failure is shown and an event is made only once the task is over', () =>
   const running: Task = { ...done, state: 'running', failure }
   expect(showTask(running, 0)).not.toHaveProperty('error')
   expect(() => writeEvent(running, 0)).toThrow('is not over')
-  expect(showTask({ ...running, state: 'failed', result: null }, 0)).toMatchObject({ error: failure, content: null })
+  const failed: Task = { ...running, state: 'failed', result: null }
+  expect(showTask(failed, 0)).toMatchObject({ error: failure, content: null })
+  expect(JSON.parse(writeEvent(failed, 7_900))).toEqual({
+    type: 'video.generation.failed',
+    created_at: 7,
+    data: showTask(failed, 7_900),
+  })
 })
