@@ -4,8 +4,8 @@ import type { Usage } from '../../src/capabilities/usage.ts'
 import { drawImage } from '../../src/sandbox/files/image.ts'
 import { gatewayForTests, startTestGateway, until } from '../support/gateway.ts'
 import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
-import { payloads } from '../support/streams.ts'
-import { answer, startVendor } from '../support/vendor.ts'
+import { payloads, says } from '../support/streams.ts'
+import { answer, event, startVendor, stream } from '../support/vendor.ts'
 
 // Images whose vendor did not say what they used: the stream broke off, or its answer has no usage.
 
@@ -142,5 +142,35 @@ channels:
   expect(await booked(short, 'payable:dashscope')).toBe(nano(140_000_000n))
   await short.assertBooks()
   await short.close()
+  await vendor.stop()
+})
+
+test('a chat model with a price for images streams one that is larger than any event with words', async () => {
+  const [image, tokens] = ['A'.repeat(2_000_000), 1_290]
+  const drawn = { inlineData: { mimeType: 'image/png', data: image } }
+  const usageMetadata = {
+    promptTokenCount: 5,
+    candidatesTokenCount: tokens,
+    totalTokenCount: 5 + tokens,
+    candidatesTokensDetails: [{ modality: 'IMAGE', tokenCount: tokens }],
+  }
+  const told = { candidates: [{ index: 0, content: { parts: [drawn] }, finishReason: 'STOP' }], usageMetadata }
+  const vendor = await startVendor((socket) => void socket.write(stream(event(told))))
+  const drawing = await startTestGateway({
+    yaml: `
+sandbox: false
+channels:
+  - { id: google, vendor: google, baseUrl: "${vendor.origin}", keys: ["key"] }
+models:
+  - { id: d, from: gemini-2.5-flash-image, capability: chat, outputTokensMax: 8192, channels: [{ channel: google }] }
+`,
+  })
+  const response = await drawing.post('/v1/chat/completions', says('Draw a hat.', { model: 'd', stream: true }))
+  expect(response.status).toBe(200)
+  expect((await response.text()).includes(image)).toBe(true)
+  const usage = { input: 5, imageOutput: tokens }
+  expect(await recordOf(drawing, response)).toMatchObject({ basis: 'vendor', cost: 38_701_500n, usage })
+  await drawing.assertBooks()
+  await drawing.close()
   await vendor.stop()
 })

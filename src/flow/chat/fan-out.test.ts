@@ -90,7 +90,7 @@ async function twoChoices(
     requestId: 'req_1',
     attemptId: 'att_1',
     principal: { accountId: 'acc_1' },
-    model: traits,
+    model: { ...traits, prices: { rates: {} } },
     markVendorCalled() {},
     signal: new AbortController().signal,
     funds: { sending() {} },

@@ -7,7 +7,7 @@ import type { ChatRouted } from './chat.ts'
 import { chatOf } from './lane.ts'
 import { legOfStream } from './legs.ts'
 
-// No event of a chat comes near this size; the limit keeps a line without an end from filling the memory.
+// No event with words comes near this size; the limit keeps a line without an end from filling the memory.
 const eventBytesMax = 1024 * 1024
 // Far more than any vendor sends for a token: a stream that exceeds it for its whole output cap is not going to end.
 const wireBytesPerToken = 8 * 1024
@@ -26,10 +26,12 @@ export function openRelay(
   const { outputTokensMax, choices } = routed.ask
   const said = outputTokensMax * choices * wireBytesPerToken + wireBytesSpare
   const repeats = chatOf(routed).protocol === 'responses' && typeof body === 'string'
+  // A model that draws in its answers sends each image in a single event.
+  const draws = routed.model.prices.rates.imageOutput !== undefined
   return new StreamRelay(exchange, stream, {
     bytesMax: repeats
       ? { event: answerBytesMax, stream: said + body.length * repeatedBytes } // their last event is a whole answer
-      : { event: eventBytesMax, stream: said },
+      : { event: draws ? answerBytesMax : eventBytesMax, stream: said },
     leg: legOfStream(routed, stream.facts),
     judge: (failure) => failedInside(parts, routed, failure),
     complete: () => parts.channels().answered(routed.route),
