@@ -279,7 +279,7 @@ const table: readonly {
   {
     field: 'modalities',
     traits: speaking,
-    takes: [['text'], ['text', 'audio'], null],
+    takes: [['text'], ['text', 'audio'], ['image', 'text'], null],
     refuses: [['text', 'invalid_type']],
   },
   {

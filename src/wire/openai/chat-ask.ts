@@ -181,8 +181,10 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
   if (isGiven(tier) && !plainTiers.includes(tier)) {
     throw unsupportedValue('service_tier', `'${excerpt(tier)}'`, `Supported values are: ${listValues(plainTiers)}.`)
   }
-  if (request.modalities?.includes('audio') && !traits.sells('audioOutput')) {
-    throw unsupportedValue('modalities', "'audio'", 'This model has no price for audio output.')
+  for (const kind of ['audio', 'image'] as const) {
+    if (request.modalities?.includes(kind) && !traits.sells(`${kind}Output`)) {
+      throw unsupportedValue('modalities', `'${kind}'`, `This model has no price for ${kind} output.`)
+    }
   }
   refuseRerouting(body)
   for (const [field, why] of unsold) {
