@@ -83,7 +83,12 @@ test.each<[Usage, 'believed' | 'suspense']>([
   [{ input: 21 }, 'suspense'],
   [{ cachedInput: 21 }, 'suspense'],
   [{ cacheWrite: 20, cacheWriteHour: 1 }, 'suspense'],
+  [{ input: 10, imageInput: 5, audioInput: 5 }, 'believed'],
+  [{ input: 10, imageInput: 6, audioInput: 5 }, 'suspense'],
   [{ input: 1, output: 41 }, 'suspense'],
+  [{ output: 10, imageOutput: 10, audioOutput: 20 }, 'believed'],
+  [{ audioOutput: 41 }, 'suspense'],
+  [{ imageOutput: 41 }, 'suspense'],
 ])('for a model that takes 10 tokens in and 20 out, usage of %j is %s', async (usage, outcome) => {
   const { measure, sales } = atMeter({ believable: { input: 10, output: 20 } })
   await measure(wholeOf([legOf('att_1', usage)]), [])

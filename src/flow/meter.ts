@@ -8,7 +8,7 @@ import { Tap, type Watcher } from '../base/tap.ts'
 import type { Sale } from '../billing/billing.ts'
 import { priceOfParts } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
-import type { Usage } from '../capabilities/usage.ts'
+import { tokensOf, type Usage } from '../capabilities/usage.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import { attemptRecord } from './attempt.ts'
 import type { Drains } from './drains.ts'
@@ -269,11 +269,10 @@ const miscountMax = 2
 
 function canBeTrue(usage: Usage, { believable }: AskFacts): boolean {
   if (believable === undefined) return true
-  const { input = 0, cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, output = 0 } = usage
-  return (
-    input + cachedInput + cacheWrite + cacheWriteHour <= believable.input * miscountMax &&
-    output <= believable.output * miscountMax
-  )
+  const { output = 0, imageOutput = 0, audioOutput = 0 } = usage
+  const made = output + imageOutput + audioOutput
+  const given = tokensOf(usage) - made
+  return given <= believable.input * miscountMax && made <= believable.output * miscountMax
 }
 
 async function settle(routed: Routed, sale: Sale): Promise<Nano> {
