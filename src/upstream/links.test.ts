@@ -21,16 +21,21 @@ test("a client's link is fetched with the time limits of the guarded fetch", asy
   expect(asked).toEqual([{ bytesMax: 5, signal }])
 })
 
-test("a vendor's link into a private network is followed for simulators only", async () => {
+test("a vendor's link into a private network is followed for simulators and for vendors inside one", async () => {
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('film') })
   try {
     const fetchLink = makeFetchLink(makeGuardedFetch())
     const link = { transport: 'linked', url: `http://127.0.0.1:${server.port}/a.mp4`, bytesMax: 5 } as const
     const named = { baseUrl: 'http://simulators.example:9090' }
-    const { body } = await fetchLink(link, { ...named, isSimulator: true }, signal)
-    expect(new TextDecoder().decode(body)).toBe('film')
-    const refused = await fetchLink(link, named, signal).catch(String)
-    expect(refused).toContain('could not be fetched')
+    const inside = ['http://localai:8080/v1', 'https://models.internal/v1', 'http://localhost:1', 'http://[::1]:1']
+    for (const channel of [{ ...named, isSimulator: true } as const, ...inside.map((baseUrl) => ({ baseUrl }))]) {
+      const { body } = await fetchLink(link, channel, signal)
+      expect([channel.baseUrl, new TextDecoder().decode(body)]).toEqual([channel.baseUrl, 'film'])
+    }
+    for (const channel of [named, vendor, { baseUrl: 'http://8.8.8.8:1' }]) {
+      const refused = await fetchLink(link, channel, signal).catch(String)
+      expect(refused).toContain('could not be fetched')
+    }
   } finally {
     await server.stop(true)
   }

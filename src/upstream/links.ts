@@ -1,9 +1,8 @@
 import { GatewayError } from '../base/errors.ts'
 import { makeGuardedFetch, type Fetched, type GuardedFetch } from '../base/guarded-fetch.ts'
 import { lookUp } from '../base/look-up.ts'
-import { isAddress, isPublicAddress } from '../base/public-address.ts'
 import { GuardRefusal } from '../base/untrusted-url.ts'
-import { isPublicLink } from '../wire/public-link.ts'
+import { isPublicHost, isPublicLink } from '../wire/public-link.ts'
 import type { VendorResponse, StepCall } from '../vendors/vendor.ts'
 import type { Channel } from './channels.ts'
 
@@ -74,8 +73,7 @@ function respondedWith({ status, mediaType, body }: Fetched, whose: 'vendor' | '
 }
 
 function isPrivate(baseUrl: string): boolean {
-  const host = new URL(baseUrl).hostname.replace(/^\[|\]$/g, '')
-  return host === 'localhost' || (isAddress(host) && !isPublicAddress(host))
+  return !isPublicHost(new URL(baseUrl).hostname.replace(/^\[|\]$/g, ''))
 }
 
 /** A channel never changes, so its address is judged once. */

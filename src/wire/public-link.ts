@@ -22,11 +22,16 @@ const ownNetworks: ReadonlySet<string> = new Set([
 export function isPublicLink(link: string, schemes: GuardPolicy['schemes']): boolean {
   try {
     const { host } = readTarget(link, { schemes, addresses: 'public', ports: 'any' })
-    if (isAddress(host)) return isPublicAddress(host)
-    const labels = host.split('.')
-    // The resolver completes a name without a dot with its own network's domain.
-    return labels.length > 1 && !ownNetworks.has(labels.at(-1) ?? '')
+    return isPublicHost(host)
   } catch {
     return false
   }
+}
+
+/** Whether a host, written without brackets, may be public; a name is not looked up. */
+export function isPublicHost(host: string): boolean {
+  if (isAddress(host)) return isPublicAddress(host)
+  const labels = host.split('.')
+  // The resolver completes a name without a dot with its own network's domain.
+  return labels.length > 1 && !ownNetworks.has(labels.at(-1) ?? '')
 }
