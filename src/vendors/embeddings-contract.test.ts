@@ -174,3 +174,11 @@ test("a single text is sent to Google's embedContent", () => {
   const vectors = [Float32Array.from([0, 1])]
   expect(answerOf(step, { embedding: { values: [0, 2] } })).toMatchObject({ answer: { vectors } })
 })
+
+test('labels by which a vendor groups requests are made distinct from those of other accounts', () => {
+  const labelled = { ...askFor(['Hello']), user: 'u', extras: { safety_identifier: 's', other: 'o' } }
+  const { calls } = calling(vendors.get('openai')?.embeddings?.start(labelled, { ...plainContext, ...secrets }))
+  const [call] = calls
+  const body = call !== undefined && 'body' in call && typeof call.body === 'string' ? JSON.parse(call.body) : {}
+  expect(body).toMatchObject({ user: 'mine/u', safety_identifier: 'mine/s', other: 'o' })
+})

@@ -282,3 +282,10 @@ describe('Google speech', () => {
     expect(readGoogle({ promptFeedback: { safetyRatings: [] }, usageMetadata: { promptTokenCount: 3 } })).toEqual([])
   })
 })
+
+test('labels by which a vendor groups requests are made distinct from those of other accounts', () => {
+  const labelled = askFor({ extras: { safety_identifier: 's', other: 'o' }, instructions: 'Calmly.' })
+  const { body } = speechOf('openai').say(labelled, 'Hello', context).call
+  const sent = { safety_identifier: 'mine/s', other: 'o', instructions: 'Calmly.' }
+  expect(JSON.parse(body as string)).toMatchObject(sent)
+})

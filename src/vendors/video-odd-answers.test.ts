@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
-import { answer, facts, videoOf } from './testing.ts'
+import { answer, facts, plainContext, videoOf } from './testing.ts'
 
 test.each([
   ['ark', { items: [] }],
@@ -26,6 +26,42 @@ test("Wan's list: known tasks are ignored, and a partial page or an unknown task
   expect(find?.read(page('t-1', 2), sought)).toBe('unsure')
   expect(find?.read(page('t-2', 1), sought)).toBe('unsure')
 })
+
+test("a task in doubt is sought in Wan's list by its model and its time, which is written in UTC+8", () => {
+  const sought = {
+    ref: 'att_1',
+    upstreamModel: 'wan2.6-t2v',
+    kind: 't2v',
+    sentAt: Date.UTC(2026, 3, 2, 15, 0, 7),
+  } as const
+  const { find } = videoOf('dashscope')
+  const window = (sentUntil?: number) => {
+    const call = find?.call({ ...sought, ...(sentUntil !== undefined && { sentUntil }) }, plainContext)
+    const { pathname, searchParams } = new URL(call?.url ?? '')
+    expect([call?.method, pathname]).toEqual(['GET', '/api/v1/tasks/'])
+    return Object.fromEntries(searchParams)
+  }
+  // From ten minutes before, because clocks differ, to a quarter of an hour after.
+  const first = { start_time: '20260402225007', end_time: '20260402231507', model_name: 'wan2.6-t2v', page_size: '100' }
+  expect(window()).toEqual(first)
+  expect(window(sought.sentAt + 3_600_000)).toEqual({ ...first, end_time: '20260403001507' })
+})
+
+test.each([
+  // Wan tells that it is too late; of any other error nothing is known.
+  ['dashscope', { 200: true }, { code: 'UnsupportedOperation' }, [400]],
+  ['dashscope', {}, { code: 'InvalidParameter' }, []],
+  ['runway', { 200: true, 204: true }, {}, [404]],
+] as const)(
+  '%s: a cancellation that is not known to have succeeded or failed is asked again',
+  (vendor, done, body, late) => {
+    const isStopped = (status: number) => videoOf(vendor).cancel?.read(answer(body, status))
+    for (const status of Object.keys(done)) expect([status, isStopped(Number(status))]).toEqual([status, true])
+    for (const status of late) expect([status, isStopped(status)]).toEqual([status, false])
+    const others = [400, 401, 404, 429, 500].filter((status) => !(late as readonly number[]).includes(status))
+    for (const status of others) expect(() => isStopped(status)).toThrow(GatewayError)
+  },
+)
 
 test('a stored record omits the prompt and the inputs', () => {
   const output = { task_id: 't', task_status: 'RUNNING', orig_prompt: 'a secret', actual_prompt: 'a secret, in words' }

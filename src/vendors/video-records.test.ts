@@ -109,8 +109,8 @@ describe('the task records of the vendors', () => {
     ],
     [
       'dashscope',
-      wan(made, { duration: 5.0, SR: 720, fps: 30, input_video_duration: 0.0, output_video_duration: 5.0 }),
-      { used: { video: { seconds: 5, resolution: '720p', sound: true } } },
+      wan(made, { duration: 5.0, SR: 1080, fps: 30, input_video_duration: 0.0, output_video_duration: 5.0 }),
+      { used: { video: { seconds: 5, resolution: '1080p', sound: true } } },
     ],
     [
       'dashscope',

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { ImagesAsk } from '../../capabilities/images.ts'
-import { plainContext } from '../testing.ts'
+import { answer, plainContext } from '../testing.ts'
 import { google } from './google.ts'
 
 /** What a Gemini model is told of the size that a client asks for. */
@@ -23,4 +23,20 @@ test.each([
   ['gemini-2.5-flash-image', '4096x4096', { aspectRatio: '1:1' }],
 ])('%s is asked for %s by its ratio and its nearest size', (model, size, config) => {
   expect(configOf(model, size)).toEqual(config)
+})
+
+test('the reason for which Imagen held an image back is passed on, and nothing is charged', () => {
+  const ask = { capability: 'images', prompt: 'a cat', count: 2, references: [], sold: 'pieces' }
+  const context = { ...plainContext, upstreamModel: 'imagen-4.0-generate-001' }
+  const step = google.images?.start(ask as unknown as ImagesAsk, context)
+  const answerOf = (predictions: readonly object[]) =>
+    step?.kind === 'calls' ? step.next([answer({ predictions })]) : undefined
+  const filtered = { raiFilteredReason: 'Blocked by the safety filter.' }
+  expect(answerOf([{}, filtered])).toMatchObject({
+    kind: 'failed',
+    error: { kind: 'upstream-rejected', message: filtered.raiFilteredReason },
+    used: [{ usage: { images: { count: 0 } } }],
+  })
+  const image = { bytesBase64Encoded: 'AAAA', mimeType: 'image/png' }
+  expect(answerOf([filtered, image])).toMatchObject({ kind: 'answered', used: [{ usage: { images: { count: 1 } } }] })
 })
