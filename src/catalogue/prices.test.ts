@@ -58,9 +58,15 @@ describe('exchange and markup', () => {
   })
 
   test('a markup below 1 sells below cost and leaves the cost unchanged', () => {
-    const { prices, costs } = compile({ inputPerMillion: '3', outputPerMillion: '15', markup: '0.2' })
-    expect(prices.rates.output).toBe(pico(3_000_000n))
-    expect(costs.rates.output).toBe(pico(15_000_000n))
+    // The digits of the second are those of 1, at which cost and price are the same list.
+    for (const [markup, output] of [
+      ['0.2', 3_000_000n],
+      ['0.1', 1_500_000n],
+    ] as const) {
+      const { prices, costs } = compile({ inputPerMillion: '3', outputPerMillion: '15', markup })
+      expect(prices.rates.output).toBe(pico(output))
+      expect(costs.rates.output).toBe(pico(15_000_000n))
+    }
   })
 
   // The independent computation turns the digits of all strings into one fraction, with one division at the end.

@@ -39,7 +39,7 @@ describe("an operator's prices that do not cover every answer", () => {
     const model = build([{ ...llama, prices: { inputPerMillion: '3', tiers } }], true).models.get('my-llama')
     expect(model?.prices).toMatchObject({
       rates: { input: 3_000_000n, cachedInput: 3_000_000n, output: 4_000_000n },
-      tiers: [{ rates: { input: 9_000_000n, output: 4_000_000n } }],
+      tiers: [{ aboveInputTokens: 1000, rates: { input: 9_000_000n, output: 4_000_000n } }],
     })
   })
 
