@@ -1,0 +1,61 @@
+import { expect, test } from 'bun:test'
+import type { JsonObject } from '../../base/json.ts'
+import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
+import { imagesCodec } from '../../wire/images.ts'
+import { vendors } from '../index.ts'
+import { plainContext } from '../testing.ts'
+
+const limits: ImageLimits = {
+  sizes: ['512x512', '1024x1024'],
+  sizeDefault: '1024x1024',
+  qualities: [],
+  countMax: 1,
+  alwaysBytes: false,
+  references: { min: 0, max: 3 },
+}
+
+/** What the vendor is sent for a client's body. */
+function sent(vendor: string, body: JsonObject, sold: 'pieces' | 'tokens' = 'pieces'): JsonObject {
+  const traits: ModelTraits = {
+    id: 'ours',
+    contextTokens: 1,
+    outputTokensMax: 1,
+    choicesMax: 1,
+    reasoning: false,
+    efforts: [],
+    images: limits,
+    sells: () => sold === 'tokens',
+    sellsImage: () => true,
+    sellsVideo: () => true,
+  }
+  const asked = { body: { model: 'ours', ...body }, files: [], bodyBytes: 100, header: () => null }
+  const ask = imagesCodec.readAsk(asked, () => traits)
+  const step = vendors.get(vendor)?.images?.start(ask, plainContext)
+  const [call] = step?.kind === 'calls' ? step.calls : []
+  if (call?.transport !== 'vendor' || typeof call.body !== 'string') throw new Error('nothing was sent')
+  return JSON.parse(call.body)
+}
+
+test('a model that is sold by the size is told its size, because the default of the vendor may have another price', () => {
+  const prompt = 'a cat'
+  expect(sent('openai', { prompt })).toMatchObject({ size: '1024x1024', response_format: 'b64_json' })
+  expect(sent('openai', { prompt }, 'tokens')).not.toHaveProperty('size')
+  expect(sent('openai', { prompt, size: '512x512' }, 'tokens')).toMatchObject({ size: '512x512' })
+})
+
+test('reference images reach a vendor of the common protocol as the client gave them, one or a list', () => {
+  const image = 'https://example.com/a.png'
+  expect(sent('compatible', { prompt: 'a cat', image })).toMatchObject({ image })
+  expect(sent('compatible', { prompt: 'a cat', image: [image, image] })).toMatchObject({ image: [image, image] })
+})
+
+test('of the native form only what the common protocol has is sent', () => {
+  const input = { messages: [{ role: 'user', content: [{ text: 'a cat' }] }] }
+  const parameters = { size: '1328*1328', watermark: true, negative_prompt: 'dogs' }
+  expect(sent('compatible', { input, parameters })).toEqual({
+    model: 'theirs',
+    prompt: 'a cat\n\nAvoid: dogs',
+    size: '1024x1024',
+    response_format: 'b64_json',
+  })
+})
