@@ -42,6 +42,14 @@ describe("a vendor's export", () => {
     ])
   })
 
+  test('a line may name its model, and no call of ours', () => {
+    expect(readExport('cost, model ,ref\n1,"the ""large"" one", \n2,,att_1\n')).toEqual([
+      { ref: null, cost: nano(1_000_000_000n), model: 'the "large" one' },
+      { ref: 'att_1', cost: nano(2_000_000_000n) },
+    ])
+    for (const text of ['ref,model\na,m', 'cost,model\n1,m']) expect(() => readExport(text)).toThrow('ref and cost')
+  })
+
   test('a cost finer than a nano is rounded half up', () => {
     expect(readExport('ref,cost\na,0.0000000005\nb,0.00000000049')).toEqual([
       { ref: 'a', cost: nano(1n) },
