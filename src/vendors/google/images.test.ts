@@ -40,3 +40,15 @@ test('the reason for which Imagen held an image back is passed on, and nothing i
   const image = { bytesBase64Encoded: 'AAAA', mimeType: 'image/png' }
   expect(answerOf([filtered, image])).toMatchObject({ kind: 'answered', used: [{ usage: { images: { count: 1 } } }] })
 })
+
+test('what a Gemini model says in place of an image is passed on, without what it thought', () => {
+  const ask = { capability: 'images', prompt: 'a cat', count: 1, references: [], sold: 'pieces' }
+  const context = { ...plainContext, upstreamModel: 'gemini-3-pro-image' }
+  const step = google.images?.start(ask as unknown as ImagesAsk, context)
+  const parts = [{ text: 'The user wants a cat.', thought: true }, { text: 'I draw ' }, { text: 'no cats.' }]
+  const body = { candidates: [{ content: { parts }, finishReason: 'STOP' }] }
+  expect(step?.kind === 'calls' ? step.next([answer(body)]) : undefined).toMatchObject({
+    kind: 'failed',
+    error: { kind: 'upstream-rejected', message: 'I draw no cats.' },
+  })
+})

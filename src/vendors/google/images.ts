@@ -144,13 +144,12 @@ function tokensEach({ width, height }: Partial<Size>, { upstreamModel }: CallCon
 
 function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): ImagesOutcome {
   const [candidate] = objectsIn(json['candidates'])
-  const parts = objectsIn(objectIn(candidate?.['content'])['parts'])
-  const images = parts
-    .filter(({ thought }) => thought !== true)
-    .flatMap(({ inlineData }) => {
-      const { data, mimeType } = objectIn(inlineData)
-      return typeof data === 'string' && data !== '' ? [imageFromBase64(data, textIn(mimeType))] : []
-    })
+  // Thoughts are words and drafts that are not meant for the client.
+  const parts = objectsIn(objectIn(candidate?.['content'])['parts']).filter(({ thought }) => thought !== true)
+  const images = parts.flatMap(({ inlineData }) => {
+    const { data, mimeType } = objectIn(inlineData)
+    return typeof data === 'string' && data !== '' ? [imageFromBase64(data, textIn(mimeType))] : []
+  })
   const tokens = readTokens(json)
   const size = measure(images, ask.size)
   const block = textIn(objectIn(json['promptFeedback'])['blockReason']) || textIn(candidate?.['finishReason'])
