@@ -42,6 +42,8 @@ describe('a whole answer', () => {
     const written = parts(
       { text: 'hm, ', thought: true },
       { text: 'so', thought: true },
+      // The draft of an image is no answer.
+      { inlineData: { mimeType: 'image/png', data: 'ZHJhZnQ=' }, thought: true },
       { text: 'Hel' },
       { text: '' },
       { text: 'lo', thoughtSignature: 'dGV4dA==' },

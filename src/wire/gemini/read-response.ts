@@ -83,7 +83,7 @@ function readParts(candidate: JsonObject, place: Place): ReplyEvent[] {
   for (const part of objectsIn(objectIn(candidate['content'])['parts'])) {
     const { text, thought, functionCall, inlineData } = part
     if (isObject(functionCall)) events.push(...readCall(functionCall, part['thoughtSignature'], place))
-    else if (isObject(inlineData)) events.push(...readImage(inlineData, choice))
+    else if (isObject(inlineData)) events.push(...(thought === true ? [] : readImage(inlineData, choice)))
     else if (typeof text !== 'string' || text === '') continue
     else if (thought === true) events.push({ kind: 'thinking-delta', choice, text })
     else {
