@@ -28,7 +28,7 @@ function postingOf(id: string, charge = 5n): Posting {
 
 async function postTurns(store: Store, ...turns: Posting[][]): Promise<void> {
   const { epoch } = await openNode(store, node, [])
-  const take = { accountId, need: nano(100n), extra: nano(0n) }
+  const take = { accountId, waiting: [nano(100n)], left: nano(0n), extra: nano(0n) }
   await takeTurn(store, { node, epoch }, { number: 1, postings: [], takes: [take], returns: [] })
   let number = 1
   for (const postings of turns) {

@@ -6,16 +6,18 @@ import { isPostgres } from './writes.ts'
 
 export type Take = {
   readonly accountId: string
-  /** The amount that is needed now. */
-  readonly need: Nano
+  /** What each request that waits for the money asks for, in order of arrival. */
+  readonly waiting: readonly Nano[]
+  /** What the node has left of its lease for them. */
+  readonly left: Nano
   /** What to lease beyond that if possible, so that the next requests need not ask. */
   readonly extra: Nano
 }
 
 export type Grant =
   | { readonly kind: 'granted'; readonly amount: Nano }
-  /** All there was, which is less than was needed. */
-  | { readonly kind: 'short'; readonly amount: Nano }
+  /** Not all requests can be served: the amount serves those that can be, and `rest` stays in the balance. */
+  | { readonly kind: 'short'; readonly amount: Nano; readonly rest: Nano }
   | { readonly kind: 'no-account' }
 
 /** What leaves a node's lease of an account: `spent` leaves the balance too. */
@@ -80,10 +82,24 @@ function grantOn(take: Take, account: Locked, returned: bigint): Grant {
 const shareOfBalance = 20n
 
 export function grantFor(take: Take, balance: Nano | 'unlimited'): Exclude<Grant, { kind: 'no-account' }> {
-  if (balance === 'unlimited') return { kind: 'granted', amount: nano(take.need + take.extra) }
-  if (balance < take.need) return { kind: 'short', amount: balance > 0n ? balance : nano(0n) }
-  const share = (balance - take.need) / shareOfBalance
-  return { kind: 'granted', amount: nano(take.need + (take.extra < share ? take.extra : share)) }
+  const wanted = take.waiting.reduce((sum, amount) => sum + amount, 0n)
+  const need = beyond(take.left, wanted)
+  if (balance === 'unlimited') return { kind: 'granted', amount: nano(need + take.extra) }
+  if (balance < need) return shortOn(take, beyond(0n, balance))
+  const share = (balance - need) / shareOfBalance
+  return { kind: 'granted', amount: nano(need + (take.extra < share ? take.extra : share)) }
+}
+
+/** Leases nothing for a request that cannot be served: on another node, the same money may serve one. */
+function shortOn({ waiting, left }: Take, balance: bigint): Extract<Grant, { kind: 'short' }> {
+  let served = 0n
+  for (const amount of waiting) if (served + amount <= left + balance) served += amount
+  const amount = beyond(left, served)
+  return { kind: 'short', amount: nano(amount), rest: nano(balance - amount) }
+}
+
+function beyond(limit: bigint, amount: bigint): bigint {
+  return amount > limit ? amount - limit : 0n
 }
 
 /** A charge leaves the balance and the lease in one commit; what is returned leaves only the lease. */

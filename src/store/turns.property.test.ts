@@ -42,8 +42,11 @@ class Draw {
         left -= posting.charge
         parts.postings.push(posting)
       }
-      if (random.chance(0.5)) parts.takes.push(takeOf(this.#upTo(300n), this.#upTo(2_000n), id))
-      else if (left > 0n && random.chance(0.4))
+      if (random.chance(0.5)) {
+        const waiting = Array.from({ length: random.between(0, 3) }, () => nano(this.#upTo(200n)))
+        const take = takeOf(0n, this.#upTo(2_000n), id)
+        parts.takes.push({ ...take, waiting, left: nano(random.chance(0.5) ? 0n : this.#upTo(left)) })
+      } else if (left > 0n && random.chance(0.4))
         parts.returns.push(returnOf(random.chance(0.5) ? left : this.#upTo(left), id))
     }
     // A posting that is sent again, as after a crash, must change nothing.

@@ -112,7 +112,7 @@ export const moneyMutants: readonly Mutant[] = [
     name: 'a lease that is to be given back is filled up again',
     file: 'src/billing/leased/leases.ts',
     from: 'if (lease.left === 0n) continue',
-    to: 'if (lease.left === 0n && takes.push({ accountId, need: zeroNano, extra: nano(pace) }) > 0) continue',
+    to: 'if (lease.left === 0n && takes.push({ accountId, waiting: [], left: zeroNano, extra: nano(pace) }) > 0) continue',
     tests: ['src/billing/leased/leases.test.ts'],
   },
   {

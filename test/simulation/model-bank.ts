@@ -63,23 +63,27 @@ export class ModelBank {
       this.#addToLease(node, accountId, 0n - amount)
     }
     const grants = new Map<string, Grant>()
-    for (const { accountId, need, extra } of turn.takes) {
+    for (const { accountId, waiting, left, extra } of turn.takes) {
       const account = this.accounts.get(accountId)
       if (account === undefined || !account.enabled) {
         grants.set(accountId, { kind: 'no-account' })
         continue
       }
       const free = account.posted - account.held
-      let amount = need + extra
-      let kind: 'granted' | 'short' = 'granted'
-      if (!account.unlimited) {
-        const twentieth = (free - need) / 20n
-        if (free < need) [kind, amount] = ['short', free > 0n ? free : 0n]
-        else if (extra > twentieth) amount = need + twentieth
+      const wanted = waiting.reduce((sum, one) => sum + one, 0n)
+      const need = wanted < left ? 0n : wanted - left
+      const most = free - need < extra * 20n && !account.unlimited ? (free - need) / 20n : extra
+      let grant: Grant = { kind: 'granted', amount: nano(need + most) }
+      if (!account.unlimited && free < need) {
+        let pot = left + (free > 0n ? free : 0n)
+        for (const one of waiting) pot -= one <= pot ? one : 0n
+        // Of what remains, the node keeps what it had before, and gets nothing.
+        const rest = pot < free ? pot : free
+        grant = { kind: 'short', amount: nano(free > 0n ? free - rest : 0n), rest: nano(free > 0n ? rest : 0n) }
       }
-      account.held += amount
-      this.#addToLease(node, accountId, amount)
-      grants.set(accountId, { kind, amount: nano(amount) })
+      account.held += grant.amount
+      this.#addToLease(node, accountId, grant.amount)
+      grants.set(accountId, grant)
     }
     this.#check()
     return grants

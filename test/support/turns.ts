@@ -9,7 +9,7 @@ export function turnOf(number: number, parts: Partial<Turn> = {}): Turn {
 }
 
 export function takeOf(need: bigint, extra = 0n, account = accountId) {
-  return { accountId: account, need: nano(need), extra: nano(extra) }
+  return { accountId: account, waiting: [nano(need)], left: nano(0n), extra: nano(extra) }
 }
 
 export function returnOf(amount: bigint, account = accountId) {

@@ -92,12 +92,6 @@ export class Lease {
     return unserved
   }
 
-  /** How much all waiters together ask for beyond what is left. */
-  get missing(): bigint {
-    const wanted = this.waiters.reduce((sum, { amount }) => sum + amount, 0n)
-    return wanted > this.left ? wanted - this.left : 0n
-  }
-
   #check(): void {
     // The assertion stays on in production: a wrong lease must stop this node before it spends what it does not have.
     if (this.left < 0n || this.open < 0n || this.unflushed < 0n) {

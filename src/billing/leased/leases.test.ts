@@ -15,11 +15,13 @@ function leasesWith({ granted, charged }: { granted: bigint; charged: bigint }) 
   return { leases, lease }
 }
 
-const takeOf = (need: bigint, extra: bigint) => ({ accountId: 'acc_a', need: nano(need), extra: nano(extra) })
+const takeOf = (waiting: readonly bigint[], left: bigint, extra: bigint) => {
+  return { accountId: 'acc_a', waiting: waiting.map(nano), left: nano(left), extra: nano(extra) }
+}
 
 test('a lease that will not last for two more turns is topped up to eight turns', () => {
   const { leases } = leasesWith({ granted: 299n, charged: 100n })
-  expect(leases.ask(nobody)).toEqual({ takes: [takeOf(0n, 800n - 199n)], returns: [] })
+  expect(leases.ask(nobody)).toEqual({ takes: [takeOf([], 199n, 800n - 199n)], returns: [] })
   // The pace is that of the last turn alone, and nothing was charged since.
   expect(leases.ask(nobody)).toEqual({ takes: [], returns: [] })
 })
@@ -37,7 +39,7 @@ test('a lease that is being returned is not topped up, whether or not anything i
   }
 })
 
-test('a waiting hold asks for what is missing plus the larger of twenty holds and eight turns', () => {
+test('a waiting hold asks for its amount plus the larger of twenty holds and eight turns', () => {
   for (const { charged, extra } of [
     { charged: 10n, extra: 100n },
     { charged: 100n, extra: 800n },
@@ -45,7 +47,7 @@ test('a waiting hold asks for what is missing plus the larger of twenty holds an
     const { leases, lease } = leasesWith({ granted: charged + 2n, charged })
     const waiter = { amount: nano(5n), resolve() {}, isAsked: false, recalls: 0 }
     lease.waiters.push(waiter)
-    expect(leases.ask(nobody)).toEqual({ takes: [takeOf(3n, extra)], returns: [] })
+    expect(leases.ask(nobody)).toEqual({ takes: [takeOf([5n], 2n, extra)], returns: [] })
     expect(waiter.isAsked).toBe(true)
   }
 })

@@ -75,13 +75,14 @@ export class Leases {
         const largest = lease.waiters.reduce((most, { amount }) => (amount > most ? amount : most), zeroNano)
         for (const waiter of lease.waiters) waiter.isAsked = true
         const extra = larger(largest * holdsAhead, pace * turnsAhead)
-        takes.push({ accountId, need: nano(lease.missing), extra: nano(extra) })
+        const waiting = lease.waiters.map(({ amount }) => amount)
+        takes.push({ accountId, waiting, left: nano(lease.left), extra: nano(extra) })
       } else if (recalled.has(accountId)) {
         if (lease.left === 0n) continue
         returns.push({ accountId, amount: nano(lease.left) })
         lease.left = 0n
       } else if (lease.left < pace * turnsLeftMin) {
-        takes.push({ accountId, need: zeroNano, extra: nano(pace * turnsAhead - lease.left) })
+        takes.push({ accountId, waiting: [], left: nano(lease.left), extra: nano(pace * turnsAhead - lease.left) })
       }
     }
     return { takes, returns }

@@ -7,6 +7,8 @@ import { sharedPostgres } from '../../../test/support/postgres.ts'
 import { endingOf, orderOf } from '../../../test/simulation/request.ts'
 import { systemClock, systemTimers } from '../../base/clock.ts'
 import { silentLog } from '../../base/log.ts'
+import { nano } from '../../base/money.ts'
+import { accountById } from '../../store/accounts.ts'
 import { checkLedger } from '../../store/check.ts'
 import { openNotices } from '../../store/notices.ts'
 import { openStore, type Store } from '../../store/open.ts'
@@ -77,6 +79,20 @@ describe('two nodes on one PostgreSQL', () => {
     const other = await b.take(orderOf('req_4', accountId, 101n))
     expect(other).toMatchObject({ kind: 'no-funds' })
     await taken.hold.release(endingOf([], 0n))
+  }, 120_000)
+
+  test('a request that the balance does not cover keeps none of it from requests on the other node', async () => {
+    const accountId = await fundedAccount(store, { id: 'acc_short', amount: 1_000n })
+    const [a, b] = [await startNode('node_a'), await startNode('node_b')]
+    await listening(2)
+    for (let round = 1; round <= 3; round++) {
+      const uncovered = a.take(orderOf(`req_uncovered_${round}`, accountId, 1_001n))
+      const covered = await b.take(orderOf(`req_covered_${round}`, accountId, 1_000n))
+      if (covered.kind !== 'hold') throw new Error('refused although the balance covers it')
+      await covered.hold.release(endingOf([], 0n))
+      expect(await uncovered).toEqual({ kind: 'no-funds', available: nano(1_000n) })
+      expect(await accountById(store.db, accountId)).toMatchObject({ posted: nano(1_000n), held: nano(0n) })
+    }
   }, 120_000)
 })
 

@@ -68,15 +68,15 @@ function openOn(bank: Bank, timers: Timers, disk: Disk, log: Log, clock: Clock):
   })
 }
 
-async function hold(billing: LeasedBilling, accountId: string): Promise<Hold> {
+async function hold(billing: LeasedBilling, accountId: string, amount = 50_000n): Promise<Hold> {
   const taken = await billing.take({
     requestId: newRequestId(),
     accountId,
     keyId: 'key_a',
     model: 'gpt-x',
     capability: 'chat',
-    // So much more than the price that one lease lasts for a whole test.
-    amount: nano(50_000n),
+    // Usually so much more than the price that one lease lasts for a whole test.
+    amount: nano(amount),
     caps: [],
     priceVersion: 'v1',
     startedAt: 0,
@@ -147,6 +147,27 @@ test('a node keeps taking turns while it has an open hold, though nothing ends f
   await held.release({ status: 502, streamed: false, durationMs: 1, attempts: [] })
   await turnsIn(10)
   expect(await turnsIn(120)).toBe(0)
+  await billing.close()
+})
+
+test('a hold that ends during a turn pays for a request that the turn alone does not serve', async () => {
+  const { store, accountId, open } = await makeBooks()
+  const bank = makeStoreBank(store)
+  let whileUnderWay: (() => Promise<void>) | undefined
+  const slow: Bank = {
+    ...bank,
+    async turn(identity, turn) {
+      const grants = await bank.turn(identity, turn)
+      await whileUnderWay?.()
+      return grants
+    },
+  }
+  const billing = await open(slow)
+  const ending = { status: 502, streamed: false, durationMs: 1, attempts: [] }
+  const first = await hold(billing, accountId, balance / 2n)
+  whileUnderWay = () => first.release(ending)
+  const second = await hold(billing, accountId, (balance * 3n) / 4n)
+  await second.release(ending)
   await billing.close()
 })
 

@@ -6,7 +6,7 @@ import type { Grant } from '../../store/turn-accounts.ts'
 import { Fenced, type Identity, type Posting } from '../../store/turns.ts'
 import type { Endings } from '../billing.ts'
 import { BankUnavailable, type Bank } from './bank.ts'
-import type { Lease, Waiter, WaitOutcome } from './lease.ts'
+import type { Waiter, WaitOutcome } from './lease.ts'
 import { Leases } from './leases.ts'
 import { endedBy, WrittenTurn, type Ended } from './records.ts'
 
@@ -266,19 +266,21 @@ export class Teller {
       }
       lease.granted(grant.amount)
       const unserved = lease.serve()
-      // Waiters that came while the turn was under way are not refused: money may have been paid in since it began.
-      const isOver = (waiter: Waiter) => grant.kind === 'short' && waiter.isAsked
+      const available = nano(lease.left + (grant.kind === 'short' ? grant.rest : 0n))
+      // While the turn was under way, holds may have ended, which the next turn can add to the rest. And waiters that
+      // came since it began are not refused, because money may have been paid in.
+      const isOver = ({ isAsked, amount }: Waiter) => grant.kind === 'short' && isAsked && amount > available
       lease.waiters.push(...unserved.filter((waiter) => !isOver(waiter)))
-      this.#refuse(accountId, lease, unserved.filter(isOver))
+      this.#refuse(accountId, unserved.filter(isOver), available)
     }
   }
 
   /** The balance is used up, unless other nodes have leased some of it that they do not need: they are asked first. */
-  #refuse(accountId: string, lease: Lease, unserved: readonly Waiter[]): void {
+  #refuse(accountId: string, unserved: readonly Waiter[], available: Nano): void {
     const { bank, timers } = this.#options
     const patient = unserved.filter((waiter) => bank.recall !== undefined && waiter.recalls < recallsMax)
     for (const waiter of unserved) {
-      if (!patient.includes(waiter)) waiter.resolve({ kind: 'no-funds', available: nano(lease.left) })
+      if (!patient.includes(waiter)) waiter.resolve({ kind: 'no-funds', available })
     }
     if (patient.length === 0) return
     for (const waiter of patient) waiter.recalls++

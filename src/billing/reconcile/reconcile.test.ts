@@ -361,7 +361,7 @@ eachEngine('reconciliation', (open) => {
       const store = await opened()
       await fundedAccount(store)
       const { epoch } = await openNode(store, 'node_b', [])
-      const takes = [{ accountId, need: nano(50n), extra: nano(0n) }]
+      const takes = [takeOf(50n, 0n, accountId)]
       await takeTurn(store, { node: 'node_b', epoch }, { number: 1, postings: [], takes, returns: [] })
       // A call made less than a request's longest time before the node was last heard of may still be under way.
       const recent = line('recent', 4n, { at: now - 3_500_000 })
