@@ -44,8 +44,8 @@ export function capSpending(billing: Billing, parts: SpendingsParts): CappedBill
       const left = leftOf(first)
       const refused = { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap: first.cap } as const
       if (isReread) return refused
-      const haveEnded = await Promise.all(exceeded.map((judged) => spendings.haveTasksEnded(judged)))
-      if (haveEnded.includes(false)) return refused
+      const areOverstated = await Promise.all(exceeded.map((judged) => spendings.isOverstated(judged)))
+      if (areOverstated.includes(false)) return refused
     }
   }
 

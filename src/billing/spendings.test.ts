@@ -56,18 +56,19 @@ test('of more keys than are remembered, those with an open hold or an unbooked c
 })
 
 /** Books of which a test says what they hold, and which count how often they are read as a whole. */
-function booksOf(tasks: bigint) {
+function booksOf(tasks: bigint, uncapped = makeCountingBilling()) {
   const books = { spent: 0n, tasks, areAway: false, readings: 0 }
   const read = (amount: bigint) => (books.areAway ? Promise.reject(new Error('away')) : Promise.resolve(nano(amount)))
+  const clock = standingClock(noon)
   const parts = {
-    clock: standingClock(noon),
+    clock,
     heldByTasks: () => read(books.tasks),
     spentSince() {
       books.readings++
       return read(books.spent)
     },
   }
-  return { books, billing: capSpending(makeCountingBilling(), parts) }
+  return { books, clock, billing: capSpending(uncapped, parts) }
 }
 
 async function orderTask(billing: CappedBilling, amount: bigint): Promise<void> {
@@ -98,6 +99,25 @@ test('a task that has ended before the books were read again with it holds nothi
   const { billing } = booksOf(0n)
   await orderTask(billing, 90n)
   expect(await billing.take(orderOf('k', 20n))).toMatchObject({ kind: 'hold' })
+})
+
+test('a charge that a reading found although it was not known to be booked counts once when it is', async () => {
+  const endings = { made: 0, booked: 0 }
+  const { books, clock, billing } = booksOf(0n, { ...makeCountingBilling(), endings })
+  const taken = await billing.take(orderOf('k', 60n))
+  if (taken.kind !== 'hold') throw new Error('refused')
+  endings.made = 1
+  await taken.hold.settle(sale(60n))
+  // The commit is done, and its answer is on its way.
+  books.spent = 60n
+  clock.advance(5_000)
+  expect(await billing.take(orderOf('k', 20n))).toMatchObject({ kind: 'no-funds', available: nano(0n) })
+  endings.booked = 1
+  for (let request = 0; request < 3; request++) {
+    expect(await billing.take(orderOf('k', 41n))).toMatchObject({ kind: 'no-funds', available: nano(40n) })
+  }
+  expect(books.readings).toBe(3)
+  expect(await billing.take(orderOf('k', 40n))).toMatchObject({ kind: 'hold' })
 })
 
 test('a cap that is used up is not read again for every request, not even while tasks run', async () => {

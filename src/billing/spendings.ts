@@ -29,20 +29,22 @@ export type Spending = {
 
 /**
  * An amount counted here until a reading of the books begins after it was booked. Until then a reading may include it
- * too: so it may be counted twice for a moment, but is never missed.
+ * too: so it may be counted twice, but is never missed. Before a request is refused for it, the books are read again.
  */
 export type Unread = {
   readonly amount: bigint
   /** The amount is booked once the books have this many endings of this node. */
   readonly endings: number
   readonly isTask: boolean
+  /** Whether the last reading may include it. */
+  mayBeRead: boolean
 }
 
 /** A cap, the spending it is judged by, and the start of the period which that spending has to cover. */
 export type Judged = { readonly cap: SpendingCap; readonly spending: Spending; readonly since: number }
 
-export function countUnread(spending: Spending, unread: Unread): void {
-  spending.unread.add(unread)
+export function countUnread(spending: Spending, unread: Omit<Unread, 'mayBeRead'>): void {
+  spending.unread.add({ ...unread, mayBeRead: false })
   spending.unreadAmount += unread.amount
 }
 
@@ -86,19 +88,24 @@ export class Spendings {
   }
 
   /**
-   * For a request that would be refused: tasks may have ended since the last reading, on any node, and given back what
-   * they held. Only then are the books to be read again, because a client may go on asking. Says whether to judge anew.
+   * For a request that would be refused: the last reading may have included what is counted as unread too, and tasks may
+   * have ended since, on any node, and given back what they held. Only then are the books to be read again, because a
+   * client may go on asking. Says whether to judge anew.
    */
-  async haveTasksEnded({ cap, spending }: Judged): Promise<boolean> {
+  async isOverstated({ cap, spending }: Judged): Promise<boolean> {
     const { readAt } = spending
-    const counted = countedForTasks(spending)
-    if (counted === 0n) return false
-    const held = await this.#parts.heldByTasks(cap.of).catch(() => counted)
+    const isTwice = [...spending.unread].some((one) => one.mayBeRead && this.#isBooked(one))
+    const isLess = isTwice || (await this.#haveTasksEnded(cap.of, countedForTasks(spending)))
     // Another request may have had them read meanwhile.
     if (spending.readAt !== readAt) return true
-    if (held >= counted) return false
-    spending.readAt = Number.NEGATIVE_INFINITY
-    return true
+    if (isLess) spending.readAt = Number.NEGATIVE_INFINITY
+    return isLess
+  }
+
+  async #haveTasksEnded(of: SpendingCap['of'], counted: bigint): Promise<boolean> {
+    if (counted === 0n) return false
+    const held = await this.#parts.heldByTasks(of).catch(() => counted)
+    return held < counted
   }
 
   /** What requests under way on this node hold. */
@@ -128,6 +135,7 @@ export class Spendings {
         current.unread.delete(one)
         current.unreadAmount -= one.amount
       }
+      for (const one of current.unread) one.mayBeRead = true
       this.#keep(name, current)
     } catch (thrown) {
       // Without the books, this node judges by its last reading of the period; without one, the request is refused.
