@@ -1,4 +1,3 @@
-import { sql } from 'kysely'
 import { newId } from '../base/ids.ts'
 import { formatDollars, type Nano, nano, zeroNano } from '../base/money.ts'
 import { type Actor, recordChange, recordAccessFields } from './audit.ts'
@@ -136,18 +135,17 @@ async function repeated(tx: Tx, request: Credit, id: string): Promise<Credited |
 async function creditIn(tx: Tx, request: Credit & { readonly now: number }): Promise<Credited> {
   if (request.amount === zeroNano) throw new Error('a credit of nothing')
   const chain = await lockChain(tx, request.accountId)
+  // Locked first, so that a refusal names what there was when it was decided.
+  const account = await lockAccount(tx, request.accountId)
+  if (account === undefined) return { outcome: 'absent' }
+  const left = available(account)
+  if (!account.unlimited && left + request.amount < 0n) return { outcome: 'below-zero', available: left }
   const row = await tx
     .updateTable('account')
     .set((eb) => ({ posted: eb('posted', '+', request.amount) }))
     .where('id', '=', request.accountId)
-    .where(sql<boolean>`(unlimited or posted - held + ${request.amount} >= 0)`)
     .returningAll()
-    .executeTakeFirst()
-  if (row === undefined) {
-    const account = await accountById(tx, request.accountId)
-    if (account === undefined) return { outcome: 'absent' }
-    return { outcome: 'below-zero', available: available(account) }
-  }
+    .executeTakeFirstOrThrow()
   const entries = new Entries()
   entries.move(request.source, `cust:${request.accountId}`, request.amount)
   const id = request.id ?? newId('txn')

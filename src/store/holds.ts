@@ -36,16 +36,20 @@ export async function takeHold(store: Store, hold: NewHold, committing?: () => v
   }
   // One statement is its own transaction: one round trip instead of four.
   const row = holdRow(hold, store.now())
-  const inserted = await store.db.connection().execute((connection) => {
-    committing?.()
-    return connection
-      .with('taken', (db) => takeFunds(db, hold).returning('id'))
-      .insertInto('hold')
-      .columns(holdColumns)
-      .expression((db) => db.selectFrom('taken').select((eb) => holdColumns.map((name) => eb.val(row[name]).as(name))))
-      .executeTakeFirst()
+  return takenOrRefused(store.db, hold, async () => {
+    const inserted = await store.db.connection().execute((connection) => {
+      committing?.()
+      return connection
+        .with('taken', (db) => takeFunds(db, hold).returning('id'))
+        .insertInto('hold')
+        .columns(holdColumns)
+        .expression((db) =>
+          db.selectFrom('taken').select((eb) => holdColumns.map((name) => eb.val(row[name]).as(name))),
+        )
+        .executeTakeFirst()
+    })
+    return inserted.numInsertedOrUpdatedRows === 1n
   })
-  return inserted.numInsertedOrUpdatedRows === 1n ? { outcome: 'held' } : refusal(store.db, hold.accountId)
 }
 
 /** Inserts the hold as void, so that it can no longer be taken. False where it has been taken already. */
@@ -61,10 +65,12 @@ export async function insertVoidHold(tx: Tx, hold: NewHold, now: number): Promis
 
 /** For callers that begin something else in the same commit, such as a video task. */
 export async function takeHoldIn(tx: Tx, hold: NewHold, now: number): Promise<TakeHoldOutcome> {
-  const taken = await takeFunds(tx, hold).executeTakeFirst()
-  if (taken.numUpdatedRows === 0n) return refusal(tx, hold.accountId)
-  await tx.insertInto('hold').values(holdRow(hold, now)).execute()
-  return { outcome: 'held' }
+  const taken = await takenOrRefused(tx, hold, async () => {
+    const { numUpdatedRows } = await takeFunds(tx, hold).executeTakeFirst()
+    return numUpdatedRows === 1n
+  })
+  if (taken.outcome === 'held') await tx.insertInto('hold').values(holdRow(hold, now)).execute()
+  return taken
 }
 
 /** One conditional update decides: of any number of requests at once, only as many as the balance covers get through. */
@@ -108,15 +114,23 @@ function holdRow(hold: NewHold, now: number): HoldTable {
   }
 }
 
-async function refusal(db: Queries, accountId: string): Promise<TakeHoldOutcome> {
-  const account = await db
-    .selectFrom('account')
-    .select(['posted', 'held'])
-    .where('id', '=', accountId)
-    .where('enabled', '=', true)
-    .executeTakeFirst()
-  if (account === undefined) return { outcome: 'no-account' }
-  return { outcome: 'no-funds', available: available(account) }
+/**
+ * On PostgreSQL, other nodes may give money back between the statement that does not get it and the one that reads how
+ * much there is: then it is tried again, so that no refusal names an amount that would have sufficed.
+ */
+async function takenOrRefused(db: Queries, hold: NewHold, take: () => Promise<boolean>): Promise<TakeHoldOutcome> {
+  for (;;) {
+    if (await take()) return { outcome: 'held' }
+    const account = await db
+      .selectFrom('account')
+      .select(['posted', 'held', 'unlimited'])
+      .where('id', '=', hold.accountId)
+      .where('enabled', '=', true)
+      .executeTakeFirst()
+    if (account === undefined) return { outcome: 'no-account' }
+    const left = available(account)
+    if (!account.unlimited && left < hold.amount) return { outcome: 'no-funds', available: left }
+  }
 }
 
 export type OpenHold = { readonly id: string; readonly accountId: string }
