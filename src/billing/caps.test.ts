@@ -153,7 +153,7 @@ function slowToTell() {
   return { billing, books, tell: () => told.resolve() }
 }
 
-test('a charge in the books before its settlement returns is counted twice only for a moment', async () => {
+test('a charge in the books before its settlement returns is counted twice only until it has returned', async () => {
   const clock = clockAtNoon()
   const { billing: strict, books, tell } = slowToTell()
   const billing = capSpending(strict, {
@@ -168,6 +168,7 @@ test('a charge in the books before its settlement returns is counted twice only 
   expect(await left(billing)).toBe(nano(20n))
   tell()
   await settling
+  expect(await left(billing)).toBe(nano(60n))
   clock.advance(5_000)
   expect(await left(billing)).toBe(nano(60n))
 })

@@ -50,11 +50,17 @@ export function capSpending(billing: Billing, parts: SpendingsParts): CappedBill
   }
 
   function counting(hold: Hold, among: readonly Spending[], giveBack: () => void): Hold {
-    const charged = (amount: Nano) => {
-      const unread = { amount, endings: billing.endings?.made ?? 0, isTask: false }
-      for (const spending of among) countUnread(spending, unread)
+    const settling = () => {
+      const readAts = among.map(({ readAt }) => readAt)
+      return (amount: Nano) => {
+        const unread = { amount, endings: billing.endings?.made ?? 0, isTask: false }
+        for (const [at, spending] of among.entries()) {
+          // It may have been booked, and read, before its settlement returned.
+          countUnread(spending, { ...unread, mayBeRead: spending.readAt !== readAts[at] })
+        }
+      }
     }
-    return new CappedHold(hold, charged, giveBack)
+    return new CappedHold(hold, settling, giveBack)
   }
 
   return {
@@ -80,19 +86,21 @@ export function capSpending(billing: Billing, parts: SpendingsParts): CappedBill
 }
 
 class CappedHold extends WrappedHold {
-  readonly #charged: (amount: Nano) => void
+  readonly #settling: () => (charge: Nano) => void
   readonly #giveBack: () => void
 
-  constructor(hold: Hold, charged: (amount: Nano) => void, giveBack: () => void) {
+  /** `settling` is called before the settlement, and gives what to call with the charge after it. */
+  constructor(hold: Hold, settling: () => (charge: Nano) => void, giveBack: () => void) {
     super(hold)
-    this.#charged = charged
+    this.#settling = settling
     this.#giveBack = giveBack
   }
 
   /** If settling fails, the amount counts as held until the hold is released. */
   override async settle(sale: Sale): Promise<Nano> {
+    const charged = this.#settling()
     const charge = await super.settle(sale)
-    this.#charged(charge)
+    charged(charge)
     this.#giveBack()
     return charge
   }
@@ -113,7 +121,8 @@ function reserveAmong(capped: readonly Judged[], amount: Nano): ReservedAmong {
     isOpen = false
   }
   const heldByTask = () => {
-    if (isOpen) for (const spending of among) countUnread(spending, { amount, endings: 0, isTask: true })
+    if (isOpen)
+      for (const spending of among) countUnread(spending, { amount, endings: 0, isTask: true, mayBeRead: false })
     giveBack()
   }
   return { kind: 'reserved', among, giveBack, heldByTask }

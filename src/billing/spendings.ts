@@ -43,8 +43,8 @@ export type Unread = {
 /** A cap, the spending it is judged by, and the start of the period which that spending has to cover. */
 export type Judged = { readonly cap: SpendingCap; readonly spending: Spending; readonly since: number }
 
-export function countUnread(spending: Spending, unread: Omit<Unread, 'mayBeRead'>): void {
-  spending.unread.add({ ...unread, mayBeRead: false })
+export function countUnread(spending: Spending, unread: Unread): void {
+  spending.unread.add(unread)
   spending.unreadAmount += unread.amount
 }
 
