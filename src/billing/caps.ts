@@ -121,8 +121,9 @@ function reserveAmong(capped: readonly Judged[], amount: Nano): ReservedAmong {
     isOpen = false
   }
   const heldByTask = () => {
-    if (isOpen)
+    if (isOpen) {
       for (const spending of among) countUnread(spending, { amount, endings: 0, isTask: true, mayBeRead: false })
+    }
     giveBack()
   }
   return { kind: 'reserved', among, giveBack, heldByTask }
