@@ -5,7 +5,7 @@ import { nano } from '../base/money.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import { spentSince } from '../store/usage.ts'
 import type { Hold, Order, TakeOutcome } from './billing.ts'
-import { capSpending } from './caps.ts'
+import { capSpending, endOf, startOf } from './caps.ts'
 
 const dayMs = 86_400_000
 const today = Date.UTC(2027, 0, 15)
@@ -56,4 +56,13 @@ test('a request that arrived before midnight counts against the cap of that day,
     { hour: tomorrow, cost: nano(60n) },
   ])
   await store.close()
+})
+
+test.each([
+  ['day', Date.UTC(2028, 1, 29, 23, 59, 59, 999), '2028-02-29', '2028-03-01'],
+  ['day', Date.UTC(2028, 2, 1), '2028-03-01', '2028-03-02'],
+  ['month', Date.UTC(2027, 0, 31, 12), '2027-01-01', '2027-02-01'],
+  ['month', Date.UTC(2027, 11, 31, 23, 59, 59, 999), '2027-12-01', '2028-01-01'],
+] as const)('the %s of a cap at %i begins on %s and ends with the start of %s', (period, now, begins, ends) => {
+  expect([startOf(period, now), endOf(period, now)]).toEqual([Date.parse(begins), Date.parse(ends)])
 })

@@ -51,6 +51,14 @@ eachEngine('the tidying of overdue holds and answers', (open) => {
     expect(timers.waiting).toEqual([])
   })
 
+  test('an answer is kept for as long as was promised, so that a repeated request is not paid twice', async () => {
+    const { store, stop, round } = await begin()
+    await sql`update idempotency set created_at = ${10_000 - keepAnswersMs}`.execute(store.db)
+    await round()
+    expect(await left(store)).toMatchObject({ answers: 1 })
+    stop()
+  })
+
   test('an overdue hold that is in use is left open', async () => {
     const atWork = new Set(['hold_1'])
     const { store, stop, round } = await begin((holdId) => atWork.has(holdId))
