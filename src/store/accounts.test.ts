@@ -83,13 +83,15 @@ eachEngine('accounts', (open) => {
     expect(credit(store, { ...manual, amount: nano(9_000_000_000_000_000_000n) })).rejects.toThrow()
   })
 
-  test('an account that owes cannot stop being unlimited', async () => {
+  test('an account that owes can be disabled, but cannot stop being unlimited', async () => {
     const store = await open()
     await fundedAccount(store, { amount: 0n, unlimited: true })
     await takeHold(store, holdOf('a', 30n))
     await settleHold(store, settlementOf('a', 30n))
     const change = { id: accountId, actor: 'test', unlimited: false }
     expect(await changeAccount(store, change)).toEqual({ outcome: 'below-zero', posted: nano(-30n), held: nano(0n) })
+    const disabled = await changeAccount(store, { id: accountId, actor: 'test', enabled: false })
+    expect(disabled).toMatchObject({ outcome: 'changed', account: { enabled: false, unlimited: true } })
     await credit(store, { ...manual, amount: nano(30n) })
     expect(await changeAccount(store, change)).toMatchObject({ outcome: 'changed', account: { unlimited: false } })
   })

@@ -10,7 +10,7 @@ import {
   settlementOf,
 } from '../../test/support/ledger.ts'
 import { nano } from '../base/money.ts'
-import { correctAttempts } from './corrections.ts'
+import { adoptAttempt, correctAttempts } from './corrections.ts'
 import { takeHold } from './holds.ts'
 import { type Settlement, settleHold } from './ledger.ts'
 import type { Store } from './open.ts'
@@ -143,5 +143,15 @@ eachEngine('a correction', (open) => {
       'payable:openai': nano(20n),
       'platform:loss': nano(-4n),
     })
+  })
+
+  test('a call that only the bill knows is booked once, and as it was billed last', async () => {
+    const store = await open()
+    const found = { ref: 'att_lost', vendor: 'openai', upstreamModel: 'gpt-x-2026', at: createdAt, note: 'found' }
+    const adopt = () => adoptAttempt(store, { ...found, billed: nano(20n) })
+    expect([await adopt(), await adopt()]).toEqual(['corrected', 'changed'])
+    expect(await balances(store)).toEqual({ 'payable:openai': nano(20n), 'platform:loss': nano(-20n) })
+    expect(await correct(store, 'lost', 25n)).toBe('corrected')
+    expect(await balances(store)).toEqual({ 'payable:openai': nano(25n), 'platform:loss': nano(-25n) })
   })
 })
