@@ -58,9 +58,9 @@ describe("a vendor's export", () => {
   })
 
   test('a cost may be in exponent notation or have many decimals', () => {
-    const costs = ['4.68e-05', '1E-9', '0.000046799999999999996', '1e1', '2.5e+00']
+    const costs = ['4.68e-05', '1E-9', '0.000046799999999999996', '1e3', '2.5e+00']
     const read = readExport(`ref,cost\n${costs.map((cost, at) => `${at},${cost}`).join('\n')}`)
-    expect(read.map(({ cost }) => String(cost))).toEqual(['46800', '1', '46800', '10000000000', '2500000000'])
+    expect(read.map(({ cost }) => String(cost))).toEqual(['46800', '1', '46800', '1000000000000', '2500000000'])
   })
 
   test('a currency column may say USD or be empty', () => {

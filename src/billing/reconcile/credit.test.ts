@@ -79,6 +79,8 @@ eachEngine('refunds to customers', (open) => {
     expect(await givenBack([line('a', 0n, { units: {} })])).toBe(40n)
     // The rest of the cost is for images, which have no units.
     expect(await givenBack([line('a', 17n, { units: { input: 7 } })])).toBe(0n)
+    // Less was billed than these units cost, so the bill is not by our prices.
+    expect(await givenBack([line('a', 5n, { units: { input: 7 } })])).toBe(0n)
   })
 
   test('a difference by rounding is tolerated, and a larger one gives the customer nothing back', async () => {
