@@ -202,12 +202,22 @@ describe('the end of a stream', () => {
     ],
     ['named by the event', 'event: error\ndata: {"message":"on fire"}\n\n'],
     ['named by the event, with an error object', 'id: 7\nevent:error\ndata: {"error":{"message":"on fire"}}\n\n'],
+    ['the event itself, as hosts of vLLM send it', event({ object: 'error', message: 'on fire', code: 40_303 })],
     ['named by the event, without JSON', 'event: error\r\ndata: on fire\r\n\r\n'],
   ])('an error in another form is a failure and is not forwarded: %s', (_how, told) => {
     const { text, facts } = follow([chunk({ content: 'x' }), told])
     expect(text).toHaveLength(1)
     expect(facts.failure).toMatchObject({ kind: 'upstream-failed', message: 'on fire' })
     expect(facts).toMatchObject({ finished: false, outputEvents: 1 })
+  })
+
+  test('a refusal by a number, as MiniMax sends it, is a failure with that number inside, and is not forwarded', () => {
+    const refusal = { choices: null, base_resp: { status_code: 1026, status_msg: 'so it is' } }
+    const { text, facts } = follow([opening, event(refusal)])
+    expect(text).toEqual([opening])
+    expect(facts.failure?.details.inside).toEqual({ status: 200, body: JSON.stringify(refusal) })
+    const made = chunk({}, 'stop', { base_resp: { status_code: 0, status_msg: '' } })
+    expect(follow([made])).toMatchObject({ text: [made], facts: { failure: undefined, finished: true } })
   })
 
   test('an event with another name and an empty error member are not failures', () => {

@@ -33,8 +33,8 @@ const openBrace = 123
 const quote = 34
 
 /**
- * The relay rules of the common protocol, event by event. An event passes unparsed unless a cheap look at its bytes
- * shows usage or an error in it: parsing costs more than the rest of the relay together.
+ * The relay rules of the common protocol, event by event. An event with output passes unparsed unless a cheap look at its
+ * bytes shows usage or an error in it: parsing costs more than the rest of the relay together.
  */
 export function passStream(ask: ChatAsk): ChatStream {
   const model = encoder.encode(ask.model)
@@ -76,12 +76,6 @@ export function passStream(ask: ChatAsk): ChatStream {
     const { choices } = objectIn(parseLoosely(dataOf(event)))
     for (const { finish_reason: reason } of objectsIn(choices)) if (textIn(reason) !== '') finishes++
     facts.finished = finishes >= ask.choices
-    countOutput(event)
-  }
-
-  function countOutput(event: Uint8Array): void {
-    const bytes = wordBytesIn(event, wordKeys)
-    if (bytes > 0 || !saysNothing(event)) facts.said.add(bytes)
   }
 
   return {
@@ -103,14 +97,15 @@ export function passStream(ask: ChatAsk): ChatStream {
       if (json === -1) return event // a comment, or something only its sender understands
       const shown = withoutRepetitions(withModel(event, json, model))
       const error = valueByteAfter(event, errorKey)
-      if (error === openBrace || error === quote) {
-        const told = parseLoosely(dataOf(event))
-        if (told === undefined) return unreadable()
-        facts.failure = isObject(told) ? failureOf(told) : undefined
-        if (facts.failure !== undefined) return undefined
-      }
+      const isError = error === openBrace || error === quote
+      const wordBytes = wordBytesIn(event, wordKeys)
+      // Events without output are few. They are parsed, because output may have other names, and so may an error.
+      const told = isError || wordBytes === 0 ? parseLoosely(dataOf(event)) : undefined
+      if (isError && told === undefined) return unreadable()
+      facts.failure = isObject(told) ? failureOf(told) : undefined
+      if (facts.failure !== undefined) return undefined
       if (valueByteAfter(event, finishKey) === quote) takeFinish(event)
-      else countOutput(event)
+      if (wordBytes > 0 || !saysNothing(told)) facts.said.add(wordBytes)
       if (valueByteAfter(event, usageKey) === openBrace) {
         const chunk = parseLoosely(dataOf(shown))
         if (chunk === undefined) return unreadable()
@@ -138,12 +133,10 @@ function withoutRepetitions(event: Uint8Array): Uint8Array {
 }
 
 /**
- * Whether an event has no output: a start that names the role, a keep-alive, an end, a count. It is parsed, because
- * output may have many names, which happens a few times per stream. An unreadable event counts as output, since it went
- * to the client.
+ * Whether an event has no output: a start that names the role, a keep-alive, an end, a count. An unreadable event counts
+ * as output, since it went to the client.
  */
-function saysNothing(event: Uint8Array): boolean {
-  const chunk = parseLoosely(dataOf(event))
+function saysNothing(chunk: Json | undefined): boolean {
   if (!isObject(chunk)) return false
   const { choices } = chunk
   if (!Array.isArray(choices)) return true
