@@ -11,7 +11,7 @@ export function writeEvent(type: string, fields: JsonObject): string {
 
 type CallHead = { readonly id: string; readonly name: string; readonly signature?: string }
 type BlockKind = 'text' | 'thinking' | 'call' | 'whole'
-type Call = { readonly head: CallHead; text: string; isOver: boolean }
+type Call = { readonly head: CallHead; text: string }
 /** Writes a block between two calls, when its turn comes. */
 type Words = () => string
 
@@ -82,14 +82,14 @@ export class BlockStream {
 
   startCall(key: number, head: CallHead): string {
     if (this.#calls.has(key)) return ''
-    const call: Call = { head, text: '', isOver: false }
+    const call: Call = { head, text: '' }
     this.#calls.set(key, call)
     return this.#inTurn(call)
   }
 
   growCall(key: number, text: string): string {
     const call = this.#calls.get(key)
-    if (call === undefined || call.isOver) return ''
+    if (call === undefined) return ''
     call.text += text
     return (call === this.#growing ? this.#grow(text) : '') + this.#advance()
   }
@@ -98,7 +98,6 @@ export class BlockStream {
   close(): string {
     let text = ''
     for (const next of this.#waiting.splice(0)) text += this.#letOut(next)
-    for (const call of this.#calls.values()) call.isOver = true
     this.#growing = undefined
     return text + this.#stop()
   }
@@ -112,7 +111,6 @@ export class BlockStream {
   #advance(): string {
     let text = ''
     while (this.#waiting.length > 0 && (this.#growing === undefined || isWholeObject(this.#growing.text))) {
-      if (this.#growing !== undefined) this.#growing.isOver = true
       this.#growing = undefined
       const next = this.#waiting.shift()
       if (next !== undefined) text += this.#letOut(next)
