@@ -205,6 +205,7 @@ const table: readonly {
   },
   { field: 'speed', takes: ['standard', null], refuses: [['fast', 'unsupported_value']] },
   { field: 'inference_geo', takes: ['global', null], refuses: [['us', 'unsupported_value']] },
+  { field: 'plugins', takes: [null], refuses: [[[{ id: 'web' }], 'unsupported_value']] },
   { field: 'fallbacks', takes: [null], refuses: [['default', 'unsupported_value']] },
   { field: 'thread', takes: [null], refuses: [[{ type: 'create' }, 'thread_unsupported_request']] },
   { field: 'context_management', takes: [{ edits: [] }, 5], refuses: [] },

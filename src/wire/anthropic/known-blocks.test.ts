@@ -42,6 +42,11 @@ describe('blocks of unknown or misplaced types', () => {
       [user({ type: 'search_result', source: 'https://h', title: 't', content: [odd] })],
       'messages[0].content[0].content[0].type',
     ],
+    [
+      'an image in a system message',
+      [user(text('a')), { role: 'system', content: [{ type: 'image', source: { type: 'base64' } }] }],
+      'messages[1].content[0].type',
+    ],
     ['a tool call by the user', [user(text('a'), call)], 'messages[0].content[1].type'],
     [
       'an image by the assistant',

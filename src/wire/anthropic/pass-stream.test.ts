@@ -39,6 +39,7 @@ const finish = event({
 const stop = event({ type: 'message_stop' })
 const ping = event({ type: 'ping' })
 const bare = (written: string) => written.replace(/^event: .*\n/, '')
+const unsaid = (written: string) => written.replace(/"type":"message_\w+",?/, '')
 const crlf = (written: string) => written.replaceAll('\n', '\r\n')
 
 describe('events that are forwarded', () => {
@@ -85,6 +86,15 @@ describe('events that are forwarded', () => {
     })
   })
 
+  test('an event without a type is known by its name, and is forwarded as it came', () => {
+    const { text, facts, closing } = follow([start, say('Hi'), unsaid(finish), unsaid(stop)])
+    expect(text).toEqual([start, say('Hi'), unsaid(finish)])
+    expect(facts).toMatchObject({ finished: true, ended: true, usage: { output: 12 } })
+    expect(closing).toBe('event: message_stop\ndata: {}\n\n')
+    const nameless = 'data: {"note":"event: message_stop"}\n\n'
+    expect(follow([nameless])).toMatchObject({ text: [nameless], facts: { ended: false } })
+  })
+
   test('text that looks like an end, an error or an event name is forwarded as text', () => {
     const tricky = [say('"type":"error"'), say('{"type":"message_stop"}'), say('\nevent: message_stop')]
     const { text, facts } = follow(tricky)
@@ -113,6 +123,13 @@ describe('the usage of a stream', () => {
       reasoning: 0,
       webSearch: 0,
     })
+  })
+
+  test('a count of the output that comes again replaces the one before, also without the counts of the input', () => {
+    const growing = [3, 12].map((output_tokens) =>
+      event({ type: 'message_delta', delta: {}, usage: { output_tokens } }),
+    )
+    expect(follow([start, ...growing]).facts.usage).toMatchObject({ input: 9, cachedInput: 4, output: 12 })
   })
 
   test('searches and the bytes they found are counted before the vendor reports them', () => {

@@ -41,8 +41,9 @@ describe('a request that is passed through', () => {
   test('the signature that Google gave a call is removed from it', () => {
     const call = { type: 'tool_use', id: 'a', name: 'f', input: {} }
     const signed = { ...call, extra_content: { google: { thought_signature: 'x' } } }
-    const written = [{ role: 'assistant', content: [signed] }, ...messages]
-    expect(pass({ messages: written })['messages']).toEqual([{ role: 'assistant', content: [call] }, ...messages])
+    const text = { type: 'text', text: 'I look.', extra_content: { ours: 1 } }
+    const written = [{ role: 'assistant', content: [text, signed] }, ...messages]
+    expect(pass({ messages: written })['messages']).toEqual([{ role: 'assistant', content: [text, call] }, ...messages])
   })
 })
 
@@ -104,6 +105,11 @@ describe('usage', () => {
     }
     expect(readUsage(usage)).toEqual(read)
     expect(readUsage(writeUsage(read))).toEqual(read)
+  })
+
+  test('tokens written to the cache are counted by their parts where there is no total', () => {
+    const cache_creation = { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 10 }
+    expect(readUsage({ input_tokens: 1, cache_creation })).toMatchObject({ cacheWrite: 20, cacheWriteHour: 10 })
   })
 
   test('the tokens of a compaction are added to the usage', () => {

@@ -10,12 +10,13 @@ const file = 'data:x/y;base64,AAAA'
 /** The links that are found in one part of a message, and the part with all of them replaced. */
 function replacedIn(part: Json) {
   const found: MediaLink[] = []
-  const ask = { ...plainAsk, native: { messages: [{ role: 'user', content: [part] }] } }
+  const ask = { ...plainAsk, native: { user: 'ann', messages: [{ role: 'user', content: [part] }] } }
   const replaced = replaceLinks(ask, (one) => {
     found.push(one)
     return file
   })
-  const [message] = replaced.native['messages'] as { content: Json[] }[]
+  const [message] = replaced.native['messages'] as { role: string; content: Json[] }[]
+  expect([replaced.model, replaced.native['user'], message?.role]).toEqual([plainAsk.model, 'ann', 'user'])
   return { found: found.map(({ kind, at }) => [kind, at]), part: message?.content[0], isSame: replaced === ask }
 }
 

@@ -48,6 +48,10 @@ describe('the facts of an ask', () => {
     expect(askOf({ input: [made, { role: 'user', content: 'Hi' }] }).inputTokensMax).toBe(1_000 + imageTokensMax)
     const file = { type: 'input_file', file_url: 'https://a.example/a.pdf' }
     expect(askOf({ input: [{ role: 'user', content: [file] }] }).inputTokensMax).toBe(plainModel.contextTokens)
+    const audio = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
+    expect(askOf({ input: [{ role: 'user', content: [audio] }] }).inputTokensMax).toBe(plainModel.contextTokens)
+    const text = { type: 'input_text', text: 'Hi' }
+    expect(askOf({ input: [{ role: 'user', content: [text] }] }).inputTokensMax).toBe(1_000)
   })
 
   test('plain-text tools raise the input bound by what we add to them', () => {
