@@ -14,6 +14,7 @@ import {
 } from '../../capabilities/conversation.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { readSignature } from '../openai/read-answer.ts'
+import { asImage } from '../openai/read-blocks.ts'
 import { shortName } from '../short-name.ts'
 import { readCitations } from './citations.ts'
 import { readCallId } from './tool-ids.ts'
@@ -55,7 +56,7 @@ function readShown(block: JsonObject, at: string): (TextBlock | ImageBlock | Doc
     case 'text':
       return readText(block)
     case 'image':
-      return [{ kind: 'image', media: mediaOf(objectIn(block['source'])), at, ...cacheOf(block) }]
+      return [{ kind: 'image', media: imageOf(objectIn(block['source']), at), at, ...cacheOf(block) }]
     case 'document':
       return readDocument(block, at)
     case 'search_result':
@@ -76,6 +77,10 @@ function mediaOf(source: JsonObject): Media {
   if (source['type'] === 'url') return { kind: 'url', url: textIn(source['url']) }
   if (source['type'] === 'file') return { kind: 'file', id: textIn(source['file_id']) }
   return { kind: 'bytes', mediaType: textIn(source['media_type']), base64: textIn(source['data']) }
+}
+
+function imageOf(source: JsonObject, at: string): Media {
+  return asImage(mediaOf(source), `${at}.source.media_type`)
 }
 
 /** Images inside a document made of blocks are placed after its text. */

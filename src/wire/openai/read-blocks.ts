@@ -84,12 +84,13 @@ function documentOf(part: Extract<ResultPart, { type: 'file' }>, at: string): Do
   throw badRequest("'file' needs file_data or file_id.", `${at}.file`, 'missing_required_parameter')
 }
 
-/** A video in the place of an image would cost far more than the hold for an image. */
 export function imageMediaOf(url: string, param: string): Media {
-  const media = mediaOf(url, param)
-  if (media.kind === 'bytes' && !media.mediaType.startsWith('image/')) {
-    throw invalid(param, 'not an image')
-  }
+  return asImage(mediaOf(url, param), param)
+}
+
+/** Refuses anything else: a video in the place of an image would cost far more than the hold for an image. */
+export function asImage(media: Media, param: string): Media {
+  if (media.kind === 'bytes' && !media.mediaType.startsWith('image/')) throw invalid(param, 'not an image')
   return media
 }
 
