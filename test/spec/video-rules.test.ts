@@ -203,6 +203,11 @@ describe('input, by the model’s version and kind', () => {
     ['wan2.6-t2v', { ...prompt, reference_urls: [image] }, 'input.reference_urls unsupported_value'],
     ['wan2.7-t2v', media(['reference_image']), 'input.media unsupported_value'],
     ['wan2.6-i2v', prompt, 'input.img_url missing_required_parameter'],
+    [
+      'wan2.7-r2v',
+      { ...prompt, media: [{ type: 'reference_image', url: image, reference_voice: 'http://127.0.0.1/a.mp3' }] },
+      'input.media[0].reference_voice invalid_value',
+    ],
     ['wan2.6-i2v', media(['first_frame']), 'input.media unsupported_value'],
     ['wan2.6-i2v', { ...prompt, img_url: 'ftp://example.com/a.png' }, 'input.img_url invalid_value'],
     ['wan2.6-i2v', { ...prompt, img_url: 'http://127.0.0.1/a.png' }, 'input.img_url invalid_value'],

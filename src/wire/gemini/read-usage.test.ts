@@ -119,3 +119,23 @@ test('the images of a prompt are counted without those that were cached', () => 
   expect(freshInput({ promptTokensDetails: images(516), cacheTokensDetails: images(258) }, 'IMAGE')).toBe(258)
   expect(freshInput({ promptTokensDetails: images(0), cacheTokensDetails: images(258) }, 'IMAGE')).toBe(0)
 })
+
+test('output that the vendor does not tell apart consists of what was asked for', () => {
+  const counted = { promptTokenCount: 5, candidatesTokenCount: 9, thoughtsTokenCount: 2 }
+  expect(readUsage(counted)).toMatchObject({ output: 11, audioOutput: 0, imageOutput: 0 })
+  expect(readUsage(counted, 'AUDIO')).toMatchObject({ output: 2, audioOutput: 9, imageOutput: 0 })
+  expect(readUsage(counted, 'IMAGE')).toMatchObject({ output: 2, audioOutput: 0, imageOutput: 9 })
+  const told = { ...counted, candidatesTokensDetails: [{ modality: 'TEXT', tokenCount: 9 }] }
+  expect(readUsage(told, 'AUDIO')).toMatchObject({ output: 11, audioOutput: 0 })
+})
+
+test('output without a count of its own is what the total leaves for it, or unknown', () => {
+  expect(readUsage({ promptTokenCount: 5, totalTokenCount: 16, thoughtsTokenCount: 2 })).toMatchObject({ output: 11 })
+  expect(readUsage({ promptTokenCount: 5, totalTokenCount: 16 }, 'AUDIO')).toMatchObject({ audioOutput: 11 })
+  expect(readUsage({ promptTokenCount: 5, totalTokenCount: 5 }, 'AUDIO')).toBeUndefined()
+  expect(readUsage({ promptTokenCount: 5, candidatesTokenCount: 0 }, 'AUDIO')).toMatchObject({ audioOutput: 0 })
+  expect(readUsage({ totalTokenCount: 0 }, 'AUDIO')).toMatchObject({ audioOutput: 0 })
+  // Nothing tells how much of this is the prompt.
+  expect(readUsage({ totalTokenCount: 16 })).toEqual(expect.objectContaining({ output: 0 }))
+  expect(readUsage({ totalTokenCount: 16 })).not.toHaveProperty('input')
+})

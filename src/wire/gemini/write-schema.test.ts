@@ -83,6 +83,14 @@ describe('references', () => {
     })
   })
 
+  test('a schema that contains itself may begin with a reference, and keeps its definitions', () => {
+    const node = { type: 'object', properties: { next: { $ref: '#/definitions/node' } } }
+    expect(writeSchema({ $ref: '#/definitions/node', definitions: { node }, title: 'Node' })).toEqual({
+      $ref: '#/$defs/node',
+      $defs: { node: { type: 'object', properties: { next: { $ref: '#/$defs/node' } } } },
+    })
+  })
+
   test.each(['#/$defs/missing', 'https://example.com/schema.json', '#/properties/a/type/x', '#/%'])(
     'a reference that cannot be resolved stays: %s',
     ($ref) => {

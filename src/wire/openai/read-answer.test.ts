@@ -106,3 +106,22 @@ test.each([
     { kind: 'choice-finish', choice: 0, finish: 'stop' },
   ])
 })
+
+test('a refusal and the log probabilities of a choice are read, whole and streamed', () => {
+  const logprobs = { content: [{ token: 'Hi', logprob: -0.5, bytes: null, top_logprobs: [] }], refusal: null }
+  const message = { role: 'assistant', content: null, refusal: 'I will not.' }
+  expect(read({ index: 0, message, logprobs, finish_reason: 'stop' })).toEqual([
+    { blocks: [{ kind: 'refusal', text: 'I will not.' }], finish: 'stop', logprobs },
+  ])
+  expect(said({ role: 'assistant', content: 'Hi', refusal: '' })?.blocks).toEqual([{ kind: 'text', text: 'Hi' }])
+  const reader = openReader()
+  const streamed = [{ content: 'Hi', refusal: '' }, { refusal: 'I will ' }, { refusal: 'not.' }].flatMap((delta) => {
+    const choice = { index: 0, delta, ...('content' in delta && { logprobs }) }
+    return [...reader.read(Buffer.from(`data: ${JSON.stringify({ id: 'c1', choices: [choice] })}\n\n`))]
+  })
+  expect(streamed.slice(1)).toEqual([
+    { kind: 'text-delta', choice: 0, text: 'Hi', logprobs },
+    { kind: 'refusal-delta', choice: 0, text: 'I will ' },
+    { kind: 'refusal-delta', choice: 0, text: 'not.' },
+  ])
+})

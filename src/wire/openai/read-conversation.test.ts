@@ -104,3 +104,22 @@ test.each([['Hm.'], [[{ type: 'text', text: 'Hm.' }]]])(
     ])
   },
 )
+
+test('the fields that steer the sampling, and the label of the user, are read under their neutral names', () => {
+  const sampling = { temperature: 0.5, top_p: 0.9, top_k: 40, seed: 7, presence_penalty: 0.1, frequency_penalty: 0.2 }
+  const asked = { ...sampling, logprobs: true, top_logprobs: 3, user: 'ann', safety_identifier: 'safe' }
+  expect(readConversation(askOf({ model: 'm', messages: [user], ...asked }))).toMatchObject({
+    temperature: 0.5,
+    topP: 0.9,
+    topK: 40,
+    seed: 7,
+    presencePenalty: 0.1,
+    frequencyPenalty: 0.2,
+    logprobs: 3,
+    user: 'safe',
+  })
+  expect(readConversation(askOf({ model: 'm', messages: [user], logprobs: true, user: 'ann' }))).toMatchObject({
+    logprobs: 0,
+    user: 'ann',
+  })
+})

@@ -121,3 +121,19 @@ test.each([true, false])(
     expect(JSON.stringify(written['messages']).includes('Weather')).toBe(!takesSchema)
   },
 )
+
+test('audio of a client of responses, and the context of a file, are written for the common protocol', () => {
+  const audio = { kind: 'bytes', mediaType: 'audio/wav', base64: 'AA' } as const
+  const file = { kind: 'bytes', mediaType: 'application/pdf', base64: 'BB' } as const
+  const blocks = [
+    { kind: 'audio', media: audio, at: 'a' },
+    { kind: 'document', media: file, at: 'b', title: 'report', context: 'Of last year.' },
+  ] as const
+  const turns = [{ role: 'user' as const, blocks }]
+  const { messages } = JSON.parse(writeAsk(plainAsk, { ...conversation, turns }, target)) as { messages: JsonObject[] }
+  expect(messages[0]?.['content']).toEqual([
+    { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } },
+    { type: 'text', text: 'Of last year.' },
+    { type: 'file', file: { filename: 'report.pdf', file_data: 'data:application/pdf;base64,BB' } },
+  ])
+})

@@ -208,3 +208,16 @@ describe('a whole answer', () => {
     expect(() => readAnswer(Buffer.from(body))).toThrow(/vendor|Broken/)
   })
 })
+
+test('a refusal in words is read from a stream', () => {
+  const refused = ['I will ', '', 'not.'].map((delta) => ({ type: 'response.refusal.delta', item_id: 'msg_1', delta }))
+  expect(read(...refused).slice(1)).toEqual([
+    { kind: 'refusal-delta', choice: 0, text: 'I will ' },
+    { kind: 'refusal-delta', choice: 0, text: 'not.' },
+  ])
+})
+
+test('an error in place of an answer is told with its message', () => {
+  const error = { code: 'server_error', message: 'on fire' }
+  expect(() => answer({ status: 'failed', error, output: [] })).toThrow('on fire')
+})
