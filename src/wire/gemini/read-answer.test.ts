@@ -128,6 +128,9 @@ describe('the finish reason', () => {
     ['SPII', 'refusal'],
     ['IMAGE_SAFETY', 'refusal'],
     ['IMAGE_OTHER', 'refusal'],
+    ['IMAGE_PROHIBITED_CONTENT', 'refusal'],
+    ['IMAGE_RECITATION', 'refusal'],
+    ['MODEL_ARMOR', 'refusal'],
     ['LANGUAGE', 'stop'],
     ['OTHER', 'stop'],
     ['NO_IMAGE', 'stop'],
@@ -137,6 +140,14 @@ describe('the finish reason', () => {
   ] as const)('%s after a text becomes the matching finish', (finishReason, finish) => {
     expect(answer(reply({ ...parts({ text: 'x' }), finishReason })).choices[0]?.finish).toBe(finish)
   })
+
+  test.each(['UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'MISSING_THOUGHT_SIGNATURE', 'MALFORMED_RESPONSE'])(
+    '%s is a failure, unless there is a text before it',
+    (finishReason) => {
+      expect(refusal(reply({ finishReason })).message).toContain(finishReason)
+      expect(answer(reply({ ...parts({ text: 'x' }), finishReason })).choices[0]?.finish).toBe('stop')
+    },
+  )
 
   test.each([
     ['STOP', 'tool-calls'],
