@@ -47,13 +47,19 @@ describe('a stream of images', () => {
   test('each kind of token is summed by itself', () => {
     const stream = passStream(ask(2))
     for (const times of [1, 2]) {
-      const input_tokens_details = { text_tokens: 3 * times, image_tokens: 7 * times }
+      const input_tokens_details = { text_tokens: 3 * times, image_tokens: 7 * times, cached_tokens: 2 * times }
       const output_tokens_details = { text_tokens: 11 * times, image_tokens: 100 * times }
       const [input_tokens, output_tokens] = [10 * times, 111 * times]
       const usage = { input_tokens, input_tokens_details, output_tokens, output_tokens_details }
       stream.take(event('image_generation.completed', { usage }))
     }
-    expect(stream.facts.usage).toMatchObject({ input: 9, imageInput: 21, output: 33, imageOutput: 300 })
+    expect(stream.facts.usage).toMatchObject({
+      input: 3,
+      cachedInput: 6,
+      imageInput: 21,
+      output: 33,
+      imageOutput: 300,
+    })
   })
 
   test.each([
