@@ -27,7 +27,13 @@ test("a vendor's link into a private network is followed for simulators and for 
     const fetchLink = makeFetchLink(makeGuardedFetch())
     const link = { transport: 'linked', url: `http://127.0.0.1:${server.port}/a.mp4`, bytesMax: 5 } as const
     const named = { baseUrl: 'http://simulators.example:9090' }
-    const inside = ['http://localai:8080/v1', 'https://models.internal/v1', 'http://localhost:1', 'http://[::1]:1']
+    const inside = [
+      'http://localai:8080/v1',
+      'https://models.internal/v1',
+      'http://models.svc.cluster.local.',
+      'http://localhost:1',
+      'http://[::1]:1',
+    ]
     for (const channel of [{ ...named, isSimulator: true } as const, ...inside.map((baseUrl) => ({ baseUrl }))]) {
       const { body } = await fetchLink(link, channel, signal)
       expect([channel.baseUrl, new TextDecoder().decode(body)]).toEqual([channel.baseUrl, 'film'])

@@ -31,7 +31,8 @@ export function isPublicLink(link: string, schemes: GuardPolicy['schemes']): boo
 /** Whether a host, written without brackets, may be public; a name is not looked up. */
 export function isPublicHost(host: string): boolean {
   if (isAddress(host)) return isPublicAddress(host)
-  const labels = host.split('.')
+  // A dot at the end only keeps the resolver from completing the name, as in "models.default.svc.cluster.local.".
+  const labels = host.replace(/\.$/, '').split('.')
   // The resolver completes a name without a dot with its own network's domain.
   return labels.length > 1 && !ownNetworks.has(labels.at(-1) ?? '')
 }
