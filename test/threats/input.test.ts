@@ -249,6 +249,7 @@ describe('agreement of what is priced with what is sent', () => {
     ['context_window_fallbacks', [{ 'gpt-4o-mini': ['gpt-5-pro'] }]],
     ['modalities', ['text', 'audio']],
     ['modalities', ['image', 'text']],
+    ['modalities', ['TEXT', 'IMAGE']],
   ])('%s as %j costs extra and has no price, so it is refused', async (field, value) => {
     const error = await refused(() => chat(says('Hi', { [field]: value })))
     expect(error).toMatchObject({ status: 400, param: field, code: 'unsupported_value' })

@@ -181,8 +181,10 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
   if (isGiven(tier) && !plainTiers.includes(tier)) {
     throw unsupportedValue('service_tier', `'${excerpt(tier)}'`, `Supported values are: ${listValues(plainTiers)}.`)
   }
+  // Google writes modalities in capitals, and its models are also sold by servers of this protocol.
+  const modalities = request.modalities?.map((modality) => modality.toLowerCase())
   for (const kind of ['audio', 'image'] as const) {
-    if (request.modalities?.includes(kind) && !traits.sells(`${kind}Output`)) {
+    if (modalities?.includes(kind) && !traits.sells(`${kind}Output`)) {
       throw unsupportedValue('modalities', `'${kind}'`, `This model has no price for ${kind} output.`)
     }
   }
