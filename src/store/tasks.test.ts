@@ -109,6 +109,8 @@ eachEngine('the store of tasks', (openStore) => {
     expect(await changeTask(store.db, { id, from, owner: 'node_a' }, { sends: 2 })).toMatchObject({ sends: 2 })
     // Nor is an owner heard that claimed the task again and missed a send in between.
     expect(await changeTask(store.db, { id, from, owner: 'node_a', sends: 1 }, { sends: 2 })).toBeUndefined()
+    const attemptId = newAttemptId()
+    expect(await changeTask(store.db, { id, from, owner: 'node_a', attemptId }, { sends: 3 })).toBeUndefined()
   })
 
   test('only the owner of an open task can reroute it, and the failed attempt stays on record', async () => {
@@ -123,11 +125,11 @@ eachEngine('the store of tasks', (openStore) => {
     // Nor is one that its owner has sent again, since it would be bought twice.
     await put(store, task.id, { state: 'creating', sends: 2 })
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(false)
-    await put(store, task.id, { sends: 1 })
+    await put(store, task.id, { sends: 1, lost: 1 })
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(true)
     // The same move is repeated, as after a lost answer.
     expect(await rerouteTask(store, task, { owner: 'node_a', failed, next })).toBe(true)
-    expect(await findTask(store.db, { accountId, id: task.id })).toMatchObject(next)
+    expect(await findTask(store.db, { accountId, id: task.id })).toMatchObject({ ...next, lost: 0 })
     expect(await store.db.selectFrom('attempt').select('id').execute()).toEqual([{ id: task.attemptId }])
   })
 

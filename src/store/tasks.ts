@@ -146,7 +146,8 @@ export type TaskChange = Omit<Updateable<TaskTable>, 'next_poll_at'> & {
 
 /**
  * The compare-and-set of every change of a task: it applies only in one of the `from` states and, where they are given,
- * under this owner's claim and after this many sends. Gives the changed task, or undefined where nothing changed.
+ * under this owner's claim, after this many sends and in this attempt. Gives the changed task, or undefined where
+ * nothing changed.
  */
 export async function changeTask(
   db: Queries,
@@ -155,12 +156,14 @@ export async function changeTask(
     readonly from: readonly StoredTaskState[]
     readonly owner?: string
     readonly sends?: number
+    readonly attemptId?: string
   },
   change: TaskChange,
 ): Promise<Task | undefined> {
   let query = db.updateTable('task').set(change).where('id', '=', task.id).where('state', 'in', task.from)
   if (task.owner !== undefined) query = query.where('claim_owner', '=', task.owner)
   if (task.sends !== undefined) query = query.where('sends', '=', task.sends)
+  if (task.attemptId !== undefined) query = query.where('attempt_id', '=', task.attemptId)
   const row = await query.returningAll().executeTakeFirst()
   return row && toTask(row)
 }
@@ -189,6 +192,8 @@ export async function rerouteTask(
         vendor: next.vendor,
         channel: next.channel,
         upstream_model: next.upstreamModel,
+        // That the vendor before did not have it says nothing of the next one.
+        lost: 0,
         sent_at: now,
         updated_at: now,
       })

@@ -125,10 +125,11 @@ async function sendAgain(parts: TaskParts, taskRoute: TaskRoute, task: Task): Pr
   }
   const now = store.now()
   // While a process is suspended its claim may run out and be taken again under the same node name. The owner alone is
-  // no proof then, so `sends` is compared too: every send raises it.
+  // no proof then, so `sends` and the attempt are compared too: every send here raises the one, and the creator's send
+  // to its next channel changes the other.
   const resent = await changeTask(
     store.db,
-    { id: task.id, from: ['creating'], owner: node, sends: task.sends },
+    { id: task.id, from: ['creating'], owner: node, sends: task.sends, attemptId: task.attemptId },
     { sends: task.sends + 1, sent_at: now, lost: 0, claim_until: now + legMs(parts, leg) * 2 },
   )
   if (resent === undefined) return 'open'
@@ -160,7 +161,7 @@ async function lookAgain(parts: TaskParts, task: Task, ms: number, change: TaskC
   const { store, random, node } = parts
   await changeTask(
     store.db,
-    { id: task.id, from: ['creating'], owner: node },
+    { id: task.id, from: ['creating'], owner: node, attemptId: task.attemptId },
     {
       ...change,
       in_doubt: true,

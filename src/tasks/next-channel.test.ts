@@ -85,4 +85,50 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
     ])
     await world.close()
   })
+
+  test('an order that has gone to the next channel meanwhile is not sent again to the one before', async () => {
+    const time = movableClock()
+    // As above: the claim on the order ran out although it is still being placed.
+    const clock = { ...time, monotonic: () => 0 }
+    const [refusal, search] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const answer = Promise.withResolvers<void>()
+    let [orders, searches] = [0, 0]
+    const { store, vendor, world } = await begin(
+      {
+        clock,
+        transport: {
+          async send(...call) {
+            const order = call[0].method === undefined ? ++orders : 0
+            if (order === 1) {
+              await refusal.promise
+              vendor.tricks.push('unsent')
+            }
+            const sent = await vendor.transport.send(...call)
+            if (order === 0 && ++searches === 2) await search.promise
+            if (order === 2) await answer.promise
+            return sent
+          },
+        },
+      },
+      ['first', 'second'],
+    )
+    const ordered = world.order({ model: { ...model, offers } })
+    await until(() => orders === 1)
+    const lost = async () => (await store.db.selectFrom('task').select('lost').executeTakeFirst())?.lost
+    time.advance(5 * minute)
+    await world.tasks.turn()
+    await until(async () => (await lost()) === 1)
+    time.advance(2 * usualPace.doubtMs)
+    await world.tasks.turn()
+    await until(() => searches === 2)
+    refusal.resolve()
+    await until(() => orders === 2)
+    search.resolve()
+    // Long enough for an order that is sent again. Nothing tells of one that is not.
+    await Bun.sleep(100)
+    answer.resolve()
+    expect(await ordered).toMatchObject({ state: 'submitted', channel: 'second' })
+    expect(vendor.tasks.size).toBe(1)
+    await world.close()
+  })
 })

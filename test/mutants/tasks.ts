@@ -25,9 +25,16 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: 'a node that was suspended sends a task that was sent again meanwhile',
     file: 'src/tasks/doubt.ts',
-    from: 'owner: node, sends: task.sends }',
-    to: 'owner: node }',
+    from: 'owner: node, sends: task.sends, attemptId: task.attemptId }',
+    to: 'owner: node, attemptId: task.attemptId }',
     tests: creation,
+  },
+  {
+    name: 'a node that was suspended sends a task again that has gone to the next channel meanwhile',
+    file: 'src/tasks/doubt.ts',
+    from: 'sends: task.sends, attemptId: task.attemptId }',
+    to: 'sends: task.sends }',
+    tests: ['src/tasks/next-channel.test.ts'],
   },
   {
     name: 'a task whose recording was not confirmed is left to be sent',
