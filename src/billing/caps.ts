@@ -39,13 +39,13 @@ export function capSpending(billing: Billing, parts: SpendingsParts): CappedBill
       // Nothing is awaited between judging and counting, so that of two concurrent requests the second sees the first.
       // A free request exceeds no cap, not even one that was lowered below what is already spent.
       const exceeded = capped.filter((judged) => amount > 0n && amount > leftOf(judged))
-      const [first] = exceeded
+      const refusals = exceeded.map(refusalBy)
+      const [first] = refusals
       if (first === undefined) return reserveAmong(capped, amount)
-      const left = leftOf(first)
-      const refused = { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap: first.cap } as const
-      if (isReread) return refused
+      if (isReread) return first
       const areOverstated = await Promise.all(exceeded.map((judged) => spendings.isOverstated(judged)))
-      if (areOverstated.includes(false)) return refused
+      const refused = refusals[areOverstated.indexOf(false)]
+      if (refused !== undefined) return refused
     }
   }
 
@@ -131,6 +131,11 @@ function reserveAmong(capped: readonly Judged[], amount: Nano): ReservedAmong {
 
 function leftOf({ cap, spending }: Judged): bigint {
   return cap.amount - spending.booked - spending.unreadAmount - spending.open
+}
+
+function refusalBy(judged: Judged): NoFunds {
+  const left = leftOf(judged)
+  return { kind: 'no-funds', available: nano(left > 0n ? left : 0n), cap: judged.cap }
 }
 
 /** When the current day or month began, in UTC; 0 for a cap on the total. */

@@ -95,6 +95,22 @@ test('what a task held can be spent again under every cap that it counted agains
   expect(await billing.take(order(20n))).toMatchObject({ kind: 'hold' })
 })
 
+test('a refusal names the cap that is exceeded, and not one whose tasks have ended since', async () => {
+  let tasks = 90n
+  const billing = capSpending(makeCountingBilling(), {
+    clock: standingClock(noon),
+    heldByTasks: ({ keyId }) => Promise.resolve(nano(keyId === undefined ? 0n : tasks)),
+    spentSince: ({ keyId }) => Promise.resolve(nano(keyId === undefined ? 95n : 0n)),
+  })
+  const [ofKey] = orderOf('k', 1n).caps
+  if (ofKey === undefined) throw new Error('no cap')
+  const ofAccount = { ...ofKey, of: { accountId: 'acc' } }
+  const order = { ...orderOf('k', 20n), caps: [ofKey, ofAccount] }
+  expect(await billing.take(order)).toMatchObject({ kind: 'no-funds', available: nano(10n), cap: ofKey })
+  tasks = 0n
+  expect(await billing.take(order)).toEqual({ kind: 'no-funds', available: nano(5n), cap: ofAccount })
+})
+
 test('a task that has ended before the books were read again with it holds nothing any more', async () => {
   const { billing } = booksOf(0n)
   await orderTask(billing, 90n)
