@@ -145,8 +145,12 @@ channels:
   await vendor.stop()
 })
 
-test('a chat model with a price for images streams one that is larger than any event with words', async () => {
-  const [image, tokens] = ['A'.repeat(2_000_000), 1_290]
+// An ordinary image, and one of 4096 by 4096 pixels under a cap on tokens that it just keeps to.
+test.each([
+  [2_000_000, 1_290, 8_192],
+  [24_000_000, 2_000, 2_000],
+])('a chat model with a price for images streams one of %p bytes and %p tokens of %p', async (bytes, tokens, cap) => {
+  const image = 'A'.repeat(bytes)
   const drawn = { inlineData: { mimeType: 'image/png', data: image } }
   const usageMetadata = {
     promptTokenCount: 5,
@@ -165,11 +169,18 @@ models:
   - { id: d, from: gemini-2.5-flash-image, capability: chat, outputTokensMax: 8192, channels: [{ channel: google }] }
 `,
   })
-  const response = await drawing.post('/v1/chat/completions', says('Draw a hat.', { model: 'd', stream: true }))
+  const response = await drawing.post(
+    '/v1/chat/completions',
+    says('Draw a hat.', { model: 'd', stream: true, max_tokens: cap }),
+  )
   expect(response.status).toBe(200)
   expect((await response.text()).includes(image)).toBe(true)
   const usage = { input: 5, imageOutput: tokens }
-  expect(await recordOf(drawing, response)).toMatchObject({ basis: 'vendor', cost: 38_701_500n, usage })
+  expect(await recordOf(drawing, response)).toMatchObject({
+    basis: 'vendor',
+    cost: 1_500n + BigInt(tokens) * 30_000n,
+    usage,
+  })
   await drawing.assertBooks()
   await drawing.close()
   await vendor.stop()
