@@ -1,13 +1,26 @@
 import { expect, test } from 'bun:test'
 import { until } from '../../test/support/gateway.ts'
-import { movableClock } from '../../test/support/movable-clock.ts'
-import { held, model, moneyOf, taskSuite } from '../../test/support/tasks.ts'
+import { movableClock, type MovableClock } from '../../test/support/movable-clock.ts'
+import { held, model, moneyOf, taskSuite, type Begun } from '../../test/support/tasks.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { usualPace } from './pace.ts'
 
 const minute = 60_000
 const offers = ['first', 'second'].map((channel) => ({ channel, upstreamModel: `film-${channel}` }))
 const mustNotRetry = { kind: 'overloaded', details: { shouldRetry: false } }
+
+/** A machine that was suspended: its own clock stood still while the claim on an order ran out. */
+const suspended = (time: MovableClock) => ({ ...time, monotonic: () => 0 })
+
+/** Lets the poller find an order absent, and begins its second look. */
+async function lookTwice({ store, world }: Begun, time: MovableClock): Promise<void> {
+  const lost = async () => (await store.db.selectFrom('task').select('lost').executeTakeFirst())?.lost
+  time.advance(5 * minute)
+  await world.tasks.turn()
+  await until(async () => (await lost()) === 1)
+  time.advance(2 * usualPace.doubtMs)
+  await world.tasks.turn()
+}
 
 taskSuite('an order that goes to the next channel', ({ begin }) => {
   test('a channel that cannot express the order is passed over', async () => {
@@ -44,21 +57,19 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
 
   test('an order that this node is sending again meanwhile is not bought twice', async () => {
     const time = movableClock()
-    // The machine was suspended: its own clock stood still while the claim on the order ran out.
-    const clock = { ...time, monotonic: () => 0 }
     const [refusal, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     let orders = 0
-    const { store, vendor, world } = await begin(
+    const begun = await begin(
       {
-        clock,
+        clock: suspended(time),
         transport: {
           async send(...call) {
             const order = call[0].method === undefined ? ++orders : 0
             if (order === 1) {
               await refusal.promise
-              vendor.tricks.push({ status: 503 })
+              begun.vendor.tricks.push({ status: 503 })
             }
-            const sent = await vendor.transport.send(...call)
+            const sent = await begun.vendor.transport.send(...call)
             if (order === 2) await answer.promise
             return sent
           },
@@ -66,14 +77,10 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
       },
       ['first', 'second'],
     )
+    const { store, vendor, world } = begun
     const ordered = thrownBy(world.order({ model: { ...model, offers } }))
     await until(() => orders === 1)
-    const lost = async () => (await store.db.selectFrom('task').select('lost').executeTakeFirst())?.lost
-    time.advance(5 * minute)
-    await world.tasks.turn()
-    await until(async () => (await lost()) === 1)
-    time.advance(2 * usualPace.doubtMs)
-    await world.tasks.turn()
+    await lookTwice(begun, time)
     await until(() => vendor.tasks.size === 1)
     refusal.resolve()
     expect(await ordered).toMatchObject(mustNotRetry)
@@ -88,22 +95,20 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
 
   test('an order that has gone to the next channel meanwhile is not sent again to the one before', async () => {
     const time = movableClock()
-    // As above: the claim on the order ran out although it is still being placed.
-    const clock = { ...time, monotonic: () => 0 }
     const [refusal, search] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const answer = Promise.withResolvers<void>()
     let [orders, searches] = [0, 0]
-    const { store, vendor, world } = await begin(
+    const begun = await begin(
       {
-        clock,
+        clock: suspended(time),
         transport: {
           async send(...call) {
             const order = call[0].method === undefined ? ++orders : 0
             if (order === 1) {
               await refusal.promise
-              vendor.tricks.push('unsent')
+              begun.vendor.tricks.push('unsent')
             }
-            const sent = await vendor.transport.send(...call)
+            const sent = await begun.vendor.transport.send(...call)
             if (order === 0 && ++searches === 2) await search.promise
             if (order === 2) await answer.promise
             return sent
@@ -112,14 +117,10 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
       },
       ['first', 'second'],
     )
+    const { world } = begun
     const ordered = world.order({ model: { ...model, offers } })
     await until(() => orders === 1)
-    const lost = async () => (await store.db.selectFrom('task').select('lost').executeTakeFirst())?.lost
-    time.advance(5 * minute)
-    await world.tasks.turn()
-    await until(async () => (await lost()) === 1)
-    time.advance(2 * usualPace.doubtMs)
-    await world.tasks.turn()
+    await lookTwice(begun, time)
     await until(() => searches === 2)
     refusal.resolve()
     await until(() => orders === 2)
@@ -128,7 +129,7 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
     await Bun.sleep(100)
     answer.resolve()
     expect(await ordered).toMatchObject({ state: 'submitted', channel: 'second' })
-    expect(vendor.tasks.size).toBe(1)
+    expect(begun.vendor.tasks.size).toBe(1)
     await world.close()
   })
 })

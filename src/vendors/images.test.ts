@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import type { JsonObject } from '../base/json.ts'
 import type { ImagesAnswer, ImagesAsk } from '../capabilities/images.ts'
-import type { ImageLimits, ModelTraits } from '../capabilities/limits.ts'
+import type { ImageLimits } from '../capabilities/limits.ts'
 import { drawImage } from '../sandbox/files/image.ts'
-import { imagesCodec } from '../wire/images.ts'
 import { explain as explainDashscope } from './dashscope/explain.ts'
 import { vendors } from './index.ts'
-import { plainContext } from './testing.ts'
+import { imagesAskOf, plainContext } from './testing.ts'
 import type { Step } from './vendor.ts'
 
 // Feeds each adapter the vendor's documented responses, and checks what it makes of them.
@@ -24,21 +23,8 @@ const anySize: ImageLimits = {
 
 type Options = { limits?: Partial<ImageLimits>; images?: ImageLimits; tokens?: true }
 
-function askFor(body: JsonObject, options: Options = {}): ImagesAsk {
-  const traits: ModelTraits = {
-    id: 'ours',
-    contextTokens: 1,
-    outputTokensMax: 1,
-    choicesMax: 1,
-    reasoning: false,
-    efforts: [],
-    images: options.images ?? { ...anySize, ...options.limits },
-    sells: () => options.tokens === true,
-    sellsImage: () => true,
-    sellsVideo: () => true,
-  }
-  const asked = { body: { model: 'ours', ...body }, files: [], bodyBytes: 100, header: () => null }
-  return imagesCodec.readAsk(asked, () => traits)
+function askFor(body: JsonObject, { images, limits, tokens }: Options = {}): ImagesAsk {
+  return imagesAskOf(body, images ?? { ...anySize, ...limits }, tokens === true ? 'tokens' : 'pieces')
 }
 
 const native = (parameters: JsonObject = {}, image?: string): JsonObject => ({

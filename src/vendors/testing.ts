@@ -1,5 +1,9 @@
 import type { AttemptId } from '../base/ids.ts'
+import type { JsonObject } from '../base/json.ts'
+import type { ImagesAsk } from '../capabilities/images.ts'
+import type { ImageLimits } from '../capabilities/limits.ts'
 import type { VideoFacts } from '../capabilities/video.ts'
+import { imagesCodec } from '../wire/images.ts'
 import { vendors } from './index.ts'
 import type { CallContext, VendorResponse, VideoAdapter } from './vendor.ts'
 
@@ -13,6 +17,23 @@ export const plainContext: CallContext = {
   outputTokensMax: 1_000,
   ref: 'att_1' as AttemptId,
   namespaced: (label) => `mine/${label}`,
+}
+
+/** A client's body, as it is asked of a model with these limits. */
+export function imagesAskOf(body: JsonObject, images: ImageLimits, sold: 'pieces' | 'tokens'): ImagesAsk {
+  const asked = { body: { model: 'ours', ...body }, files: [], bodyBytes: 100, header: () => null }
+  return imagesCodec.readAsk(asked, () => ({
+    id: 'ours',
+    contextTokens: 1,
+    outputTokensMax: 1,
+    choicesMax: 1,
+    reasoning: false,
+    efforts: [],
+    images,
+    sells: () => sold === 'tokens',
+    sellsImage: () => true,
+    sellsVideo: () => true,
+  }))
 }
 
 export function videoOf(vendor: string): VideoAdapter {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/base/clock.ts'
 
-type MovableClock = Clock & {
+export type MovableClock = Clock & {
   advance(ms: number): void
   /** Sets back only the time of day, as an operator does who corrects the clock. */
   setBack(ms: number): void

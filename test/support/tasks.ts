@@ -213,7 +213,7 @@ export async function moneyOf(store: Store) {
   return account.executeTakeFirstOrThrow()
 }
 
-type Begun = { readonly store: Store; readonly vendor: VideoVendor; readonly world: TaskWorld }
+export type Begun = { readonly store: Store; readonly vendor: VideoVendor; readonly world: TaskWorld }
 
 /** On both engines: one account with a hundred dollars, one vendor, one node. The books must balance at the end. */
 export function taskSuite(

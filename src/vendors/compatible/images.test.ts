@@ -1,9 +1,8 @@
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
-import type { ImageLimits, ModelTraits } from '../../capabilities/limits.ts'
-import { imagesCodec } from '../../wire/images.ts'
+import type { ImageLimits } from '../../capabilities/limits.ts'
 import { vendors } from '../index.ts'
-import { plainContext } from '../testing.ts'
+import { imagesAskOf, plainContext } from '../testing.ts'
 
 const limits: ImageLimits = {
   sizes: ['512x512', '1024x1024'],
@@ -16,21 +15,7 @@ const limits: ImageLimits = {
 
 /** What the vendor is sent for a client's body. */
 function sent(vendor: string, body: JsonObject, sold: 'pieces' | 'tokens' = 'pieces'): JsonObject {
-  const traits: ModelTraits = {
-    id: 'ours',
-    contextTokens: 1,
-    outputTokensMax: 1,
-    choicesMax: 1,
-    reasoning: false,
-    efforts: [],
-    images: limits,
-    sells: () => sold === 'tokens',
-    sellsImage: () => true,
-    sellsVideo: () => true,
-  }
-  const asked = { body: { model: 'ours', ...body }, files: [], bodyBytes: 100, header: () => null }
-  const ask = imagesCodec.readAsk(asked, () => traits)
-  const step = vendors.get(vendor)?.images?.start(ask, plainContext)
+  const step = vendors.get(vendor)?.images?.start(imagesAskOf(body, limits, sold), plainContext)
   const [call] = step?.kind === 'calls' ? step.calls : []
   if (call?.transport !== 'vendor' || typeof call.body !== 'string') throw new Error('nothing was sent')
   return JSON.parse(call.body)
