@@ -3,6 +3,8 @@ import { until } from '../../test/support/gateway.ts'
 import { movableClock, type MovableClock } from '../../test/support/movable-clock.ts'
 import { held, model, moneyOf, taskSuite, type Begun } from '../../test/support/tasks.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
+import type { VideoVendor } from '../../test/support/video-vendor.ts'
+import type { Transport } from '../upstream/transport.ts'
 import { usualPace } from './pace.ts'
 
 const minute = 60_000
@@ -11,6 +13,29 @@ const mustNotRetry = { kind: 'overloaded', details: { shouldRetry: false } }
 
 /** A machine that was suspended: its own clock stood still while the claim on an order ran out. */
 const suspended = (time: MovableClock) => ({ ...time, monotonic: () => 0 })
+
+/** A vendor whose first order goes wrong when the test says so, and whose second order and search are answered then. */
+function heldBack(vendorOf: () => VideoVendor, wrong: VideoVendor['tricks'][number]) {
+  const refusal = Promise.withResolvers<void>()
+  const search = Promise.withResolvers<void>()
+  const answer = Promise.withResolvers<void>()
+  const calls = { orders: 0, searches: 0 }
+  const transport: Transport = {
+    async send(...call) {
+      const vendor = vendorOf()
+      const isOrder = call[0].method === undefined
+      const nth = isOrder ? ++calls.orders : ++calls.searches
+      if (isOrder && nth === 1) {
+        await refusal.promise
+        vendor.tricks.push(wrong)
+      }
+      const sent = await vendor.transport.send(...call)
+      if (nth === 2) await (isOrder ? answer : search).promise
+      return sent
+    },
+  }
+  return { refusal, search, answer, calls, transport }
+}
 
 /** Lets the poller find an order absent, and begins its second look. */
 async function lookTwice({ store, world }: Begun, time: MovableClock): Promise<void> {
@@ -57,29 +82,12 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
 
   test('an order that this node is sending again meanwhile is not bought twice', async () => {
     const time = movableClock()
-    const [refusal, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    let orders = 0
-    const begun = await begin(
-      {
-        clock: suspended(time),
-        transport: {
-          async send(...call) {
-            const order = call[0].method === undefined ? ++orders : 0
-            if (order === 1) {
-              await refusal.promise
-              begun.vendor.tricks.push({ status: 503 })
-            }
-            const sent = await begun.vendor.transport.send(...call)
-            if (order === 2) await answer.promise
-            return sent
-          },
-        },
-      },
-      ['first', 'second'],
-    )
+    const { refusal, search, answer, calls, transport } = heldBack(() => begun.vendor, { status: 503 })
+    const begun = await begin({ clock: suspended(time), transport }, ['first', 'second'])
+    search.resolve()
     const { store, vendor, world } = begun
     const ordered = thrownBy(world.order({ model: { ...model, offers } }))
-    await until(() => orders === 1)
+    await until(() => calls.orders === 1)
     await lookTwice(begun, time)
     await until(() => vendor.tasks.size === 1)
     refusal.resolve()
@@ -95,35 +103,15 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
 
   test('an order that has gone to the next channel meanwhile is not sent again to the one before', async () => {
     const time = movableClock()
-    const [refusal, search] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    const answer = Promise.withResolvers<void>()
-    let [orders, searches] = [0, 0]
-    const begun = await begin(
-      {
-        clock: suspended(time),
-        transport: {
-          async send(...call) {
-            const order = call[0].method === undefined ? ++orders : 0
-            if (order === 1) {
-              await refusal.promise
-              begun.vendor.tricks.push('unsent')
-            }
-            const sent = await begun.vendor.transport.send(...call)
-            if (order === 0 && ++searches === 2) await search.promise
-            if (order === 2) await answer.promise
-            return sent
-          },
-        },
-      },
-      ['first', 'second'],
-    )
+    const { refusal, search, answer, calls, transport } = heldBack(() => begun.vendor, 'unsent')
+    const begun = await begin({ clock: suspended(time), transport }, ['first', 'second'])
     const { world } = begun
     const ordered = world.order({ model: { ...model, offers } })
-    await until(() => orders === 1)
+    await until(() => calls.orders === 1)
     await lookTwice(begun, time)
-    await until(() => searches === 2)
+    await until(() => calls.searches === 2)
     refusal.resolve()
-    await until(() => orders === 2)
+    await until(() => calls.orders === 2)
     search.resolve()
     // Long enough for an order that is sent again. Nothing tells of one that is not.
     await Bun.sleep(100)

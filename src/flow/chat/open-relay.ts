@@ -27,12 +27,11 @@ export function openRelay(
   const said = outputTokensMax * choices * wireBytesPerToken + wireBytesSpare
   const repeats = chatOf(routed).protocol === 'responses' && typeof body === 'string'
   // A model that draws in its answers sends each image in a single event, of more bytes for a token than words take.
-  const draws = routed.model.prices.rates.imageOutput !== undefined
-  const drawn = draws ? answerBytesMax : 0
+  const drawn = routed.model.prices.rates.imageOutput === undefined ? 0 : answerBytesMax
   return new StreamRelay(exchange, stream, {
     bytesMax: repeats
       ? { event: answerBytesMax, stream: said + body.length * repeatedBytes } // their last event is a whole answer
-      : { event: draws ? answerBytesMax : eventBytesMax, stream: said + drawn },
+      : { event: Math.max(eventBytesMax, drawn), stream: said + drawn },
     leg: legOfStream(routed, stream.facts),
     judge: (failure) => failedInside(parts, routed, failure),
     complete: () => parts.channels().answered(routed.route),
