@@ -20,15 +20,14 @@ export function readAnswer(body: Uint8Array): Reply {
   const response = readResponse(body)
   const items = objectsIn(response['output'])
   const finish = readFinish(response, items.some(isCall))
-  const blocks = items.flatMap(readItem)
-  const firstText = blocks.findIndex(({ kind }) => kind === 'text')
+  const blocks = readItems(items)
   return {
     choices: [
       {
         finish,
         blocks: blocks.map((block, index) => {
           const isCut = isCutOff(finish) && index === blocks.length - 1
-          return whole(block, { isCut, isFirstText: index === firstText })
+          return isCut ? block : whole(block)
         }),
       },
     ],
@@ -55,11 +54,24 @@ export function readFinish({ status, incomplete_details: details }: JsonObject, 
   return hasCalls ? 'tool-calls' : 'stop'
 }
 
-/** Other protocols join messages into one text. A call without arguments gets an empty object, unless it is cut off. */
-function whole(block: AssistantBlock, at: { isCut: boolean; isFirstText: boolean }): AssistantBlock {
-  if (block.kind === 'text' && !at.isFirstText) return { ...block, text: gap + block.text }
-  if (block.kind === 'tool-call' && block.argumentsText === '' && !at.isCut) return { ...block, argumentsText: '{}' }
-  return block
+/** A call without arguments gets an empty object. */
+function whole(block: AssistantBlock): AssistantBlock {
+  return block.kind === 'tool-call' && block.argumentsText === '' ? { ...block, argumentsText: '{}' } : block
+}
+
+/**
+ * Other protocols join a message to the one right before it, so a gap is written between. Where anything else stands
+ * between them, their writers separate the two.
+ */
+function readItems(items: readonly JsonObject[]): AssistantBlock[] {
+  const blocks: AssistantBlock[] = []
+  for (const item of items) {
+    const [first, ...others] = readItem(item)
+    if (first === undefined) continue
+    const isNext = first.kind === 'text' && blocks.at(-1)?.kind === 'text'
+    blocks.push(isNext ? { ...first, text: gap + first.text } : first, ...others)
+  }
+  return blocks
 }
 
 function readItem(item: JsonObject): AssistantBlock[] {
@@ -96,7 +108,7 @@ export function sealIn({ encrypted_content: encrypted }: JsonObject): string | u
 function readPart(part: JsonObject): AssistantBlock[] {
   const { type, text, refusal, annotations } = part
   if (type === 'refusal') return [{ kind: 'refusal', text: textIn(refusal) }]
-  if (type !== 'output_text') return []
+  if (type !== 'output_text' || textIn(text) === '') return []
   const citations = objectsIn(annotations).flatMap(readCitation)
   return [{ kind: 'text', text: textIn(text), ...(citations.length > 0 && { citations }) }]
 }

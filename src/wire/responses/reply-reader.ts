@@ -19,7 +19,7 @@ export function openReader(): ReplyReader {
   const calls = new Map<string, { readonly call: number; text: string }>()
   /** The current reasoning so far. */
   let thought = ''
-  /** The message item that spoke last: text of another item is a separate text. */
+  /** The message item that the text just before is from: text of another item is a separate text. */
   let speaker: string | undefined
 
   function start(): ReplyEvent[] {
@@ -136,9 +136,15 @@ export function openReader(): ReplyReader {
       // Not documented; OpenAI sends it while a model is busy, also before the first item.
       if (type === 'keepalive') return isStarted ? [{ kind: 'heartbeat' }] : []
       const events = readEvent(json)
+      // Text after anything else is separated by those who write it.
+      if (events.some(standsBetween)) speaker = undefined
       return events[0]?.kind === 'failure' ? events : [...start(), ...events]
     },
   }
+}
+
+function standsBetween(event: ReplyEvent): boolean {
+  return 'choice' in event && event.kind !== 'text-delta' && event.kind !== 'citation-add'
 }
 
 function countUsage(response: JsonObject): ReplyEvent[] {

@@ -98,15 +98,7 @@ function tellable({ choices, usage }: Reply): Reply {
   const finish = choice?.finish ?? 'stop'
   const ends = finish === 'stop-sequence' || finish === 'pause' ? 'stop' : finish
   const counted = { input, cachedInput, cacheWrite: cacheWrite + cacheWriteHour, output, reasoning }
-  return { choices: [{ blocks: oneText(blocks), finish: ends }], usage: counted }
-}
-
-/** Separate messages are one text elsewhere, with a gap between them. */
-function oneText(blocks: readonly AssistantBlock[]): AssistantBlock[] {
-  const first = blocks.findIndex(({ kind }) => kind === 'text')
-  return blocks.map((block, index) => {
-    return block.kind === 'text' && index > first ? { ...block, text: `\n\n${block.text}` } : block
-  })
+  return { choices: [{ blocks, finish: ends }], usage: counted }
 }
 
 /** The reply without the items that only carry a seal, and without the seals' content. */
