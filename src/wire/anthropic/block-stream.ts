@@ -90,8 +90,10 @@ export class BlockStream {
   growCall(key: number, text: string): string {
     const call = this.#calls.get(key)
     if (call === undefined) return ''
-    call.text += text
-    return (call === this.#growing ? this.#grow(text) : '') + this.#advance()
+    // Official clients parse the input after every delta, and the one for Python throws where that is only whitespace.
+    const grown = call.text === '' ? text.trimStart() : text
+    call.text += grown
+    return (call === this.#growing ? this.#grow(grown) : '') + this.#advance()
   }
 
   /** Writes everything that waits and ends the open block, because nothing more will come. */

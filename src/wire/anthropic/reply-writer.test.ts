@@ -128,6 +128,14 @@ describe('a stream', () => {
     ])
   })
 
+  test.each([
+    ['before the input', [' ', '\n {"a":', '1} '], ['0 input_json_delta {"a":', '0 input_json_delta 1} ']],
+    ['in place of an input', [' ', '\n'], []],
+  ])('whitespace %s of a call is not written', (_, pieces, written) => {
+    const { blocks } = stream([call(0), ...pieces.map((piece) => grow(0, piece)), finish('tool-calls')])
+    expect(blocks).toEqual(['+0 tool_use id0 f0', ...written, '-0'])
+  })
+
   test('a citation is attached to the text before it, and dropped where there is none', () => {
     const cite: ReplyEvent = { kind: 'citation-add', choice, citation: { url: 'https://x', title: 'T' } }
     const { blocks } = stream([cite, say('a'), cite])
