@@ -2,7 +2,7 @@ import { badRequest, excerpt } from '../../base/errors.ts'
 import { asDouble, isGiven, isObject, without, type Json, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
-import { efforts } from '../../capabilities/conversation.ts'
+import { efforts, type Conversation } from '../../capabilities/conversation.ts'
 import { checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
 import { invalid, notSupported, unsupportedValue } from '../issues.ts'
@@ -207,6 +207,16 @@ export function refuseUncountedSearch(body: JsonObject): void {
   const field = searchFields.find((name) => isAsked(body[name]))
   if (field !== undefined)
     throw notSupported(field, 'the vendor that serves this model here does not count its searches.')
+}
+
+/**
+ * Refuses hosted search where no search can be written for the vendor, even if the model has a price for it: the answer
+ * would be one without a search. Clients of messages are answered without, because many offer it with every request.
+ */
+export function refuseUnwrittenSearch({ protocol }: ChatAsk, { hostedTools }: Conversation): void {
+  if (hostedTools.length === 0 || protocol === 'anthropic') return
+  const field = protocol === 'openai' ? 'web_search_options' : 'tools'
+  throw badRequest('This model has no hosted web search.', field, 'unsupported_value')
 }
 
 /** `'low', 'medium', and 'high'`: the vendor's own punctuation, which tools match. */

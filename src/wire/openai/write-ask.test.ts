@@ -1,7 +1,10 @@
 import { expect, test } from 'bun:test'
+import { errorOf } from '../../../test/support/thrown.ts'
 import type { JsonObject } from '../../base/json.ts'
+import type { Protocol } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Conversation } from '../../capabilities/conversation.ts'
 import { plainConversation } from '../../capabilities/testing.ts'
+import { writeAsk as writeResponsesAsk } from '../responses/write-ask.ts'
 import { plainAsk, target } from './testing.ts'
 import { writeAsk, writeSchema, type TranslationTarget } from './write-ask.ts'
 
@@ -15,6 +18,18 @@ const sent = (takesHints: boolean) => {
 test('hints go only to vendors that take them, and the cache key is namespaced', () => {
   expect(sent(true)).toMatchObject({ verbosity: 'low', prompt_cache_key: 'ours-mine' })
   for (const hint of ['verbosity', 'prompt_cache_key']) expect(sent(false)).not.toHaveProperty(hint)
+})
+
+const searching: Conversation = { ...conversation, hostedTools: [{ kind: 'web-search' }] }
+
+test.each([
+  ['chat completions', writeAsk],
+  ['responses', writeResponsesAsk],
+])('a hosted search that cannot be written in %s is refused, and left out for clients of messages', (_name, write) => {
+  const paramOf = (protocol: Protocol) =>
+    errorOf(() => write({ ...plainAsk, protocol }, searching, target)).details.param
+  expect([paramOf('openai'), paramOf('responses')]).toEqual(['web_search_options', 'tools'])
+  expect(JSON.parse(write({ ...plainAsk, protocol: 'anthropic' }, searching, target))).not.toHaveProperty('tools')
 })
 
 const formOf = (schema: JsonObject) => writeSchema({ kind: 'schema', schema })

@@ -10,6 +10,7 @@ import {
 import { formatInstruction } from '../format-instruction.ts'
 import { invalid } from '../issues.ts'
 import { resolveReference } from '../schema-reference.ts'
+import { refuseUnwrittenSearch } from './chat-ask.ts'
 import { capField, type ChatTarget } from './pass-ask.ts'
 import { canBeStrict, strictFor } from './strict-schema.ts'
 import { writeMessages } from './write-messages.ts'
@@ -39,6 +40,7 @@ const userCharactersMax = 64
 
 /** Writes a conversation of another protocol in the common one. */
 export function writeAsk(ask: ChatAsk, conversation: Conversation, target: TranslationTarget): string {
+  refuseUnwrittenSearch(ask, conversation)
   const { tools, toolChoice, parallelTools, format, user } = conversation
   const body: Record<string, Json | undefined> = {
     model: target.upstreamModel,

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { Conversation, ReplyFormat, Tool } from '../../capabilities/conversation.ts'
+import { refuseUnwrittenSearch } from '../openai/chat-ask.ts'
 import { strictFor } from '../openai/strict-schema.ts'
 import { writeSchema } from '../openai/write-ask.ts'
 import { writeParameters } from '../openai/write-parameters.ts'
@@ -24,6 +25,7 @@ const labelCharactersMax = 64
 
 /** Writes a conversation of another protocol in this one. The vendor is asked to store nothing and to pad nothing. */
 export function writeAsk(ask: ChatAsk, conversation: Conversation, target: ResponsesTarget): string {
+  refuseUnwrittenSearch(ask, conversation)
   const { tools, toolChoice, parallelTools, outputTokensMax, user, cacheKey } = conversation
   const body: Record<string, Json | undefined> = {
     model: target.upstreamModel,
