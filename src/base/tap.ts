@@ -58,9 +58,12 @@ export class Tap {
     this.#ended.resolve()
   }
 
-  /** Cuts the connection off, so that the reader does not take what it has for the whole body. */
-  fail(): void {
-    if (this.#settle()) setTimeout(() => this.#ended.reject(), lastReadMs)
+  /**
+   * Cuts the connection off, so that the reader does not take what it has for the whole body. A reader in this process
+   * is told why.
+   */
+  fail(why?: unknown): void {
+    if (this.#settle()) setTimeout(() => this.#ended.reject(why), lastReadMs)
   }
 
   readonly #leave = (): void => {

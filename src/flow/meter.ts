@@ -111,7 +111,7 @@ class MeteredStream implements Outlet, Watcher {
   end(cut?: GatewayError): void {
     if (!this.#over()) return // the client left before this, and `gone` settles
     if (cut !== undefined) this.#relay.abort() // ends the calls of this answer that are still running
-    this.#close(cut).catch(() => this.#tap.fail())
+    this.#close(cut).catch((thrown: unknown) => this.#tap.fail(thrown))
   }
 
   wanted(): void {
@@ -172,7 +172,7 @@ class MeteredStream implements Outlet, Watcher {
     const { errand } = this.#metered.routed
     const last = failure === undefined ? this.#relay.closing() : errand.writeStreamError(failure)
     // Where the protocol has no error event, the stream is cut off: a client must not take what it has for the whole.
-    if (last === undefined) return this.#tap.fail()
+    if (last === undefined) return this.#tap.fail(failure)
     if (this.#tap.put(last)) return this.#finish()
     if (this.#isGone) return
     this.#isLastPut = true

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'bun:test'
 import { gatewayForTests, until } from '../support/gateway.ts'
+import { connect } from '../support/mcp.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
 import { hear, say, speechPath } from '../support/speech.ts'
 import { payloads } from '../support/streams.ts'
+import { thrownBy } from '../support/thrown.ts'
 
 // Speech that is sold by tokens, and whose vendor did not report its usage: the audio that was delivered is paid for.
 
@@ -85,6 +87,42 @@ describe('audio that breaks off', () => {
     abort.abort()
     await until(async () => (await lastRequestOf(gateway, id)) !== undefined)
     expect(await lastRequestOf(gateway, id)).toMatchObject({ status: 499, basis: 'estimated', usage: { audioOutput } })
+  })
+})
+
+describe('audio that breaks off in a tool call', () => {
+  test.each<[Model | 'speech-2.6-turbo', string]>([
+    ['gpt-4o-mini-tts', 'cut=3'],
+    ['speech-2.6-turbo', 'cut=3'],
+  ])('%s is returned as far as it came, with the error, and charged', async (model, word) => {
+    const client = await connect(gateway, 'modern')
+    const result = await client.call('speak', { model, input: `${text}sandbox:${word}` })
+    expect(result.isError).toBe(true)
+    const [audio, ...rest] = result.content
+    expect(audio).toMatchObject({ type: 'audio', mimeType: 'audio/mpeg' })
+    expect(Buffer.from(audio?.data ?? '', 'base64').length).toBeGreaterThan(0)
+    expect(JSON.parse(rest.at(-1)?.text ?? '')).toMatchObject({ error: { code: 'upstream_failed' } })
+    const record = await recordOf(gateway, String(result._meta?.['turnpike/request_id']))
+    expect(record).toMatchObject({ status: 502, basis: 'estimated' })
+    expect(record.cost).toBeGreaterThan(0n)
+    await client.close()
+  })
+
+  test('a client that cancels it is charged for what was made, and the call ends', async () => {
+    const { id, key } = await gateway.account()
+    const client = await connect(gateway, 'modern', { key })
+    const abort = new AbortController()
+    const call = client.call(
+      'speak',
+      { model: 'gpt-4o-mini-tts', input: `${text}sandbox:pace=60000`, response_format: 'pcm' },
+      { signal: abort.signal },
+    )
+    await until(() => gateway.openHolds() === 1)
+    abort.abort()
+    await thrownBy(call)
+    await until(() => gateway.openHolds() === 0)
+    expect(await lastRequestOf(gateway, id)).toMatchObject({ status: 499 })
+    await client.close()
   })
 })
 

@@ -3,6 +3,7 @@ import { dataOf, EventSplitter } from '../../base/sse.ts'
 import { itemsIn, objectIn, textIn } from '../../wire/loose.ts'
 import { argumentsTextIn } from '../../wire/openai/read-answer.ts'
 import { findCall } from '../../wire/openai/reply-reader.ts'
+import { readPieces } from '../read-pieces.ts'
 import { wordsIn, type Worded } from './chat-words.ts'
 
 /** A chat's answer, assembled from its chunks. */
@@ -107,21 +108,6 @@ export async function readChatStream(
   })
   const reply = { id, model, replies: replies.toSorted((a, b) => a.index - b.index), usage }
   return error === undefined ? { reply } : { reply, error }
-}
-
-/** A stream whose client has left yields nothing more, not even its end, so its reader has to leave too. */
-async function readPieces(body: ReadableStream<Uint8Array>, signal: AbortSignal, take: (piece: Uint8Array) => void) {
-  const reader = body.getReader()
-  const leave = () => {
-    reader.cancel().catch(() => {})
-  }
-  if (signal.aborted) leave()
-  signal.addEventListener('abort', leave, { once: true })
-  try {
-    for (let read = await reader.read(); !read.done; read = await reader.read()) take(read.value)
-  } finally {
-    signal.removeEventListener('abort', leave)
-  }
 }
 
 function nothingYet(): Growing {

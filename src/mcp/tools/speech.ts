@@ -1,5 +1,7 @@
 import { z } from 'zod'
-import { costField, costOf, fileLink, modelField, spending, tool } from '../tool.ts'
+import { readPieces } from '../read-pieces.ts'
+import type { ToolContext } from '../tool-context.ts'
+import { costField, costOf, CutShort, fileLink, modelField, spending, tool } from '../tool.ts'
 
 const path = 'POST /v1/audio/speech'
 
@@ -34,16 +36,34 @@ export const speak = tool({
   call(fields, context) {
     return context.progress.during('The text is being spoken', async () => {
       const response = await context.ask(path, { json: fields })
+      const { audio, broken } = await readAudio(response, context)
       const mediaType = response.headers.get('content-type')?.split(';')[0] ?? 'audio/mpeg'
-      const audio = new Uint8Array(await response.arrayBuffer())
       const url = await context.keep(audio, mediaType)
+      const blocks = [
+        { type: 'audio' as const, data: Buffer.from(audio).toString('base64'), mimeType: mediaType },
+        ...(url === undefined ? [] : [fileLink(url, 'speech', mediaType)]),
+      ]
+      if (broken !== undefined) throw new CutShort(blocks, broken)
       return {
-        blocks: [
-          { type: 'audio', data: Buffer.from(audio).toString('base64'), mimeType: mediaType },
-          ...(url === undefined ? [] : [fileLink(url, 'speech', mediaType)]),
-        ],
+        blocks,
         structured: { model: fields.model, media_type: mediaType, bytes: audio.length, url, cost: costOf(response) },
       }
     })
   },
 })
+
+/** The audio as far as it came, which is charged, and if it broke off, the body of the error that says why. */
+async function readAudio(
+  { body }: Response,
+  context: ToolContext,
+): Promise<{ audio: Uint8Array; broken?: string | undefined }> {
+  const pieces: Uint8Array[] = []
+  const broken =
+    body === null
+      ? undefined
+      : await readPieces(body, context.signal, (piece) => pieces.push(piece)).then(
+          () => undefined,
+          (thrown: unknown) => context.refused(thrown).written.body,
+        )
+  return { audio: Buffer.concat(pieces), broken }
+}
