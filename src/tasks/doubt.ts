@@ -153,8 +153,8 @@ function failureOf(thrown: unknown): TaskError {
 }
 
 async function fail(parts: TaskParts, task: Task, failure: TaskError): Promise<PollOutcome> {
-  await endTask(parts, task, { state: 'failed', failure })
-  return 'over'
+  const ended = await endTask(parts, task, { state: 'failed', failure, ofSending: true })
+  return ended === undefined ? 'open' : 'over'
 }
 
 async function lookAgain(parts: TaskParts, task: Task, ms: number, change: TaskChange): Promise<PollOutcome> {

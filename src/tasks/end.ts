@@ -29,7 +29,10 @@ export type TaskEnd = {
 } & (
   | { readonly state: 'succeeded'; readonly result: TaskResult }
   | { readonly state: 'cancelled' }
-  /** `ofSending`: only this send was refused. A node that found the task or sent it again since may have succeeded. */
+  /**
+   * `ofSending`: only this send is over. Whoever found the task, or sent it again or to the next channel since, may have
+   * succeeded.
+   */
   | { readonly state: 'failed'; readonly failure: TaskError; readonly ofSending?: true }
   /**
    * `status` is what the client was answered; `vendorStatus` is what the vendor answered, 0 where it was not reached.
@@ -60,7 +63,7 @@ export async function endTask(
     const now = store.now()
     const from =
       'ofSending' in end
-        ? { id: task.id, from: statesBefore('refused'), sends: task.sends }
+        ? { id: task.id, from: statesBefore('refused'), sends: task.sends, attemptId: task.attemptId }
         : { id: task.id, from: statesBefore(end.state) }
     const changed = await changeTask(tx, from, changeFor(end, sale?.usage, now))
     if (changed === undefined) return undefined

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
 import { until } from '../../test/support/gateway.ts'
 import { movableClock, type MovableClock } from '../../test/support/movable-clock.ts'
-import { held, model, moneyOf, taskSuite, type Begun } from '../../test/support/tasks.ts'
+import { held, model, moneyOf, orderOf, taskSuite, type Begun } from '../../test/support/tasks.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import type { VideoVendor } from '../../test/support/video-vendor.ts'
+import { badRequest } from '../base/errors.ts'
 import type { Transport } from '../upstream/transport.ts'
 import { usualPace } from './pace.ts'
 
@@ -101,23 +102,41 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
     await world.close()
   })
 
-  test('an order that has gone to the next channel meanwhile is not sent again to the one before', async () => {
-    const time = movableClock()
-    const { refusal, search, answer, calls, transport } = heldBack(() => begun.vendor, 'unsent')
-    const begun = await begin({ clock: suspended(time), transport }, ['first', 'second'])
-    const { world } = begun
-    const ordered = world.order({ model: { ...model, offers } })
-    await until(() => calls.orders === 1)
-    await lookTwice(begun, time)
-    await until(() => calls.searches === 2)
-    refusal.resolve()
-    await until(() => calls.orders === 2)
-    search.resolve()
-    // Long enough for an order that is sent again. Nothing tells of one that is not.
-    await Bun.sleep(100)
-    answer.resolve()
-    expect(await ordered).toMatchObject({ state: 'submitted', channel: 'second' })
-    expect(begun.vendor.tasks.size).toBe(1)
-    await world.close()
-  })
+  for (const [outcome, deadAfter] of [
+    ['sent again to the one before', Number.POSITIVE_INFINITY],
+    ['failed by a link that the one before cannot have', 2],
+  ] as const) {
+    test(`an order that has gone to the next channel meanwhile is not ${outcome}`, async () => {
+      const time = movableClock()
+      const { refusal, search, answer, calls, transport } = heldBack(() => begun.vendor, 'unsent')
+      let fetches = 0
+      const begun = await begin(
+        {
+          clock: suspended(time),
+          transport,
+          fetchLink: () =>
+            ++fetches > deadAfter
+              ? Promise.reject(badRequest('The link cannot be fetched.', 'input.media'))
+              : Promise.resolve({ status: 200, body: new Uint8Array(1), mediaType: 'image/png', header: () => null }),
+        },
+        ['first', 'second'],
+      )
+      const { world } = begun
+      const media = [{ role: 'first-frame', url: 'https://customer.example/a.png' }] as const
+      const ordered = world.order({ model: { ...model, offers }, ask: { ...orderOf().ask, media } })
+      await until(() => calls.orders === 1)
+      await lookTwice(begun, time)
+      await until(() => calls.searches === 2)
+      refusal.resolve()
+      await until(() => calls.orders === 2)
+      search.resolve()
+      await until(() => fetches === 3)
+      // Long enough for an order that is sent again or failed. Nothing tells of one that is not.
+      await Bun.sleep(100)
+      answer.resolve()
+      expect(await ordered).toMatchObject({ state: 'submitted', channel: 'second' })
+      expect(begun.vendor.tasks.size).toBe(1)
+      await world.close()
+    })
+  }
 })

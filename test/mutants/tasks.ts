@@ -46,9 +46,16 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: 'a task that another node has sent again is withdrawn',
     file: 'src/tasks/end.ts',
-    from: "from: statesBefore('refused'), sends: task.sends }",
-    to: "from: statesBefore('refused') }",
+    from: "from: statesBefore('refused'), sends: task.sends, attemptId",
+    to: "from: statesBefore('refused'), attemptId",
     tests: away,
+  },
+  {
+    name: 'a task that has gone to the next channel is ended for the one before',
+    file: 'src/tasks/end.ts',
+    from: 'sends: task.sends, attemptId: task.attemptId }',
+    to: 'sends: task.sends }',
+    tests: ['src/tasks/next-channel.test.ts'],
   },
   {
     name: 'a vendor id that cannot be recorded at once is forgotten',
