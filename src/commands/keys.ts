@@ -86,8 +86,6 @@ export async function change(
   const models = ifGiven(options.models, readPatterns)
   await withInstallation({ ...options, mode: 'real' }, async ({ store, plan }) => {
     if (models) warnOfStrays(models, await plan())
-    const before = await keyById(store.db, id)
-    const limits = readLimits(options, before?.limits)
     const changed = await changeKey(store, {
       id,
       actor,
@@ -97,7 +95,7 @@ export async function change(
       cap: ifGiven(options.cap, readCap),
       enabled: ifGiven(options.enabled, isTrue),
       metadata: ifGiven(options.metadata, readMetadata),
-      limits,
+      limits: (before) => readLimits(options, before),
     })
     if (changed === undefined) throw new Error(`there is no active key "${id}"; turnpike keys list shows all keys`)
     const account = await accountById(store.db, changed.accountId)

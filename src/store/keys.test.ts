@@ -5,6 +5,7 @@ import { createAccount } from './accounts.ts'
 import { addAdminKey, anyAdminKey, hasAdminKey } from './admin-keys.ts'
 import { listAudit, readRevision } from './audit.ts'
 import { changeKey, insertKey, keyByDigest, keyById, listKeys, revokeKey } from './keys.ts'
+import type { KeyLimits } from './schema.ts'
 import { claimSetting, readSetting } from './settings.ts'
 
 const key = { id: 'key_a', accountId, digest: 'd1', hint: 'wxyz', actor: 'test' }
@@ -46,6 +47,18 @@ eachEngine('keys', (open) => {
     expect(await changeKey(store, { id: 'key_a', actor: 'admin', enabled: true })).toBeUndefined()
     expect((await keyByDigest(store.db, 'd1'))?.key).toMatchObject({ enabled: false, revokedAt: expect.any(Number) })
     expect(await readRevision(store.db)).toBe(before + 3)
+  })
+
+  test('of several changes of one limit each, made at once, none is lost', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    await insertKey(store, key)
+    const given = [{ concurrent: 2 }, { requestsPerMinute: 30 }, { tokensPerMinute: 9 }]
+    const change = (limit: KeyLimits) =>
+      changeKey(store, { id: 'key_a', actor: 'test', limits: (before) => ({ ...before, ...limit }) })
+    await Promise.all(given.map(change))
+    expect((await keyById(store.db, 'key_a'))?.limits).toEqual(Object.assign({}, ...given))
+    expect(await changeKey(store, { id: 'key_b', actor: 'test', limits: () => null })).toBeUndefined()
   })
 
   test('keys are listed for one account, for all accounts, or by mode', async () => {

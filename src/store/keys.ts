@@ -5,7 +5,7 @@ import { type Actor, recordAccessChange, recordAccessFields } from './audit.ts'
 import type { Transactor } from './transactor.ts'
 import type { Store } from './open.ts'
 import { json } from './rows.ts'
-import type { ApiKeyTable, AuditDetail, KeyLimits, Metadata, Mode, Queries, Scope } from './schema.ts'
+import type { ApiKeyTable, AuditDetail, KeyLimits, Metadata, Mode, Queries, Scope, Tx } from './schema.ts'
 
 export type ApiKey = {
   readonly id: string
@@ -151,9 +151,17 @@ export type KeyChange = {
   readonly metadata?: Metadata | undefined
 }
 
+/** Limits that depend on those from before; undefined leaves them alone. */
+export type ChangeLimits = (before: KeyLimits | null) => KeyLimits | null | undefined
+
 /** Changes only the given fields. Gives undefined for an unknown or a revoked key, which stays revoked. */
-export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey | undefined> {
+export async function changeKey(
+  store: Store,
+  { limits, ...fields }: Omit<KeyChange, 'limits'> & { readonly limits?: KeyChange['limits'] | ChangeLimits },
+): Promise<ApiKey | undefined> {
   return store.transaction(async (tx) => {
+    const changed = typeof limits === 'function' ? limits(await lockedLimits(store, tx, fields.id)) : limits
+    const change: KeyChange = { ...fields, limits: changed }
     const { cap } = change
     const row = await tx
       .updateTable('api_key')
@@ -177,6 +185,14 @@ export async function changeKey(store: Store, change: KeyChange): Promise<ApiKey
     await recordAccessFields(tx, { at: store.now(), actor, action: 'key.change', subject, detail: given(change) })
     return toKey(row)
   })
+}
+
+/** Locked, so that of two changes at once the second one builds on the first. */
+async function lockedLimits({ engine }: Store, tx: Tx, id: string): Promise<KeyLimits | null> {
+  const key = tx.selectFrom('api_key').select('limits').where('id', '=', id)
+  // On SQLite no other transaction is open now.
+  const row = await (engine === 'postgres' ? key.forUpdate() : key).executeTakeFirst()
+  return row?.limits ?? null
 }
 
 /** The given fields of a key for the audit, spelled as in the operator's API, where the audit is read. */
