@@ -132,7 +132,7 @@ function reloadOnChange(gateway: Gateway, { path, used, log, hangup }: Reloading
       })
       const rest = waiting.length === 0 ? '' : `, but for settings that need a restart: ${waiting.join(', ')}`
       const { whyEmpty } = gateway
-      // Valid, but hardly intended: a file that was emptied is valid too.
+      // Valid, but hardly intended.
       if (whyEmpty === undefined) log.info({}, `the configuration was reloaded${rest}`)
       else log.error({}, `the configuration was reloaded: there is no model to serve: ${whyEmpty}${rest}`)
     } catch (thrown) {

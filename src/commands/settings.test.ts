@@ -27,6 +27,13 @@ test('a mark alone is an empty file', () => {
   expect(load('\uFEFF').timeouts.drainSeconds).toBe(load('').timeouts.drainSeconds)
 })
 
+test.each(['', '\uFEFF', ' \n'])('a file that was emptied (%j) is not taken into use by a reload', (text) => {
+  load(text)
+  expect(() => loadSettings(file, 'reload')).toThrow(`${file} is empty`)
+  load(`${text}# nothing but a remark\n`)
+  expect(loadSettings(file, 'reload').path).toBe(file)
+})
+
 describe('a file that is not UTF-8', () => {
   test.each([
     ['UTF-16 with its mark', Buffer.from(`\uFEFF${yaml}`, 'utf16le')],

@@ -24,7 +24,11 @@ export function loadSettings(
     throw new Error(`${found} is not a regular file, which is needed to reload it: restart with the new settings`)
   }
   if (stat.size > bytesMax) throw new Error(`${found} is larger than ${bytesMax} bytes`)
-  return { file: readConfigFile(found, readText(found), process.env), path: found }
+  const text = readText(found)
+  // `make-settings > turnpike.yaml` empties the file before it writes. With the defaults, every model would be sold
+  // meanwhile, hidden ones too, and without a markup.
+  if (when === 'reload' && text.trim() === '') throw new Error(`${found} is empty: it may still be being written`)
+  return { file: readConfigFile(found, text, process.env), path: found }
 }
 
 /** Some editors save UTF-16, or the alphabet of one country, in which a key or a name would become another one. */

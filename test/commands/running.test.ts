@@ -237,6 +237,7 @@ describe('a changed turnpike.yaml', () => {
   })
 
   test.each([
+    ['nothing in it, as before it is written', ''],
     ['a syntax error', 'models: ['],
     ['an unknown setting', 'limit: {}'],
     ['a price that is not a number', 'models: [{ id: gpt-4o-mini, prices: { inputPerMillion: .nan } }]'],
