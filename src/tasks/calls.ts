@@ -2,7 +2,7 @@ import type { AttemptId } from '../base/ids.ts'
 import { asGatewayError, type GatewayError } from '../base/errors.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import type { Task } from '../store/tasks.ts'
-import type { Route } from '../upstream/channels.ts'
+import type { Channel, Route } from '../upstream/channels.ts'
 import { restCredential } from '../upstream/rest-credential.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
 import type { Timeouts } from '../upstream/transport.ts'
@@ -49,6 +49,11 @@ export async function makeCall(
 /** The channel that has a task, with a credential of it that works. */
 export type TaskRoute = Omit<Route, 'upstreamModel'> & { readonly adapter: VideoAdapter }
 
+/** A channel under this id that now leads to another vendor is another one: its vendor does not know the task. */
+export function isAtChannel(task: Pick<Task, 'channel' | 'vendor'>, { id, vendor }: Channel): boolean {
+  return id === task.channel && vendor.id === task.vendor
+}
+
 /**
  * Undefined while the channel is not configured, or polls with all its credentials are refused. A credential that rests
  * because an order or a chat was refused polls all the same: an account without credit can order nothing, but the
@@ -56,10 +61,10 @@ export type TaskRoute = Omit<Route, 'upstreamModel'> & { readonly adapter: Video
  */
 export function taskRouteOf(
   { channels, allowances }: Pick<TaskParts, 'channels' | 'allowances'>,
-  task: Pick<Task, 'channel'>,
+  task: Pick<Task, 'channel' | 'vendor'>,
 ): TaskRoute | undefined {
   const known = channels()
-  const channel = known.all.find(({ id }) => id === task.channel)
+  const channel = known.all.find((one) => isAtChannel(task, one))
   const adapter = channel?.vendor.video
   if (channel === undefined || adapter === undefined) return undefined
   const { id, credentials } = channel

@@ -228,10 +228,10 @@ test('videos that are slow to fetch delay no polls, stay with their node and are
   await close()
 }, 120_000)
 
-test('a channel that is removed while it has open tasks is logged once per removal', async () => {
+test('a channel that is removed, or leads to another vendor, while it has open tasks is logged once per change', async () => {
   const store = await openStore({ file: ':memory:' })
   await fundedAccount(store, { amount: 10n ** 15n })
-  const { vendor, transport } = videoVendor()
+  const { vendor, transport, calls } = videoVendor()
   const there = { id: 'first', vendor, baseUrl: 'https://films.example', credentials: ['k'], weight: 1, priority: 0 }
   let configured = [there]
   const channels = () => makeChannels(configured, standingClock(), () => 0)
@@ -249,6 +249,13 @@ test('a channel that is removed while it has open tasks is logged once per remov
   configured = []
   await world.pass(minute)
   expect(told()).toHaveLength(2)
+  configured = [there]
+  await world.pass(minute)
+  const { length } = calls
+  configured = [{ ...there, vendor: videoVendor('others').vendor }]
+  await world.pass(minute)
+  expect(told()).toHaveLength(3)
+  expect(calls).toHaveLength(length)
   expect((await world.task(id)).state).toBe('submitted')
   await world.close()
   await store.close()

@@ -13,6 +13,7 @@ import {
 import { dropOldTasks } from '../store/task-retention.ts'
 import type { Task } from '../store/tasks.ts'
 import { paceAt } from './adopt.ts'
+import { isAtChannel } from './calls.ts'
 import { pollTask, type Unkept } from './poll.ts'
 import type { TaskParts } from './parts.ts'
 
@@ -71,13 +72,15 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   }
 
   /** Reports each time a channel disappears: an operator who removes or renames one hardly means to lose its videos. */
-  function noteWhetherThere(id: string): void {
-    if (parts.channels().all.some((channel) => channel.id === id)) missing.delete(id)
-    else if (!missing.has(id)) {
-      missing.add(id)
+  function noteWhetherThere(task: Task): void {
+    const { channel, vendor } = task
+    const place = `${channel}/${vendor}`
+    if (parts.channels().all.some((one) => isAtChannel(task, one))) missing.delete(place)
+    else if (!missing.has(place)) {
+      missing.add(place)
       const what =
         'videos were ordered at a channel that is no longer configured: they cannot be polled until it is configured again'
-      log.error({ channel: id }, `${what}, and fail at their deadlines`)
+      log.error({ channel, vendor }, `${what}, and fail at their deadlines`)
     }
   }
 
@@ -117,7 +120,6 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     await dropUnrecorded()
     let taken = 0
     for (const { channel: id, rows } of rotated(await dueChannels(store.db, { now, mode }), turnsTaken++)) {
-      noteWhetherThere(id)
       const { perSecond } = paceAt(parts, { channel: id })
       const limit = allowances.take(id, perSecond, Math.min(rows, polls.roomAt(id)))
       if (limit === 0) continue
@@ -155,6 +157,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   }
 
   function begin(task: Task): void {
+    noteWhetherThere(task)
     unrecorded.delete(task.id)
     polls.add(task, pollOnce(task))
   }
