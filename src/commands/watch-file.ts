@@ -16,24 +16,20 @@ type Watched = {
  * once they are done. The file may be a symbolic link, and changes with every link on the way to it.
  */
 export function watchFile(path: string, { changed, cannot }: Watched): void {
-  const watchers = new Map<string, FSWatcher>()
+  const watchers: FSWatcher[] = []
   let timer: ReturnType<typeof setTimeout> | undefined
   let places = placesOf(path)
 
+  /** Watches anew also where the place is the same: a folder that was replaced is another one under its old name. */
   function follow(): void {
-    for (const [folder, watcher] of watchers) {
-      if (places.has(folder)) continue
-      watcher.close()
-      watchers.delete(folder)
-    }
+    for (const watcher of watchers.splice(0)) watcher.close()
     for (const folder of places.keys()) {
-      if (watchers.has(folder)) continue
       try {
         const watcher = watch(folder, (_event, name) => {
           if (places.get(folder)?.has(name ?? '') === true) settle()
         })
         watcher.unref()
-        watchers.set(folder, watcher)
+        watchers.push(watcher)
       } catch (thrown) {
         cannot(folder, thrown)
       }
