@@ -105,9 +105,10 @@ describe('a change', () => {
     expect(build([{ id, [group]: limits }]).models.get(id)?.[group]).toEqual({ ...before, ...limits } as never)
   })
 
-  test('a change can name the channels that offer the model', () => {
+  test('a change can name the channels that offer the model, and a later change keeps their names for it', () => {
     const { models } = build([
       { id: 'gpt-4o', channels: [{ channel: 'east', upstreamModel: 'my-deployment' }, { channel: 'west' }] },
+      { id: 'gpt-*', prices: { markup: '2' } },
     ])
     expect(models.get('gpt-4o')?.offers).toEqual([
       { channel: 'east', upstreamModel: 'my-deployment' },

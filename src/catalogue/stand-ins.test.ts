@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { pico } from '../base/money.ts'
 import { buildCatalogue, loadFamilies } from './load.ts'
 import { readOverrides } from './schema.ts'
 
@@ -46,6 +47,7 @@ describe("an operator's prices that do not cover every answer", () => {
   test('prices that stand-ins cannot complete are replaced as a whole', () => {
     const prices = { perMillionVideoTokens: { '720p': '10' } }
     const model = build([{ id: 'doubao-seedance-2-0-260128', prices }], true).models.get('doubao-seedance-2-0-260128')
-    expect(model?.prices).toMatchObject({ perVideoToken: {}, perSecond: { default: 100_000_000_000n } })
+    expect(model?.prices.perVideoToken).toEqual({})
+    expect(model?.prices.perSecond).toEqual({ default: pico(inCents(10n)) })
   })
 })
