@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
 import { putAccount, putEvent } from '../../test/support/outbox.ts'
 import {
+  bringForward,
   claimEvents,
   countWaitingEvents,
   dueEvents,
@@ -33,6 +34,7 @@ eachEngine('overdue events', (open) => {
     const [own, others] = [await waiting(store), await waiting(store, 'real')]
     expect(await giveUp(store)).toBe(1)
     expect(await stateOf(store, own)).toMatchObject({ state: 'given-up' })
+    expect(await hasWaitingEvents(store.db, 'sandbox')).toBe(false)
     expect(await stateOf(store, others)).toMatchObject({ state: 'pending' })
   })
 
@@ -167,5 +169,88 @@ eachEngine('the count of waiting events', (open) => {
     expect(await counted()).toEqual({ count: 2, dueAt: now - hour })
     await claimEvents(store, { ids: [due], now, owner: 'node_a', until: now + 60_000 })
     expect(await counted()).toEqual({ count: 2, dueAt: null })
+  })
+})
+
+eachEngine('due events', (open, _place, engine) => {
+  test('due events come the longest due first, without hosts, lanes and accounts that are passed over', async () => {
+    const store = await open()
+    const now = store.now()
+    const [one, other] = [await putAccount(store), await putAccount(store)]
+    const [full, tarpit, quick] = ['full.example', 'tarpit.example', 'quick.example']
+    let age = 0
+    const put = (account: string, host: string) =>
+      putEvent(store, account, { url: `https://${host}/`, at: now - ++age })
+    // The first that is put is the last that fell due.
+    const oneQuick = await put(one, quick)
+    const oneTarpit = await put(one, tarpit)
+    const otherTarpit = await put(other, tarpit)
+    const otherFull = await put(other, full)
+    const oneFull = await put(one, full)
+    await putEvent(store, one, { url, at: now + 1 })
+    await waiting(store, 'real')
+    const due = async (except: object = {}, limit = 9) => {
+      const found = await dueEvents(store.db, { mode: 'sandbox', now, limit, except: { ...nobody, ...except } })
+      return found.map(({ id }) => id)
+    }
+    expect(await due()).toEqual([oneFull, otherFull, otherTarpit, oneTarpit, oneQuick])
+    expect(await due({}, 2)).toEqual([oneFull, otherFull])
+    expect(await due({ hosts: [full] })).toEqual([otherTarpit, oneTarpit, oneQuick])
+    expect(await due({ lanes: [{ accountId: one, host: tarpit }] })).toEqual([
+      oneFull,
+      otherFull,
+      otherTarpit,
+      oneQuick,
+    ])
+    const proven = [{ accountId: one, host: quick }]
+    expect(await due({ unproven: [one] })).toEqual([otherFull, otherTarpit])
+    expect(await due({ unproven: [one], proven })).toEqual([otherFull, otherTarpit, oneQuick])
+    expect(await due({ unproven: 'all', proven })).toEqual([oneQuick])
+    expect(await due({ unproven: 'all' })).toEqual([])
+  })
+
+  test('an event that another node is claiming at this moment is passed over', async () => {
+    const store = await open()
+    const now = store.now()
+    const account = await putAccount(store)
+    const [taken, free] = [
+      await putEvent(store, account, { url, at: now }),
+      await putEvent(store, account, { url, at: now }),
+    ]
+    await putEvent(store, account, { url, at: now })
+    const [claimed, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const claiming = store.transaction(async (tx) => {
+      const claim = { claim_owner: 'node_a', claim_until: now + 60_000 }
+      await tx.updateTable('webhook_event').set(claim).where('id', '=', taken).execute()
+      claimed.resolve()
+      await commit.promise
+    })
+    await claimed.promise
+    const others = claimEvents(store, { ids: [taken, free], now, owner: 'node_b', until: now + 60_000 })
+    // SQLite has one writer at a time; on PostgreSQL a node does not wait for another.
+    if (engine === 'postgres') await others
+    commit.resolve()
+    await claiming
+    expect((await others).map(({ id }) => id)).toEqual([free])
+  })
+
+  test('after the clock was set back, coming events that no node is sending are due earlier by as much', async () => {
+    const store = await open()
+    const now = store.now()
+    const account = await putAccount(store)
+    const [coming, past, sent] = [
+      await putEvent(store, account, { url, at: now + hour }),
+      await putEvent(store, account, { url, at: now }),
+      await putEvent(store, account, { url, at: now + hour }),
+    ]
+    const later = now + 2 * hour
+    await claimEvents(store, { ids: [sent], now: later, owner: 'node_a', until: later })
+    await bringForward(store.db, { now, ms: 60_000 })
+    const rows = await store.db.selectFrom('webhook_event').select(['id', 'next_at']).execute()
+    expect(Object.fromEntries(rows.map(({ id, next_at: at }) => [id, at]))).toEqual({
+      [coming]: now + hour - 60_000,
+      [past]: now,
+      [sent]: now + hour,
+    })
   })
 })

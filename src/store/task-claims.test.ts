@@ -12,13 +12,14 @@ import {
   heldByTasks,
   hintTask,
   knownUpstreamIds,
+  releaseClaims,
   renewClaims,
 } from './task-claims.ts'
 import { holdsOfTasks, listTasks, typicalTaskMs } from './task-lists.ts'
 import { taskById } from './tasks.ts'
 
 // Beside each task there is another that differs in one respect, and must not show in an answer about the first.
-eachEngine('claims and lists of tasks', (open) => {
+eachEngine('claims and lists of tasks', (open, _place, engine) => {
   const funded = async () => {
     const store = await open({ books: 'unchecked' })
     await fundedAccount(store)
@@ -38,6 +39,74 @@ eachEngine('claims and lists of tasks', (open) => {
     const claimed = await claimTasks(store, { channel: 'first', limit: 9, now, mode: 'sandbox', claim })
     expect(claimed.map(({ id }) => id)).toEqual([own.id])
     expect([...(await knownUpstreamIds(store.db, { channel: 'first', sentSince: now }))]).toEqual([`up-${own.id}`])
+  })
+
+  test('a task that another node is claiming at this moment is passed over', async () => {
+    const store = await funded()
+    const now = store.now()
+    const [taken, free] = [await recorded(store), await recorded(store)]
+    for (const { id } of [taken, free])
+      await put(store, id, { claim_owner: null, claim_until: null, next_poll_at: now })
+    const [claimed, commit] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const claiming = store.transaction(async (tx) => {
+      const claim = { claim_owner: 'node_a', claim_until: now + 60_000 }
+      await tx.updateTable('task').set(claim).where('id', '=', taken.id).execute()
+      claimed.resolve()
+      await commit.promise
+    })
+    await claimed.promise
+    const claim = { owner: 'node_b', until: now + 60_000 }
+    const others = claimTasks(store, { channel: 'first', limit: 9, now, mode: 'sandbox', claim })
+    // SQLite has one writer at a time; on PostgreSQL a node does not wait for another.
+    if (engine === 'postgres') await others
+    commit.resolve()
+    await claiming
+    expect((await others).map(({ id }) => id)).toEqual([free.id])
+  })
+
+  test('the longest due tasks are claimed first', async () => {
+    const store = await funded()
+    const now = store.now()
+    const tasks = [await recorded(store), await recorded(store), await recorded(store)]
+    const [second, last, first] = tasks
+    for (const [task, dueMs] of [
+      [last, 1],
+      [first, 3],
+      [second, 2],
+    ] as const) {
+      await put(store, task?.id ?? '', { claim_owner: null, claim_until: null, next_poll_at: now - dueMs })
+    }
+    const claim = { owner: 'node_a', until: now + 60_000 }
+    const claimed = await claimTasks(store, { channel: 'first', limit: 2, now, mode: 'sandbox', claim })
+    expect(claimed.map(({ id }) => id)).toEqual([first?.id ?? '', second?.id ?? ''])
+  })
+
+  test('at a start, what the node had claimed or a clock far ahead put off is due, and an ended task is not', async () => {
+    const store = await funded()
+    const now = store.now()
+    const hour = 3_600_000
+    const [own, ended, far, near] = [
+      await recorded(store),
+      await recorded(store),
+      await recorded(store),
+      await recorded(store),
+    ]
+    await put(store, own.id, { claim_owner: 'node_a', next_poll_at: now + 9 })
+    await put(store, ended.id, { claim_owner: 'node_a', next_poll_at: null })
+    for (const [{ id }, at] of [
+      [far, now + hour + 1],
+      [near, now + hour],
+    ] as const) {
+      await put(store, id, { claim_owner: 'node_b', next_poll_at: at })
+    }
+    await releaseClaims(store.db, 'node_a', now)
+    const rows = await store.db.selectFrom('task').select(['id', 'next_poll_at', 'claim_owner']).execute()
+    expect(Object.fromEntries(rows.map((row) => [row.id, [row.next_poll_at, row.claim_owner]]))).toEqual({
+      [own.id]: [now, null],
+      [ended.id]: [null, 'node_a'],
+      [far.id]: [now, 'node_b'],
+      [near.id]: [now + hour, 'node_b'],
+    })
   })
 
   test('a claim is renewed only by its owner', async () => {
@@ -92,8 +161,10 @@ eachEngine('claims and lists of tasks', (open) => {
     const store = await funded()
     const [own, other] = [await recorded(store), await recorded(store)]
     const later = store.now() + 60_000
-    for (const { id } of [own, other]) await put(store, id, { state: 'submitted', next_poll_at: later })
-    expect(await hintTask(store.db, own.id, later - 1)).toBe(true)
+    for (const state of ['submitted', 'running'] as const) {
+      for (const { id } of [own, other]) await put(store, id, { state, next_poll_at: later })
+      expect(await hintTask(store.db, own.id, later - 1)).toBe(true)
+    }
     expect((await taskById(store.db, { scope: 'every-account', id: other.id }))?.nextPollAt).toBe(later)
   })
 

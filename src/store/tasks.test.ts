@@ -255,7 +255,11 @@ eachEngine('the store of tasks', (openStore) => {
   test('a reference belongs to a task until the task ends', async () => {
     const store = await funded({ books: 'unchecked' })
     const task = await recorded(store)
-    expect(await openTaskRefs(store.db, [task.attemptId, 'att_other'])).toEqual(new Set([task.attemptId]))
+    await recorded(store)
+    for (const state of open) {
+      await put(store, task.id, { state })
+      expect(await openTaskRefs(store.db, [task.attemptId, 'att_other'])).toEqual(new Set([task.attemptId]))
+    }
     await put(store, task.id, { state: 'failed' })
     expect(await openTaskRefs(store.db, [task.attemptId])).toEqual(new Set())
   })

@@ -9,6 +9,7 @@ import { createAccount } from './accounts.ts'
 import { takeHold } from './holds.ts'
 import { settleHold } from './ledger.ts'
 import type { Store } from './open.ts'
+import type { AttemptRecord } from './requests.ts'
 import { addUsage, hourMs, usedBy } from './rollups.ts'
 import type { Tx } from './schema.ts'
 import { groupings, listRequests, requestById, spentSince, sumUsage } from './usage.ts'
@@ -260,4 +261,17 @@ eachEngine('usage', (open, _place, engine) => {
     await settleHold(store, settlementOf('v', 10n, { usage }))
     expect(await sumUsage(store, { scope }, 'nothing')).toMatchObject([{ requests: 1, counts: { video_seconds: 11 } }])
   })
+})
+
+const vendorOf = (...attempts: AttemptRecord[]) =>
+  usedBy({ accountId, cost: nano(0n), usage: null, request: requestOf('a'), attempts }).vendor
+
+test('a request counts under the vendor that delivered, else under the last one called, else under none', () => {
+  const [lost, alsoLost] = [
+    { vendor: 'ark', delivered: false },
+    { vendor: 'veo', delivered: false },
+  ]
+  expect(vendorOf(attemptOf('a', 1n), attemptOf('b', 1n, lost))).toBe('openai')
+  expect(vendorOf(attemptOf('a', 1n, lost), attemptOf('b', 1n, alsoLost))).toBe('veo')
+  expect(vendorOf()).toBe('')
 })

@@ -46,9 +46,12 @@ describe('places', () => {
 
   test('unproven hosts get a quarter of the places for one account and half for all accounts', () => {
     const { fill, prove, enter, gate } = makeGate()
-    prove('good')
+    for (const host of ['busy', 'good']) prove(host)
+    // Deliveries to a host that answers take none of these places.
+    expect(fill(() => 'busy')).toHaveLength(10)
     expect(fill((n) => `tarpit${n}`)).toHaveLength(25)
-    expect(gate.passOver()).toMatchObject({ unproven: ['one'], proven: [{ accountId: 'one', host: 'good' }] })
+    const proven = ['busy', 'good'].map((host) => ({ accountId: 'one', host }))
+    expect(gate.passOver()).toMatchObject({ unproven: ['one'], proven })
     expect(fill((n) => `tarpit${n}`, 'two')).toHaveLength(25)
     expect(fill((n) => `tarpit${n}`, 'three')).toHaveLength(0)
     expect(gate.passOver()?.unproven).toBe('all')
