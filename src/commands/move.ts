@@ -51,7 +51,8 @@ async function withStore<T>(place: StoreOptions, work: (store: Store) => Promise
   }
 }
 
-async function copyChecked(from: Store, to: Store): Promise<Copied> {
+/** Copies the books as they are, faults included; refuses a copy that has others, or that another command has outrun. */
+export async function copyChecked(from: Store, to: Store): Promise<Copied> {
   // As at a start on SQLite: a hold that is open now belongs to a process that is gone.
   await recoverAll(from)
   const version = await versionOf(from)

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { columnKinds } from '../../src/store/schema.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
@@ -106,7 +106,7 @@ test('a killed node goes on in PostgreSQL with its keys, balances, tasks and unp
   expect(await cli.run(['reconcile'], variables)).toMatchObject({ code: 0 })
 })
 
-test('nothing is moved while the gateway runs, without a database, to a used one, or with another secret', async () => {
+test('nothing is moved while the gateway runs, without a database, to a used one, with another secret, or over an earlier move', async () => {
   const gateway = await cli.serve()
   const variables = await onPostgres()
   const refused = async (given: Record<string, string>) => {
@@ -125,6 +125,9 @@ test('nothing is moved while the gateway runs, without a database, to a used one
   expect(await refused(variables)).toContain('the database already has accounts')
 
   const fresh = await onPostgres()
+  writeFileSync(`${file}.moved`, 'books of an earlier move')
+  expect(await refused(fresh)).toBe(`turnpike: ${file}.moved is from an earlier move: put it elsewhere first\n`)
+  rmSync(`${file}.moved`)
   expect((await cli.run(['move-to-postgres'], fresh)).out).toContain('The old file is kept as')
   expect((await cli.run(['move-to-postgres'], fresh)).err).toBe(`turnpike: there is no database at ${file}\n`)
 })
