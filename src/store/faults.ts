@@ -7,11 +7,11 @@ export const readOnlyCode = '25006'
 /** Connections that could not be made, were lost, or timed out. */
 const systemCodes = new Set(['ECONNREFUSED', 'ECONNRESET', 'ETIMEDOUT', 'EPIPE', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'])
 /**
- * PostgreSQL: connection exceptions, out of resources, shutdown, a statement, lock or idle transaction that took too
- * long, a deadlock, a statement that cannot be serialized; and a read-only server, as a standby is until it is promoted,
- * and as many cloud servers are while their disk is full.
+ * PostgreSQL: connection exceptions, out of resources, a failing disk, shutdown, a statement, lock or idle transaction
+ * that took too long, a deadlock, a statement that cannot be serialized; and a read-only server, as a standby is until
+ * it is promoted, and as many cloud servers are while their disk is full.
  */
-const postgresClasses = ['08', '53', '57P', '57014', '55P03', '25P03', '40P01', '40001', readOnlyCode]
+const postgresClasses = ['08', '53', '58030', '57P', '57014', '55P03', '25P03', '40P01', '40001', readOnlyCode]
 const sqliteCodes = ['SQLITE_BUSY', 'SQLITE_FULL', 'SQLITE_IOERR', 'SQLITE_CANTOPEN', 'SQLITE_READONLY']
 /** Messages of the errors that pg throws without a code. */
 const messages = /timeout|terminated|not queryable|connection error|has been discarded/i
