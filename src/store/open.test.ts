@@ -10,6 +10,7 @@ import { sharedPostgres } from '../../test/support/postgres.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { isAway, isUnavailable } from './faults.ts'
 import { openStore } from './open.ts'
+import type { Queries } from './schema.ts'
 import { readSetting, writeSetting } from './settings.ts'
 import { openSqlite } from './sqlite.ts'
 
@@ -311,6 +312,22 @@ describe('a PostgreSQL that does not answer', () => {
 function fail(): never {
   throw new Error('nothing was opened')
 }
+
+async function limitsOf(db: Queries): Promise<Record<string, string>> {
+  const { rows } = await sql<{ name: string; setting: string }>`select name, setting from pg_settings
+    where name in ('statement_timeout', 'idle_in_transaction_session_timeout')`.execute(db.withoutPlugins())
+  return Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))
+}
+
+test('a connection for requests gives up far sooner than one for reports, and neither keeps a transaction open', async () => {
+  const server = await sharedPostgres()
+  const store = await openStore({ url: await server.freshDatabase() })
+  const idle = { idle_in_transaction_session_timeout: '5000' }
+  expect(await limitsOf(store.db)).toEqual({ ...idle, statement_timeout: '1000' })
+  expect(await store.snapshot(limitsOf)).toEqual({ ...idle, statement_timeout: '60000' })
+  expect(await store.snapshot(limitsOf, 100)).toEqual({ ...idle, statement_timeout: '100' })
+  await store.close()
+})
 
 test('a database with LATIN1 encoding is refused', async () => {
   const server = await sharedPostgres()
