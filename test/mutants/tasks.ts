@@ -163,6 +163,20 @@ export const taskMutants: readonly Mutant[] = [
     tests: store,
   },
   {
+    name: 'two nodes that look at the same moment claim the same task',
+    file: 'src/store/task-claims.ts',
+    from: "store.engine === 'postgres' ? free.forUpdate().skipLocked() : free",
+    to: 'free',
+    tests: ['src/store/task-claims.test.ts'],
+  },
+  {
+    name: 'a webhook that could not be claimed takes a place for ever',
+    file: 'src/tasks/webhooks/courier.ts',
+    from: "      for (const place of places.values()) place.leave('abandoned')\n",
+    to: '',
+    tests: ['src/tasks/webhooks/courier.test.ts'],
+  },
+  {
     name: 'an Idempotency-Key is not recorded in the commit of its task',
     file: 'src/store/tasks.ts',
     from: '    await recorded.also?.(tx)\n',
