@@ -1,9 +1,12 @@
 import { GatewayError } from '../base/errors.ts'
 import { readBase64Head, readImageHead } from '../base/image-head.ts'
+import type { Json, JsonObject } from '../base/json.ts'
 import type { ImagesAnswer, Looks, MadeImage, ImageAskBase } from '../capabilities/images.ts'
 import type { Media } from '../capabilities/conversation.ts'
 import type { Counted } from '../capabilities/usage.ts'
+import { noAnswer } from '../wire/answer-body.ts'
 import { readSize, writeSize } from '../wire/image-sizes.ts'
+import { objectsIn } from '../wire/loose.ts'
 import type { Call, VendorResponse, Step } from './vendor.ts'
 import { contentRefused } from './verdicts.ts'
 
@@ -40,6 +43,12 @@ export function looksOf({ width, height }: Pick<ImagesAnswer, 'width' | 'height'
 
 /** The images and what they used; where there are none, the vendor's reason. */
 export type ImagesOutcome = { readonly answer: ImagesAnswer; readonly used: Counted; readonly reason?: string }
+
+/** The list of a vendor's results. Without the list, the answer is broken, and no filter held an image back. */
+export function resultsIn(list: Json | undefined): readonly JsonObject[] {
+  if (!Array.isArray(list)) throw noAnswer()
+  return objectsIn(list)
+}
 
 /**
  * One call for images. Where a later step fails, `count` reads its body once more for what it used. `statusOf`: for

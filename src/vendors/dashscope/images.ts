@@ -5,7 +5,7 @@ import { answerIn, fieldsIn } from '../../wire/answer-body.ts'
 import { readSize, takesSize, writeSize } from '../../wire/image-sizes.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import { linkOrData, imageStep, type ImagesOutcome } from '../images.ts'
+import { linkOrData, imageStep, resultsIn, type ImagesOutcome } from '../images.ts'
 import type { Adapter } from '../vendor.ts'
 import { statusOf } from './explain.ts'
 
@@ -49,7 +49,7 @@ function statusIn(body: Uint8Array): number {
 
 function readAnswer(ask: ImagesAsk, body: Uint8Array): ImagesOutcome {
   const json = answerIn(body)
-  const choices = objectsIn(objectIn(json['output'])['choices'])
+  const choices = resultsIn(objectIn(json['output'])['choices'])
   const content = choices.flatMap(({ message }) => objectsIn(objectIn(message)['content']))
   const links = content.map(({ image }) => textIn(image)).filter((link) => link !== '')
   const usage = objectIn(json['usage'])

@@ -1,5 +1,5 @@
 import { readImageHead } from '../../base/image-head.ts'
-import type { JsonObject } from '../../base/json.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
 import { whyNotGiven } from '../../capabilities/given-image.ts'
 import { countImages } from '../../capabilities/image-tokens.ts'
 import type { GivenImage, ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
@@ -10,7 +10,15 @@ import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize, shape, type Size } from '../../wire/image-sizes.ts'
 import { invalid } from '../../wire/issues.ts'
 import { objectIn, objectsIn, textIn } from '../../wire/loose.ts'
-import { bytesOf, measure, imageBytesMax, imageFromBase64, imageStep, type ImagesOutcome } from '../images.ts'
+import {
+  bytesOf,
+  measure,
+  imageBytesMax,
+  imageFromBase64,
+  imageStep,
+  resultsIn,
+  type ImagesOutcome,
+} from '../images.ts'
 import type { Adapter, CallContext, VendorResponse, Step } from '../vendor.ts'
 import { callTo } from './call.ts'
 
@@ -143,7 +151,8 @@ function tokensEach({ width, height }: Partial<Size>, { upstreamModel }: CallCon
 }
 
 function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): ImagesOutcome {
-  const [candidate] = objectsIn(json['candidates'])
+  // A prompt that was blocked has feedback and need not have candidates.
+  const [candidate] = isObject(json['promptFeedback']) ? objectsIn(json['candidates']) : resultsIn(json['candidates'])
   // Thoughts are words and drafts that are not meant for the client.
   const parts = objectsIn(objectIn(candidate?.['content'])['parts']).filter(({ thought }) => thought !== true)
   const images = parts.flatMap(({ inlineData }) => {
