@@ -144,6 +144,13 @@ describe('a stream', () => {
     expect(whole.map((block) => block.kind === 'tool-call' && block.argumentsText)).toEqual(['{}', text])
   })
 
+  test('an empty call is complete where the stream ends without a stop_reason, and not after one that cut it off', () => {
+    const last = { type: 'message_stop' }
+    const filled = { kind: 'tool-call-delta', choice: 0, call: 0, text: '{}' } as const
+    expect(read(call(0), stop(0), last)).toContainEqual(filled)
+    expect(read(call(0), stop(0), end({ stop_reason: 'max_tokens' }), last)).not.toContainEqual(filled)
+  })
+
   test.each([said(''), { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: {} }])(
     'an empty call is complete where the stream is cut off in a later hidden block: %j',
     (hidden) => {

@@ -135,7 +135,8 @@ export function openReader(): ReplyReader {
     if (textIn(reason) !== '') {
       const stopSequence = typeof sequence === 'string' ? { stopSequence: sequence } : {}
       const finish = readFinish(reason, calls > 0)
-      if (!isCutOff(finish)) events.push(...fillCall())
+      const filled = fillCall()
+      if (!isCutOff(finish)) events.push(...filled)
       events.push({ kind: 'choice-finish', choice, finish, ...stopSequence })
     }
     return [...events, ...countUsage(isObject(json['usage']) ? json['usage'] : undefined)]
@@ -146,7 +147,7 @@ export function openReader(): ReplyReader {
       const data = dataOf(event)
       if (data === '') return [{ kind: 'heartbeat' }]
       // The end in the common protocol, by which some proxies in front of this one end every stream.
-      if (data.trim() === '[DONE]') return [{ kind: 'reply-end' }]
+      if (data.trim() === '[DONE]') return [...fillCall(), { kind: 'reply-end' }]
       const json = parseExactly(data)
       if (!isObject(json)) return [{ kind: 'failure', error: unreadableEvent() }]
       switch (textIn(json['type'])) {
@@ -161,7 +162,7 @@ export function openReader(): ReplyReader {
         case 'message_delta':
           return readEnd(json)
         case 'message_stop':
-          return [{ kind: 'reply-end' }]
+          return [...fillCall(), { kind: 'reply-end' }]
         case 'ping':
           return [{ kind: 'heartbeat' }]
         case 'error':

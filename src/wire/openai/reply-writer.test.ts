@@ -171,6 +171,21 @@ test('every choice begins before one of them finishes', () => {
   ])
 })
 
+test('a choice whose vendor never says why it ended is finished at the end of the stream', () => {
+  const writer = openaiChat.openWriter({ ...streamAsk, choices: 3 }, name)
+  const signed: ReplyEvent = { kind: 'thinking-sign', choice: 0, text: 'Hm.', signature: 's' }
+  writer.write([...eventsOf([text('Yes.')], 0), signed, ...eventsOf([call], 1)])
+  const told = Buffer.from(writer.closing(undefined)).toString().trimEnd().split('\n\n')
+  expect(told.pop()).toBe('data: [DONE]')
+  expect(told.map((event) => JSON.parse(event.slice('data: '.length)).choices[0])).toMatchObject([
+    { index: 0, delta: { thinking_blocks: [{ signature: 's' }] } },
+    { index: 2, delta: { role: 'assistant', content: '' } },
+    { index: 0, finish_reason: 'stop' },
+    { index: 1, finish_reason: 'tool_calls' },
+    { index: 2, finish_reason: 'stop' },
+  ])
+})
+
 test('a whole answer has a fingerprint, which is null, because some clients require the field', () => {
   const body = openaiChat.writeAnswer(plainAsk, { choices: [], usage: undefined }, name)
   expect(JSON.parse(Buffer.from(body).toString())).toHaveProperty('system_fingerprint', null)

@@ -58,6 +58,27 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     return text
   }
 
+  /** The choices that have given their finish, and those that have made a call. */
+  const finished = new Set<number>()
+  const calling = new Set<number>()
+
+  function note(event: ReplyEvent): void {
+    if (event.kind === 'choice-finish') finished.add(event.choice)
+    if (event.kind === 'tool-call-start') calling.add(event.choice)
+  }
+
+  /** For servers that end a stream and never say why: clients throw on a choice without a finish. */
+  function finishRest(): string {
+    let text = ''
+    // The first finish may begin further choices, which are then visited too.
+    for (const choice of begun) {
+      if (finished.has(choice)) continue
+      const finish = calling.has(choice) ? 'tool-calls' : 'stop'
+      text += writeEvent({ kind: 'choice-finish', choice, finish }, lists, chunk, legacy)
+    }
+    return text
+  }
+
   // By choice, once it has said something: whether anything else has come since.
   const interrupted = new Map<number, boolean>()
 
@@ -81,6 +102,7 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       for (const event of events) {
         const shown = parted(event)
         lists.take(shown)
+        note(shown)
         const isFirstSign = shown.kind === 'heartbeat' && begun.size === 0
         text += isFirstSign ? beginAlive() : writeEvent(shown, lists, chunk, legacy)
       }
@@ -88,9 +110,8 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
     },
     closing(usage) {
       const shown = ask.usageShown && usage !== undefined
-      return encoder.encode(
-        shown ? `data: ${head},"choices":[],"usage":${JSON.stringify(writeUsage(usage))}}\n\n${done}` : done,
-      )
+      const counted = shown ? `data: ${head},"choices":[],"usage":${JSON.stringify(writeUsage(usage))}}\n\n` : ''
+      return encoder.encode(finishRest() + counted + done)
     },
   }
 }
