@@ -245,6 +245,14 @@ describe.each(adapters)('the chat adapter of %s', (id, vendor, chat) => {
     },
   )
 
+  test.each([405, 407, 421, 425, 426, 499])(
+    'a %d is about the way to the vendor, and not about the request',
+    (status) => {
+      expect(explain(status)).toMatchObject({ error: { kind: 'upstream-failed' }, retryable: true })
+      expect(explain(status).restCredentialSeconds).toBeUndefined()
+    },
+  )
+
   test("no refusal contains our key or the vendor's address", () => {
     for (const status of [400, 401, 403, 404, 409, 422, 429, 500]) {
       const message = `key ${secrets.credential} at ${secrets.baseUrl} is bad`

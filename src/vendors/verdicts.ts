@@ -36,6 +36,15 @@ export function isOfFirewall({ status, body }: Pick<BadResponse, 'status' | 'bod
   return status === 403 && /^\s*</.test(body)
 }
 
+// A wrong method, which is what a wrong base address leads to; a proxy on the way that wants a login; the wrong host; a
+// request that came too early, or in the wrong version of HTTP; a call that was cancelled on the way.
+const notAboutRequest: ReadonlySet<number> = new Set([405, 407, 421, 425, 426, 499])
+
+/** Whether a refusal's status is about the way to the vendor, and not about what the client asked for. */
+export function isAboutWay(status: number): boolean {
+  return notAboutRequest.has(status)
+}
+
 export function overRate({
   retryAfterSeconds = retryAfterSecondsUsual,
 }: Pick<BadResponse, 'retryAfterSeconds'>): Verdict {

@@ -4,6 +4,7 @@ import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import {
   credentialRefused,
+  isAboutWay,
   isOfFirewall,
   overRate,
   rejected,
@@ -41,7 +42,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   if (status === 408 || status === 504) return timedOut()
   if (status === 413 && said === '') return tooLarge()
   // A 404 is always about the model, and which models there are is for our catalogue to say, not for the request.
-  if (status === 404 || status >= 500 || said === '') return vendorFailed()
+  if (status === 404 || isAboutWay(status) || status >= 500 || said === '') return vendorFailed()
   // A proxy in front of the vendor may speak another protocol: then only the message passes on, and not the body.
   const protocol = json['type'] === 'error' ? 'anthropic' : 'none'
   return rejected(withoutSecrets(said, secrets), { protocol, status, body: withoutSecrets(response.body, secrets) })

@@ -7,7 +7,16 @@ import { itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/l
 import { failureIn } from '../../wire/openai/chat-answer.ts'
 import { explain as explainGoogle } from '../google/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { credentialRefused, isOfFirewall, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
+import {
+  credentialRefused,
+  isAboutWay,
+  isOfFirewall,
+  overRate,
+  rejected,
+  timedOut,
+  tooLarge,
+  vendorFailed,
+} from '../verdicts.ts'
 
 /** Vendors' codes for an account of the operator that is closed or out of credit; they come with several statuses. */
 const outOfCredit =
@@ -53,7 +62,7 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const isOfModel = unknownModel.test(code) || (isOfKey && closedModel.test(said))
   const isOfAccount = outOfCredit.test(code) || closedAccount.test(said)
   if (isOfAccount || (isOfKey && !isOfWords && !isOfModel)) return credentialRefused()
-  if (status === 404 || isOfModel) return vendorFailed()
+  if (status === 404 || isOfModel || isAboutWay(status)) return vendorFailed()
   if (status === 429) return overRate(response)
   if (status === 408 || status === 504) return timedOut()
   if (status >= 400 && status < 500 && (error !== undefined || said !== '')) {

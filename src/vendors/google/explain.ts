@@ -3,7 +3,7 @@ import { withoutSecrets } from '../../base/scrub.ts'
 import { responsesIn } from '../../wire/gemini/read-response.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { credentialRefused, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
+import { credentialRefused, isAboutWay, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /** Reasons and messages of a 400 for which the operator's key or account is at fault, and not the request. */
 const refusedReason = /API_KEY_(?:INVALID|EXPIRED|SERVICE_BLOCKED)/
@@ -40,9 +40,9 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   }
   if (status === 408 || status === 504) return timedOut()
   if (status === 413 && message === '') return tooLarge()
-  // A model that is missing or closed to this account, a conflict and a cancelled call say nothing about the request.
-  const isRejection =
-    status >= 400 && status < 500 && ![404, 409, 499].includes(status) && message !== '' && !billedOnly.test(message)
+  // A model that is missing or closed to this account, and a conflict, say nothing about the request.
+  const isOthers = status === 404 || status === 409 || isAboutWay(status) || billedOnly.test(message)
+  const isRejection = status >= 400 && status < 500 && !isOthers && message !== ''
   if (!isRejection) return vendorFailed()
   const body = withoutSecrets(response.body, secrets)
   return rejected(withoutSecrets(message.trim(), secrets), { protocol: 'gemini', status, body })
