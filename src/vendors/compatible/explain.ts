@@ -12,6 +12,7 @@ import {
   isAboutWay,
   isOfFirewall,
   overRate,
+  refusalBytesMax,
   rejected,
   timedOut,
   tooLarge,
@@ -75,8 +76,6 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   return status === 413 ? tooLarge() : vendorFailed()
 }
 
-// Longer than any refusal, so that a body with an image or many vectors is not parsed once more to look for one.
-const refusalBytesMax = 65_536
 const errorKey = Buffer.from('"error"')
 
 /** A vendor may refuse with a 2xx status (OpenRouter): gives the status that the error stands for, 200 without one. */

@@ -4,7 +4,7 @@ import { whyNotGiven } from '../../capabilities/given-image.ts'
 import { countImages } from '../../capabilities/image-tokens.ts'
 import type { GivenImage, ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
 import type { Media } from '../../capabilities/conversation.ts'
-import { answerIn } from '../../wire/answer-body.ts'
+import { answerIn, fieldsIn } from '../../wire/answer-body.ts'
 import { freshInput, readUsage } from '../../wire/gemini/read-usage.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize, shape, type Size } from '../../wire/image-sizes.ts'
@@ -20,6 +20,7 @@ import {
   type ImagesOutcome,
 } from '../images.ts'
 import type { Adapter, CallContext, VendorResponse, Step } from '../vendor.ts'
+import { refusalBytesMax } from '../verdicts.ts'
 import { callTo } from './call.ts'
 
 /** Google makes images in two ways: Imagen by a prediction, and the Gemini models as the answer to a chat. */
@@ -27,13 +28,21 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   start(ask, context) {
     if (context.upstreamModel.startsWith('imagen')) {
       const call = callTo('predict', writePrediction(ask), context)
-      return imageStep(ask, call, (body) => readPredictions(ask, answerIn(body)))
+      return imageStep(ask, call, (body) => readPredictions(ask, answerIn(body)), statusIn)
     }
     return withBytes(ask.references, (inline) => {
       const call = callTo('generateContent', writeContent(ask, inline, context), context)
-      return imageStep(ask, call, (body) => readContent(ask, answerIn(body), context))
+      return imageStep(ask, call, (body) => readContent(ask, answerIn(body), context), statusIn)
     })
   },
+}
+
+/** An error under a 2xx status; its code is the status that it usually has. */
+function statusIn(body: Uint8Array): number {
+  const { error } = body.length <= refusalBytesMax ? fieldsIn(body) : {}
+  if (!isObject(error)) return 200
+  const { code } = error
+  return typeof code === 'number' && code >= 400 ? code : 500
 }
 
 type Bytes = Extract<Media, { kind: 'bytes' }>
