@@ -74,6 +74,17 @@ test.each([
   expect(readUsage(written)).toEqual({ ...none, ...counts })
 })
 
+test.each([
+  ['no details', [], { imageOutput: 1300 }],
+  ['details without counts', [{ modality: 'IMAGE' }], { imageOutput: 1300 }],
+  ['details of no kind', [{ modality: 'MODALITY_UNSPECIFIED', tokenCount: 1290 }], { imageOutput: 1300 }],
+  ['details of the text alone', [{ modality: 'TEXT', tokenCount: 10 }], { output: 10, imageOutput: 1290 }],
+  ['details of the image alone', [{ modality: 'IMAGE', tokenCount: 1290 }], { output: 10, imageOutput: 1290 }],
+])('the tokens of an image are told from those of text by %s', (_, candidatesTokensDetails, counts) => {
+  const written = { promptTokenCount: 1, candidatesTokenCount: 1300, candidatesTokensDetails }
+  expect(readUsage(written, 'IMAGE')).toEqual({ ...none, input: 1, ...counts })
+})
+
 test.each([[undefined], [null], [{}], [[]], ['x'], [{ promptTokenCount: '5' }]])('%j gives no usage', (written) => {
   expect(readUsage(written)).toBeUndefined()
 })

@@ -20,12 +20,15 @@ export function readUsage(usage: Json | undefined, asked: 'TEXT' | 'IMAGE' | 'AU
   const audioInput = Math.min(freshInput(usage, 'AUDIO'), prompt - cachedInput)
 
   const reasoning = countIn(usage['thoughtsTokenCount'])
-  const rest = hasInput ? Math.max(0, countIn(totalTokenCount) - prompt - reasoning) : 0
-  const said = typeof candidatesTokenCount === 'number' ? countIn(candidatesTokenCount) : rest
+  const beside = hasInput ? Math.max(0, countIn(totalTokenCount) - prompt - reasoning) : 0
+  const said = typeof candidatesTokenCount === 'number' ? countIn(candidatesTokenCount) : beside
   // The flow estimates audio and images only where nothing was counted.
   if (asked !== 'TEXT' && said === 0 && !isOutputCounted(usage)) return undefined
   const told = objectsIn(usage['candidatesTokensDetails'])
-  const details = told.length > 0 ? told : [{ modality: asked, tokenCount: said }]
+  // Details that name what was asked for may leave out the text beside it. Those that do not name it leave out itself.
+  const named = ofKind(told, 'TEXT') + ofKind(told, 'IMAGE') + ofKind(told, 'AUDIO')
+  const rest = { modality: asked, tokenCount: said - named }
+  const details = ofKind(told, asked) > 0 ? told : [...told, rest]
   const imageOutput = Math.min(ofKind(details, 'IMAGE'), said)
   const audioOutput = Math.min(ofKind(details, 'AUDIO'), said - imageOutput)
   return {
