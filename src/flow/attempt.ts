@@ -16,7 +16,6 @@ import type { BadResponse, Call, CallContext, Verdict } from '../vendors/vendor.
 import type { Outcome, Retry, Routed } from './stages.ts'
 
 export const answerBytesMax = 64 * 1024 * 1024
-export const refusalBytesMax = 64 * 1024
 
 /** A stream sends its first byte soon, while a whole answer may take the vendor ten minutes. */
 export type CallTimeouts = { readonly stream: Timeouts; readonly whole: Timeouts }
@@ -146,7 +145,8 @@ export function withSecretsScrubbed(error: GatewayError, { route }: Routed): Gat
 type Timed = Pick<Routed, 'receivedAt' | 'elapsedMs'>
 
 export async function readRefusal(exchange: Exchange, { receivedAt, elapsedMs }: Timed): Promise<BadResponse> {
-  const body = await exchange.readAll(refusalBytesMax).catch(() => new Uint8Array())
+  // As long as an answer may be: many servers repeat the value that they refuse, which may be most of the request.
+  const body = await exchange.readAll(answerBytesMax).catch(() => new Uint8Array())
   const retryAfterSeconds = readRetryAfter(exchange.header('retry-after'), receivedAt + elapsedMs())
   return { status: exchange.status, retryAfterSeconds, body: decodeUtf8(body) }
 }

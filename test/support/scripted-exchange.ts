@@ -1,3 +1,4 @@
+import { GatewayError } from '../../src/base/errors.ts'
 import { Pump } from '../../src/base/pour.ts'
 import type { Exchange } from '../../src/upstream/transport.ts'
 
@@ -26,10 +27,12 @@ export function scriptedExchange(
       if (first !== undefined) left.unshift(Buffer.from(first).toString())
       return first
     },
-    async readAll() {
+    async readAll(bytesMax) {
       const parts: Uint8Array[] = []
       for (let part = await read(); part !== undefined; part = await read()) parts.push(part)
-      return Buffer.concat(parts)
+      const body = Buffer.concat(parts)
+      if (body.length > bytesMax) throw new GatewayError('upstream-failed', 'more than may be read')
+      return body
     },
     finish() {},
     outliveClient() {},
