@@ -100,3 +100,14 @@ test('verbosity and the cache key are sent in the second protocol too', () => {
   })
   expect(JSON.parse(call?.body as string)).toMatchObject({ text: { verbosity: 'low' }, prompt_cache_key: 'ours/mine' })
 })
+
+test.each([
+  ['chat', openaiChat, { type: 'function', function: { name: 'f', strict: true } }],
+  ['responses', responsesChat, { type: 'function', name: 'f', parameters: null, strict: true }],
+])('a strict tool of %s that leaves its parameters out has a schema without any', (_name, codec, strict) => {
+  const ask = askOf(codec, { tools: [strict] })
+  const context = { ...plainContext, upstreamModel: 'gpt-6', reasoning: true }
+  const call = vendors.get('openai')?.chat?.secondProtocol?.chat.translate(ask, codec.readConversation(ask), context)
+  const parameters = { type: 'object', properties: {}, additionalProperties: false }
+  expect(JSON.parse(call?.body as string)).toMatchObject({ tools: [{ name: 'f', parameters, strict: true }] })
+})

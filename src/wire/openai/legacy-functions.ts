@@ -2,6 +2,7 @@ import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { Tool, ToolChoice } from '../../capabilities/conversation.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
+import { noParameters } from './strict-schema.ts'
 
 /**
  * `functions` and `function_call`, which tools replaced in 2023. Vendors of this protocol judge them themselves. For
@@ -14,12 +15,10 @@ export function isLegacy({ native }: Pick<ChatAsk, 'native'>): boolean {
 export function readFunctions(native: JsonObject): Tool[] {
   return objectsIn(native['functions']).map(({ name, description, parameters }) => ({
     name: textIn(name),
-    schema: isGiven(parameters) ? objectIn(parameters) : noParameters,
+    schema: isGiven(parameters) ? objectIn(parameters) : noParameters(false),
     ...(typeof description === 'string' && { description }),
   }))
 }
-
-const noParameters = { type: 'object', properties: {} }
 
 export function readFunctionChoice(choice: Json | undefined): ToolChoice | undefined {
   if (choice === 'auto' || choice === 'none') return choice

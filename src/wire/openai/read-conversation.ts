@@ -20,6 +20,7 @@ import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.
 import { assistantBlocks, cacheHint, legacyCallId, resultBlock, textBlocks, userBlock } from './read-blocks.ts'
 import { readThinking } from './read-thinking.ts'
 import type { ChatRequest } from './schema.ts'
+import { noParameters } from './strict-schema.ts'
 import { isToolWord } from './tool-choice.ts'
 
 type Message = ChatRequest['messages'][number]
@@ -126,7 +127,7 @@ function readTools(request: ChatRequest): Tool[] {
     const cache = cacheHint(tool) ?? cacheHint(tool.function)
     found.push({
       name,
-      schema: (parameters ?? { type: 'object', properties: {} }) as JsonObject,
+      schema: (parameters ?? noParameters(strict)) as JsonObject,
       ...(isGiven(description) && { description }),
       ...(isGiven(strict) && { isStrict: strict }),
       ...(cache !== undefined && { cache }),

@@ -40,3 +40,11 @@ export function canBeStrict(schema: JsonObject): boolean {
 export function strictFor({ protocol }: ChatAsk, { schema, isStrict }: Tool): boolean | undefined {
   return isStrict === true && protocol === 'anthropic' ? canBeStrict(schema) : isStrict
 }
+
+/**
+ * The schema of a tool whose `parameters` are left out, which means that it has none. A strict schema has to say so: the
+ * vendor refuses one that leaves an object open.
+ */
+export function noParameters(isStrict: boolean | null | undefined): JsonObject {
+  return { type: 'object', properties: {}, ...(isStrict === true && { additionalProperties: false }) }
+}

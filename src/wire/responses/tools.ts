@@ -3,6 +3,7 @@ import { isGiven, type JsonObject } from '../../base/json.ts'
 import type { HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
 import { invalid } from '../issues.ts'
 import { listValues } from '../openai/chat-ask.ts'
+import { noParameters } from '../openai/strict-schema.ts'
 import { shortName } from '../short-name.ts'
 import type { ResponsesRequest, WrittenTool } from './schema.ts'
 
@@ -165,11 +166,12 @@ function isCalled(called: ClientTool, kind: ClientTool['kind'] | undefined, name
 function readTool(tool: OwnTool | ToolSearch, name: string): Tool {
   const { description } = tool
   if (tool.type === 'custom') return { name, description: describe(tool), schema: plainInput, isStrict: true }
+  const isStrict = 'strict' in tool && isGiven(tool.strict) ? tool.strict === true : undefined
   return {
     name,
     ...(isGiven(description) && { description }),
-    schema: isGiven(tool.parameters) ? (tool.parameters as JsonObject) : { type: 'object', properties: {} },
-    ...('strict' in tool && isGiven(tool.strict) && { isStrict: tool.strict === true }),
+    schema: isGiven(tool.parameters) ? (tool.parameters as JsonObject) : noParameters(isStrict),
+    ...(isStrict !== undefined && { isStrict }),
   }
 }
 
