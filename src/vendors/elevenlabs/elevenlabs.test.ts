@@ -53,7 +53,7 @@ describe('a speech request', () => {
     expect(say().openReader((asked) => (asked === name ? told : null)).usage).toEqual(usage)
   })
 
-  test.each(['', '..', '.', 'a/b', 'a?b', 'a#b', '%2e', 'a b'])('the voice %j is refused', (voice) => {
+  test.each(['', '..', '.', 'a/b', 'a?b', 'a#b', '%2e', 'a b', 'a'.repeat(129)])('the voice %j is refused', (voice) => {
     expect(() => say({ voice })).toThrow("'voice' must be a voice id of the vendor")
   })
 })

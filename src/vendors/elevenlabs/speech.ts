@@ -30,9 +30,12 @@ function formFor({ format }: SpeechAsk): { output: string; form: AudioForm } {
   return { output: `pcm_${commonRate}`, form: { kind: 'pcm', rate: commonRate } }
 }
 
-/** The vendor decides which ids are voices, but a value that is no id at all would lead to another URL. */
+/**
+ * The vendor decides which ids are voices, but a value that is no id at all would lead to another URL, or make one that
+ * is too long for a server to read. The vendor's own ids have 20 characters.
+ */
 function voiceIn({ voice = '' }: SpeechAsk): string {
-  if (/^\w+$/.test(voice)) return voice
+  if (/^\w{1,128}$/.test(voice)) return voice
   throw badRequest(
     "Unsupported value: 'voice' must be a voice id of the vendor with this model.",
     'voice',
