@@ -38,10 +38,11 @@ const sums = z.strictObject({
   // `records=true` has a query of its own, below; it is listed here so that the error for another value names it.
   records: z.enum(['true', 'false']).exactOptional(),
 })
-// The reference lists both parameters, so their refusal must not call them unknown.
+// The reference lists both parameters, so their refusal must not call them unknown. It does not name `records` either:
+// the tool that asks here has another name for it.
 const notHere = z
   .string()
-  .refine(() => false, "it cannot be combined with 'records'")
+  .refine(() => false, 'it is for totals, not for single requests')
   .exactOptional()
 const records = z.strictObject({
   ...periodFields,

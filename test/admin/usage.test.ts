@@ -332,7 +332,7 @@ describe.each([
       async (beside) => {
         const [name = ''] = beside.split('=')
         expect((await as(0).call('GET', `/v1/usage?records=true&${beside}`)).body).toMatchObject({
-          error: { message: `Invalid '${name}': it cannot be combined with 'records'.`, param: name },
+          error: { message: `Invalid '${name}': it is for totals, not for single requests.`, param: name },
         })
       },
     )
