@@ -7,8 +7,8 @@ const refusedKeySeconds = 60
 /** How long to wait for a vendor that asks for a pause without saying how long. */
 export const retryAfterSecondsUsual = 1
 
-/** Longer than any refusal, so that a body with an image or many vectors is not parsed once more to look for one. */
-export const refusalBytesMax = 65_536
+/** Longer than refusals under a 2xx status, so that images or many vectors are not parsed once more to look for one. */
+export const hiddenRefusalBytesMax = 65_536
 
 /** The common protocol's code for content that a vendor refuses, whatever the vendor calls it. */
 export const contentRefused = 'content_policy_violation'

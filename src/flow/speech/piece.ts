@@ -5,7 +5,7 @@ import type { Counted, Usage } from '../../capabilities/usage.ts'
 import { AudioLength } from '../../media/audio-length.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { AudioReader } from '../../vendors/vendor.ts'
-import { answerBytesMax } from '../attempt.ts'
+import { refusalBytesMax } from '../attempt.ts'
 
 // Two seconds of samples per character, as base64: far beyond the slowest speech, and a bound for audio without an end.
 const bytesPerCharacterMax = 128 * 1024
@@ -83,7 +83,7 @@ export class PieceAudio {
 
   /** The error for a JSON body in place of audio. */
   async #refused(): Promise<Error> {
-    const body = decodeUtf8(await this.#exchange.readAll(answerBytesMax).catch(() => new Uint8Array()))
+    const body = decodeUtf8(await this.#exchange.readAll(refusalBytesMax).catch(() => new Uint8Array()))
     const status = this.#reader.statusOf?.(body)
     return status === undefined ? unreadable() : refusedInside({ status, body })
   }

@@ -12,7 +12,7 @@ import {
   isAboutWay,
   isOfFirewall,
   overRate,
-  refusalBytesMax,
+  hiddenRefusalBytesMax,
   rejected,
   timedOut,
   tooLarge,
@@ -80,7 +80,7 @@ const errorKey = Buffer.from('"error"')
 
 /** A vendor may refuse with a 2xx status (OpenRouter): gives the status that the error stands for, 200 without one. */
 export function statusInside(body: Uint8Array): number {
-  const mayRefuse = body.length <= refusalBytesMax && indexOfBytes(body, errorKey) !== -1
+  const mayRefuse = body.length <= hiddenRefusalBytesMax && indexOfBytes(body, errorKey) !== -1
   const json = mayRefuse ? parseLoosely(decodeUtf8(body)) : undefined
   const failure = isObject(json) && itemsIn(json['data']).length === 0 ? failureIn(json) : undefined
   return failure?.details.inside?.status ?? 200

@@ -20,7 +20,7 @@ import {
   type ImagesOutcome,
 } from '../images.ts'
 import type { Adapter, CallContext, VendorResponse, Step } from '../vendor.ts'
-import { refusalBytesMax } from '../verdicts.ts'
+import { hiddenRefusalBytesMax } from '../verdicts.ts'
 import { callTo } from './call.ts'
 
 /** Google makes images in two ways: Imagen by a prediction, and the Gemini models as the answer to a chat. */
@@ -39,7 +39,7 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
 
 /** An error under a 2xx status; its code is the status that it usually has. */
 function statusIn(body: Uint8Array): number {
-  const { error } = body.length <= refusalBytesMax ? fieldsIn(body) : {}
+  const { error } = body.length <= hiddenRefusalBytesMax ? fieldsIn(body) : {}
   if (!isObject(error)) return 200
   const { code } = error
   return typeof code === 'number' && code >= 400 ? code : 500
