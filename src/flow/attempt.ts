@@ -91,6 +91,26 @@ export async function attempt<T>(
   }
 }
 
+/**
+ * Fetches a link for a request that is under way. It counts towards the request's total time, as a call does: the limit
+ * of a link is a minute, after which the hold may have run out.
+ */
+export async function fetchInTime(
+  { fetchLink, timeouts }: Pick<CallParts, 'fetchLink' | 'timeouts'>,
+  routed: Pick<Routed, 'ask' | 'route' | 'elapsedMs'>,
+  link: Parameters<FetchLink>[0],
+  signal: AbortSignal,
+): ReturnType<FetchLink> {
+  const { totalMs } = routed.ask.stream ? timeouts.stream : timeouts.whole
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(outOfTime()), totalMs - routed.elapsedMs())
+  try {
+    return await fetchLink(link, routed.route.channel, AbortSignal.any([signal, late.signal]))
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 function outOfTime(): GatewayError {
   return new GatewayError('upstream-timeout', 'The request exceeded its time limit.')
 }

@@ -9,7 +9,7 @@ import type {
   ImageStream,
 } from '../../capabilities/images.ts'
 import { imageBytesMax } from '../../vendors/images.ts'
-import { answerBytesMax, type CallParts } from '../attempt.ts'
+import { answerBytesMax, fetchInTime, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Routed } from '../stages.ts'
 import { mediaJob, type MediaCodec, type MediaJob } from './job.ts'
@@ -103,7 +103,7 @@ async function keep(artifacts: Artifacts, { media }: MadeImage, { parts, routed 
   }
   if (media.kind !== 'url') return media
   const link = { transport: 'linked', url: media.url, bytesMax: imageBytesMax } as const
-  const fetched = await parts.fetchLink(link, routed.route.channel, signal)
+  const fetched = await fetchInTime(parts, routed, link, signal)
   const { url } = await artifacts.keep(fetched.body, { ...about, mediaType: fetched.mediaType })
   return { kind: 'url', url }
 }

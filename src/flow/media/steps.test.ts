@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import { GatewayError } from '../../base/errors.ts'
+import { unlessAborted } from '../../base/within.ts'
 import type { Step, StepCall } from '../../vendors/vendor.ts'
 import type { Sent, Transport } from '../../upstream/transport.ts'
 import type { CallParts } from '../attempt.ts'
@@ -12,7 +13,10 @@ const routed = {
   model: { reasoning: false, efforts: [], outputTokensMax: 0 },
   principal: { accountId: 'acc_1' },
   signal: new AbortController().signal,
+  ask: { stream: false, model: 'm' },
+  elapsedMs: () => 0,
 } as unknown as Routed
+const timeouts = { whole: { totalMs: 1_000 } } as CallParts['timeouts']
 
 function fetching(count: number): Step<string> {
   const calls = Array.from({ length: count }, (_, at): StepCall => ({
@@ -39,10 +43,20 @@ test('a link that fails aborts the fetches under way, and no other is started', 
       })
     })
   }) as CallParts['fetchLink']
-  const walked = await walkSteps({ fetchLink } as CallParts, routed, { start: () => fetching(40), finish: asItIs })
+  const parts = { fetchLink, timeouts } as CallParts
+  const walked = await walkSteps(parts, routed, { start: () => fetching(40), finish: asItIs })
   expect(walked).toMatchObject({ kind: 'failed', error: { kind: 'bad-request', message: 'There is nothing.' } })
   expect(begun).toHaveLength(8)
   expect(ended).toHaveLength(7)
+})
+
+test('a link that hangs is given up when the time of the whole request is over', async () => {
+  const fetchLink = ((_link, _channel, signal) =>
+    unlessAborted(signal, new Promise(() => {}))) as CallParts['fetchLink']
+  const parts = { fetchLink, timeouts, log: { warn() {} } } as unknown as CallParts
+  const late = { ...routed, elapsedMs: () => 990 } as Routed
+  const walked = await walkSteps(parts, late, { start: () => fetching(1), finish: asItIs })
+  expect(walked).toMatchObject({ kind: 'failed', error: { kind: 'upstream-timeout' } })
 })
 
 const failed = (delivery: 'unknown' | 'closed') =>
@@ -56,11 +70,9 @@ test('a call whose kept connection was closed is not sent again once a call besi
     return new Promise((resolve) => answers.set(url, resolve))
   }
   const channels = { asking() {}, leftOpen() {}, failed: () => false, isResting: () => false }
-  const timeouts = { whole: { totalMs: 1_000 } }
   const parts = { transport: { send }, channels: () => channels, timeouts, log: { warn() {} } } as unknown as CallParts
   const funds = { sending() {} }
-  const ask = { stream: false, model: 'm' }
-  const request = { ...routed, ask, funds, elapsedMs: () => 0, markVendorCalled() {} } as unknown as Routed
+  const request = { ...routed, funds, markVendorCalled() {} } as unknown as Routed
   const calls = ['a', 'b', 'c'].map((url): StepCall => ({ transport: 'vendor', url, headers: {} }))
   const start = (): Step<string> => ({ kind: 'calls', calls, next: () => ({ kind: 'answered', answer: '', used: [] }) })
   const walked = walkSteps(parts, request, { start, finish: asItIs })

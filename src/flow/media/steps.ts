@@ -8,6 +8,7 @@ import {
   answerBytesMax,
   attempt,
   contextOf,
+  fetchInTime,
   withSecretsScrubbed,
   failedBesidePaid,
   logFailure,
@@ -199,8 +200,7 @@ class Walk {
 
   /** Fetching is free, so it ends when a call beside it fails. A call to the vendor is not, and goes on to its end. */
   #fetch(call: Exclude<StepCall, { transport: 'vendor' }>, stop: AbortSignal): Promise<VendorResponse> {
-    const { fetchLink } = this.#parts
-    return fetchLink(call, this.#routed.route.channel, AbortSignal.any([this.#routed.signal, stop]))
+    return fetchInTime(this.#parts, this.#routed, call, AbortSignal.any([this.#routed.signal, stop]))
   }
 
   /** Records every call so far as useless; where the adapter can tell what a call cost, that is our loss. */
