@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'bun:test'
+import { afterEach, describe, expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
 import { silentLog } from '../base/log.ts'
 import { nano } from '../base/money.ts'
@@ -7,7 +7,7 @@ import { createAccount, credit } from '../store/accounts.ts'
 import { insertKey, revokeKey } from '../store/keys.ts'
 import { until } from '../../test/support/gateway.ts'
 import { handTimers } from '../../test/support/hand-timers.ts'
-import { standingClock } from '../../test/support/movable-clock.ts'
+import { standingClock, type MovableClock } from '../../test/support/movable-clock.ts'
 import { KeyRing } from './key-ring.ts'
 import { makeSecretKeys } from './secret-keys.ts'
 
@@ -50,7 +50,7 @@ async function openRing() {
         return result
       },
     })
-    return { read: read.promise, arrive: arrived.resolve }
+    return { read: read.promise, arrive: arrived.resolve, fail: () => arrived.reject(new Error('too slow')) }
   }
   const ring = new KeyRing({
     store: counted,
@@ -78,7 +78,7 @@ async function openRing() {
     return timers.waiting[0]
   }
   const loseDatabase = (gone = true) => void (isGone = gone)
-  return { ring, key, clock, asked, complaints, store, poll, loseDatabase, delayNext }
+  return { ring, key, clock, timers, asked, complaints, store, poll, loseDatabase, delayNext }
 }
 
 /** Polls until there was no request for so long that the ring rests. */
@@ -169,6 +169,43 @@ test('a revoked key is refused after the next poll, a second later', async () =>
   expect(await outcome(ring.authenticate(key, address))).toBe('ok')
   expect(await poll()).toBe(1_000)
   expect(await outcome(ring.authenticate(key, address))).toBe('unauthenticated')
+})
+
+describe('after a suspension', () => {
+  for (const [what, suspend] of [
+    ['process', (clock: MovableClock) => clock.advance(6_000)],
+    // Only the time of day goes on.
+    ['machine', (clock: MovableClock) => clock.setBack(-6_000)],
+  ] as const) {
+    test(`of the ${what}, a key that was revoked meanwhile is refused at once`, async () => {
+      const { ring, key, clock, store, poll } = await openRing()
+      await poll()
+      await ring.authenticate(key, address)
+      await revokeKey(store, { id: 'key', actor: 'test' })
+      suspend(clock)
+      expect(await outcome(ring.authenticate(key, address))).toBe('unauthenticated')
+    })
+  }
+
+  for (const [end, finish] of [
+    ['arrives', 'arrive'],
+    ['was given up', 'fail'],
+  ] as const) {
+    test(`a poll from before it that ${end} does not confirm the cache`, async () => {
+      const { ring, key, clock, store, poll, timers, delayNext, complaints } = await openRing()
+      await poll()
+      await ring.authenticate(key, address)
+      const delayed = delayNext()
+      timers.fire()
+      await delayed.read
+      await revokeKey(store, { id: 'key', actor: 'test' })
+      clock.advance(6_000)
+      const asked = outcome(ring.authenticate(key, address))
+      delayed[finish]()
+      expect(await asked).toBe('unauthenticated')
+      expect(complaints).toEqual([])
+    })
+  }
 })
 
 test('a payment does not make the ring forget its keys', async () => {

@@ -22,6 +22,9 @@ export type Principal = {
   mayUse(model: string): boolean
 }
 
+/** By both clocks: the one that never jumps stands still while the machine sleeps. */
+type Moment = { readonly now: number; readonly monotonic: number }
+
 type Known = { readonly principal: Principal; readonly expiresAt: number | null }
 
 const entriesMax = 20_000
@@ -30,6 +33,9 @@ const revisionPollMs = 1_000
 // cache is still trusted should the database go away, and once more before it answers the next request.
 const quietPollsMax = 10
 const restMs = 10_000
+// A revoked key is dead on every node within this time. A cache that was confirmed longer ago is that of a process that
+// was suspended: it has slept through its polls, so it reads the revision before it answers.
+const confirmedMsMax = 5_000
 // While the database is out of reach, cached keys are trusted for this long and no longer.
 const trustMs = 60_000
 const unseen = 'changes of keys cannot be read: cached keys stay valid for up to a minute'
@@ -51,7 +57,8 @@ export class KeyRing {
   readonly #known = new BoundedMap<string, Known | 'unknown'>(entriesMax)
   readonly #pending = new Map<string, Promise<Known | 'unknown'>>()
   #revision = -1
-  #confirmedAt: number
+  /** When the last reading of the revision began. */
+  #confirmedAt: Moment
   readonly #timers: Timers
   #callOff = () => {}
   #closed = false
@@ -78,7 +85,7 @@ export class KeyRing {
     this.#timers = parts.timers ?? systemTimers
     this.#log = parts.log
     this.#failures = new AuthFailures({ ...parts, message: badKey })
-    this.#confirmedAt = parts.clock.monotonic()
+    this.#confirmedAt = this.#moment()
     this.#schedule()
   }
 
@@ -87,8 +94,8 @@ export class KeyRing {
     this.#isAsked = true
     // The cache is looked up by a plain hash, at a third of the price of the keyed one that the database has.
     const fingerprint = hash('sha256', key)
-    if (!this.#isResting) return this.#find(key, fingerprint, address)
-    const confirmed = this.#poll()
+    if (!this.#isResting && this.#isConfirmed) return this.#find(key, fingerprint, address)
+    const confirmed = this.#confirm()
     // A key that is not cached is read from the database anyway, so it does not wait for the poll first.
     if (this.#remembered(fingerprint) === undefined) return this.#find(key, fingerprint, address)
     return confirmed.then(() => this.#find(key, fingerprint, address))
@@ -113,7 +120,7 @@ export class KeyRing {
   }
 
   #remembered(fingerprint: string): Known | 'unknown' | undefined {
-    if (this.#clock.monotonic() - this.#confirmedAt > trustMs) return undefined
+    if (this.#clock.monotonic() - this.#confirmedAt.monotonic > trustMs) return undefined
     return this.#known.get(fingerprint)
   }
 
@@ -162,6 +169,25 @@ export class KeyRing {
     return this.#quietPolls >= quietPollsMax
   }
 
+  /** False where changes may have been missed. While the database is away, none can be read. */
+  get #isConfirmed(): boolean {
+    return this.#isAway || this.#msSince(this.#confirmedAt) <= confirmedMsMax
+  }
+
+  #moment(): Moment {
+    return { now: this.#clock.now(), monotonic: this.#clock.monotonic() }
+  }
+
+  #msSince({ now, monotonic }: Moment): number {
+    return Math.max(this.#clock.now() - now, this.#clock.monotonic() - monotonic)
+  }
+
+  /** A poll under way may have begun before the process was suspended, and then says nothing of the time since. */
+  async #confirm(): Promise<void> {
+    await this.#poll()
+    if (!this.#isConfirmed) await this.#poll()
+  }
+
   #schedule(): void {
     this.#callOff = this.#timers.after(this.#isResting ? restMs : revisionPollMs, () => void this.#poll())
   }
@@ -179,13 +205,16 @@ export class KeyRing {
   }
 
   async #readRevision(): Promise<void> {
+    const begunAt = this.#moment()
     try {
       const revision = await readRevision(this.#store.db)
       if (revision !== this.#revision) this.#known.clear()
       this.#revision = revision
-      this.#confirmedAt = this.#clock.monotonic()
+      this.#confirmedAt = begunAt
       this.#isAway = false
     } catch (thrown) {
+      // A reading that a suspended process gave up says nothing of the database.
+      if (this.#msSince(begunAt) > confirmedMsMax) return
       // Logged once, however long the database is away.
       if (!this.#isAway) this.#log.warn({ cause: String(thrown) }, unseen)
       this.#isAway = true
