@@ -90,6 +90,8 @@ describe('turnpike reconcile', () => {
     ])
     const away = await cli.run(['reconcile', '--bill', 'http://127.0.0.1:1/bill'])
     expect([away.code, away.err]).toEqual([1, expect.stringContaining('nothing answers at http://127.0.0.1:1/bill')])
+    const both = await cli.run(['reconcile', '--bill', bill, '--vendor-export', 'bill.json'])
+    expect([both.code, both.err]).toEqual([1, 'turnpike: give --bill or --vendor-export, not both\n'])
   })
 
   test('an empty bill is not taken for one that agrees', async () => {
@@ -140,13 +142,24 @@ test('a node is reclaimed only when it is silent and --confirm is given', async 
   const early = await cli.run(['ledger', 'reclaim', '--node', node])
   expect(early).toMatchObject({ code: 1, out: '', err: expect.stringContaining('was heard of at') })
   const database = databaseOf(cli)
-  database.run(`insert into node (id, epoch, turn, seen_at) select 'node_silent', epoch, turn, 0 from node limit 1`)
+  for (const [id, nano] of [
+    ['node_silent', 2_500_000_000],
+    ['node_other', 1],
+  ]) {
+    database.run(`insert into node (id, epoch, turn, seen_at) select '${id}', epoch, turn, 0 from node limit 1`)
+    database.run(`insert into lease (node, account_id, amount) select '${id}', id, ${nano} from account`)
+    database.run(`update account set held = held + ${nano}`)
+  }
+  const { account } = database.query<{ account: string }, []>('select id as account from account').get() ?? {}
   database.close()
   const silent = await cli.run(['ledger', 'reclaim', '--node', 'node_silent'])
   expect(silent).toMatchObject({ code: 2, out: expect.stringContaining('To go ahead, add --confirm.') })
   const reclaim = ['ledger', 'reclaim', '--node', 'node_silent', '--json']
   const planned = await cli.run(reclaim)
   expect(planned.code).toBe(2)
-  expect(JSON.parse(planned.out)).toEqual({ node: 'node_silent', would_return: [] })
-  expect(await cli.json([...reclaim, '--confirm'])).toEqual({ node: 'node_silent', returned: [] })
+  expect(JSON.parse(planned.out)).toEqual({ node: 'node_silent', would_return: [{ account, amount: '2.5' }] })
+  expect(await cli.json([...reclaim, '--confirm'])).toEqual({
+    node: 'node_silent',
+    returned: [{ account, amount: '2.5' }],
+  })
 })
