@@ -90,6 +90,7 @@ describe.each(['sqlite', 'postgres'] as const)('webhooks on %s', (engine) => {
     expect(await ids('&state=given_up')).toEqual([])
     expect(await ids(`&task=${shown?.task}`)).toEqual([failed])
     expect(await ids('&from=2099-01-01')).toEqual([])
+    expect(await ids('&to=2020-01-01')).toEqual([])
     const givenUp = { state: 'given-up', next_at: null } as const
     await gateway.store.db.updateTable('webhook_event').set(givenUp).where('id', '=', failed).execute()
     expect(await ids('&state=given_up')).toEqual([failed])
