@@ -96,7 +96,11 @@ const paramCharactersMax = 500
 
 export function badRequest(message: string, param?: string, code = 'invalid_value'): GatewayError {
   const field = param === undefined ? {} : { param: shortened(param, paramCharactersMax) }
-  return new GatewayError('bad-request', shortened(message, messageCharactersMax), { code, ...field })
+  return new GatewayError('bad-request', shortMessage(message), { code, ...field })
+}
+
+export function shortMessage(message: string): string {
+  return shortened(message, messageCharactersMax)
 }
 
 const excerptCharactersMax = 100

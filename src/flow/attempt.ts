@@ -16,9 +16,8 @@ import type { BadResponse, Call, CallContext, Verdict } from '../vendors/vendor.
 import type { Outcome, Retry, Routed } from './stages.ts'
 
 export const answerBytesMax = 64 * 1024 * 1024
-// Many servers repeat the value that they refuse, which may be most of the request. Hiding the secrets in a text of this
-// length takes 50 to 150 ms, in which nothing else is served.
-export const refusalBytesMax = 4 * 1024 * 1024
+// Many servers repeat the value that they refuse, which may be most of the request. More would stall the loop.
+export const refusalBytesMax = 1024 * 1024
 
 /** A stream sends its first byte soon, while a whole answer may take the vendor ten minutes. */
 export type CallTimeouts = { readonly stream: Timeouts; readonly whole: Timeouts }

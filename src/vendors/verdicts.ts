@@ -1,4 +1,4 @@
-import { GatewayError, type Refusal } from '../base/errors.ts'
+import { GatewayError, shortMessage, type Refusal } from '../base/errors.ts'
 import type { BadResponse, Verdict } from './vendor.ts'
 
 // A refused credential stays refused until an operator acts; a minute keeps the log readable and recovery quick.
@@ -26,9 +26,18 @@ export function credentialRefused(): Verdict {
   return { ...vendorFailed(), restCredentialSeconds: refusedKeySeconds }
 }
 
-/** The request is at fault: the vendor's status and message pass on, and its body to clients of its protocol. */
+// Longer than any refusal that does not repeat the request.
+const bodyCharactersMax = 64 * 1024
+
+/**
+ * The request is at fault: the vendor's status and message pass on, and its body to clients of its protocol. A refusal
+ * that repeats the client's own long text passes on as the beginning of its message.
+ */
 export function rejected(message: string, refusal: Refusal): Verdict {
-  return { error: new GatewayError('upstream-rejected', message, { refusal }), retryable: false }
+  const isLong = refusal.body.length > bodyCharactersMax
+  const passed = isLong ? { ...refusal, protocol: 'none', body: '' } : refusal
+  const said = isLong ? shortMessage(message) : message
+  return { error: new GatewayError('upstream-rejected', said, { refusal: passed }), retryable: false }
 }
 
 /**

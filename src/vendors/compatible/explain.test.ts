@@ -34,6 +34,17 @@ test.each(['<html>bad request</html>', '', 'null', '[]', '"no"', '{}', '{"detail
   },
 )
 
+const quoted = 'a'.repeat(100_000)
+
+test.each([
+  { error: { message: `Invalid value: '${quoted}'.`, type: 'invalid_request_error', param: 'n', code: null } },
+  { detail: [{ loc: ['body', 'n'], msg: `Invalid value: '${quoted}'.`, input: quoted }] },
+])('a refusal that repeats a long request passes on as the beginning of its message', (body) => {
+  const { error } = told(422, JSON.stringify(body))
+  expect(error.details.refusal).toEqual({ status: 422, protocol: 'none', body: '' })
+  expect(error.message).toMatch(/Invalid value: 'a{3900,3990}…$/)
+})
+
 test.each(['<html>413 Request Entity Too Large</html>', ''])(
   'a 413 is too-large, even without a readable body: %j',
   (body) => {

@@ -6,6 +6,12 @@ const told = (status: number, body: unknown) =>
   explain({ status, retryAfterSeconds: undefined, body: JSON.stringify(body) }, secrets)
 const common = (code: string, type = 'invalid_request_error') => ({ error: { message: 'no', type, param: null, code } })
 
+test("a refusal in the vendor's own protocol that repeats a long request passes on as its beginning", () => {
+  const { error } = told(400, { code: 'InvalidParameter', message: `no: ${'a'.repeat(100_000)}`, request_id: 'r' })
+  expect(error.details.refusal).toEqual({ status: 400, protocol: 'none', body: '' })
+  expect(error.message.length).toBeLessThanOrEqual(4_000)
+})
+
 test.each([
   ['requests', common('limit_requests', 'limit_requests')],
   ['tokens', common('insufficient_quota', 'insufficient_quota')],

@@ -5,7 +5,7 @@ import { nativeProtocol } from '../../wire/native/errors.ts'
 import { parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { contentRefused } from '../verdicts.ts'
+import { contentRefused, rejected } from '../verdicts.ts'
 
 /** Codes for which the operator's key or account is at fault; they come with several statuses. */
 const operatorFaultCodes =
@@ -34,11 +34,9 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   const { refusal } = verdict.error.details
   if (refusal === undefined) return verdict
   const body = withoutSecrets(response.body, secrets)
-  const details = {
-    refusal: { protocol: nativeProtocol, status: response.status, body },
-    ...(json['code'] === refusedContent && { code: contentRefused }),
-  }
-  return { ...verdict, error: new GatewayError('upstream-rejected', verdict.error.message, details) }
+  const { error } = rejected(verdict.error.message, { protocol: nativeProtocol, status: response.status, body })
+  const details = { ...error.details, ...(json['code'] === refusedContent && { code: contentRefused }) }
+  return { ...verdict, error: new GatewayError(error.kind, error.message, details) }
 }
 
 function commonBody(json: JsonObject): string {
