@@ -1,5 +1,5 @@
 import { badRequest } from '../base/errors.ts'
-import type { JsonObject } from '../base/json.ts'
+import { isObject, type JsonObject } from '../base/json.ts'
 import { objectIn } from './loose.ts'
 
 /**
@@ -23,6 +23,30 @@ export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, 
       const param = `${at}extra_body.${name}`
       throw badRequest(`'${param}' is not supported: write '${at}${meant}' itself.`, param, 'unsupported_value')
     }
+  }
+}
+
+/**
+ * Makes the same check for the objects inside a body: for those that these fields hold, alone or in a list, at any
+ * depth. What else a body holds has names of the client's own, like the schema of a tool.
+ */
+export function checkSpellingInside(names: readonly string[], holders: readonly string[]) {
+  const checkSpelling = checkSpellingOf([...names, ...holders])
+  return checkInside
+
+  function checkInside(fields: JsonObject, at = ''): void {
+    for (const holder of holders) {
+      const held = fields[holder]
+      const place = at + holder
+      if (isObject(held)) checkHeld(held, `${place}.`)
+      if (!Array.isArray(held)) continue
+      for (const [index, item] of held.entries()) if (isObject(item)) checkHeld(item, `${place}[${index}].`)
+    }
+  }
+
+  function checkHeld(held: JsonObject, at: string): void {
+    checkSpelling(held, at)
+    checkInside(held, at)
   }
 }
 

@@ -15,6 +15,10 @@ const link = { type: 'image_url', image_url: { url: 'https://10.0.0.1/a.png' } }
 const part = 'messages[0].content[0]'
 const said = (message: object) => ({ model: 'gpt-4o-mini', messages: [{ role: 'user', ...message }] })
 const twoLinks = { url: 'data:image/png;base64,AA', URL: 'https://10.0.0.1/a.png' }
+const tool = { type: 'function', function: { name: 'f' } }
+const source = { type: 'url', url: 'https://example.com/a.png', URL: 'https://10.0.0.1/a.png' }
+const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'image', source }] }
+const media = [{ type: 'reference_image', url: 'https://example.com/a.png', Type: 'reference_video' }]
 
 test.each<[path: string, body: Record<string, unknown>, param: string, meant: string]>([
   ['chat/completions', says('Hi', { n: 1, N: 8 }), 'N', 'n'],
@@ -40,6 +44,34 @@ test.each<[path: string, body: Record<string, unknown>, param: string, meant: st
     `${part}.image_url.URL`,
     `${part}.image_url.url`,
   ],
+  ['chat/completions', says('Hi', { tools: [{ ...tool, Type: 'web_search' }] }), 'tools[0].Type', 'tools[0].type'],
+  [
+    'responses',
+    {
+      model: 'gpt-5',
+      input: [{ role: 'user', content: [{ type: 'input_text', text: 'Hi', Image_URL: 'https://x' }] }],
+    },
+    'input[0].content[0].Image_URL',
+    'input[0].content[0].image_url',
+  ],
+  [
+    'responses',
+    { model: 'gpt-5', input: 'Hi', tools: [{ type: 'function', name: 'f', TYPE: 'code_interpreter' }] },
+    'tools[0].TYPE',
+    'tools[0].type',
+  ],
+  [
+    'messages',
+    { ...message, messages: [{ role: 'user', content: [result] }] },
+    `${part}.content[0].source.URL`,
+    `${part}.content[0].source.url`,
+  ],
+  [
+    'messages',
+    { ...message, tools: [{ name: 'f', input_schema: { type: 'object' }, Type: 'web_search_20250305' }] },
+    'tools[0].Type',
+    'tools[0].type',
+  ],
   ['messages', { ...message, MAX_TOKENS: 9999 }, 'MAX_TOKENS', 'max_tokens'],
   ['messages', { ...message, Fallbacks: [] }, 'Fallbacks', 'fallbacks'],
   ['messages', { ...message, Container: 'container_1' }, 'Container', 'container'],
@@ -48,6 +80,12 @@ test.each<[path: string, body: Record<string, unknown>, param: string, meant: st
   ['audio/speech', { model: 'gpt-4o-mini-tts', input: 'Hi', INPUT: 'A longer text.' }, 'INPUT', 'input'],
   ['images/generations', { model: 'gpt-image-1', prompt: 'A fox.', N: 4 }, 'N', 'n'],
   ['videos/generations', { ...video, parameters: { Duration: 15 } }, 'parameters.Duration', 'parameters.duration'],
+  [
+    'videos/generations',
+    { model: 'wan2.7-r2v', duration: 5, input: { prompt: 'A fox.', media } },
+    'input.media[0].Type',
+    'input.media[0].type',
+  ],
   [
     'videos/generations',
     { ...video, parameters: { SampleCount: 4 } },

@@ -2,7 +2,7 @@ import { badRequest } from '../../base/errors.ts'
 import { isGiven, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
-import { checkSpellingOf } from '../check-spelling.ts'
+import { checkSpellingInside, checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
 import { notSupported } from '../issues.ts'
 import { plainTiers, withDoubles } from '../openai/chat-ask.ts'
@@ -25,6 +25,12 @@ const checkSpelling = checkSpellingOf([
   ...reroutingFields,
 ])
 
+/** The fields in which media, links and hosted tools are looked for. */
+const checkSpellingOfBlocks = checkSpellingInside(
+  ['role', 'type', 'text', 'url', 'data', 'file_id'],
+  ['messages', 'system', 'content', 'source', 'tools'],
+)
+
 /** Reads a message request and checks its shape and what it may cost; the vendor judges the rest in its own words. */
 export function readAsk(asked: ReceivedRequest, lookUp: (model: string) => ChatTraits): ChatAsk {
   const { body } = asked
@@ -32,6 +38,7 @@ export function readAsk(asked: ReceivedRequest, lookUp: (model: string) => ChatT
   checkSpelling(body)
   refuseThread(body)
   const request = checkMessages(withDoubles(body, fractions), body)
+  checkSpellingOfBlocks(body)
   checkPricedFields(body)
   const { max_tokens: cap } = request
   return chatAsk(

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { isGiven, isObject, type JsonObject } from '../../base/json.ts'
 import type { IsOwnLink } from '../../base/untrusted-url.ts'
 import type { VideoForm, VideoLimits } from '../../capabilities/limits.ts'
+import { checkSpellingOf } from '../check-spelling.ts'
 import { missing } from '../issues.ts'
 import { objectIn } from '../loose.ts'
 import { isNonEmpty, listOf, notOneOf, optionalText, readUrl, unsupported, wrongType } from './video-fields.ts'
@@ -17,11 +18,14 @@ function inlineFor(name: RoleName): readonly ('image' | 'audio')[] {
   return name.endsWith('video') || name.endsWith('clip') ? inline.video : inline.image
 }
 
+const checkItemSpelling = checkSpellingOf(['type', 'url', 'reference_voice'])
+
 /** `media: [{type, url}]`, the list that Wan 2.7 introduced. */
 export function readMediaList(input: JsonObject, allowed: readonly RoleName[], isOwn: IsOwnLink): Placed[] {
   return listOf(input['media'], 'input.media').map((item, index) => {
     const at = `input.media[${index}]`
     if (!isObject(item)) throw wrongType(at, 'an object')
+    checkItemSpelling(item, `${at}.`)
     const type = optionalText(item, 'type', at)
     if (type === '') throw missing(`${at}.type`)
     if (!isRoleName(type) || !allowed.includes(type)) throw notOneOf(`${at}.type`, type, allowed)

@@ -1,9 +1,9 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
-import { asDouble, isGiven, isObject, without, type Json, type JsonObject } from '../../base/json.ts'
+import { asDouble, isGiven, without, type Json, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
 import { efforts, type Conversation } from '../../capabilities/conversation.ts'
-import { checkSpellingOf } from '../check-spelling.ts'
+import { checkSpellingInside, checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
 import { invalid, notSupported, unsupportedValue } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
@@ -41,7 +41,7 @@ export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: st
   checkSpelling(body)
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
   const request = checkRequest(withDoubles(native, fractions), body)
-  checkMessagesSpelling(request)
+  checkSpellingOfParts(native)
   checkFieldsTogether(request)
   checkModelRules(request, traits)
   checkPricedFields(request, body, traits)
@@ -147,25 +147,11 @@ const checkSpelling = checkSpellingOf([
   ...unsold.map(([field]) => field),
 ])
 
-/** The fields of messages, of their parts and of what a part holds, in which media and links are looked for. */
-const checkPartSpelling = checkSpellingOf(
-  'role content audio type text image_url input_audio file video_url video audio_url url data file_data file_id'.split(
-    ' ',
-  ),
+/** The fields in which media, links and hosted tools are looked for. */
+const checkSpellingOfParts = checkSpellingInside(
+  ['role', 'type', 'text', 'url', 'data', 'file_data', 'file_id'],
+  ['messages', 'content', 'audio', 'image_url', 'input_audio', 'file', 'video_url', 'video', 'audio_url', 'tools'],
 )
-
-function checkMessagesSpelling({ messages }: ChatRequest): void {
-  for (const [index, message] of messages.entries()) {
-    const at = `messages[${index}].`
-    checkPartSpelling(message as JsonObject, at)
-    if (!Array.isArray(message.content)) continue
-    for (const [place, part] of (message.content as readonly JsonObject[]).entries()) {
-      const partAt = `${at}content[${place}].`
-      checkPartSpelling(part, partAt)
-      for (const [name, held] of Object.entries(part)) if (isObject(held)) checkPartSpelling(held, `${partAt}${name}.`)
-    }
-  }
-}
 
 /** Some clients write `false` or an empty list where they mean nothing. */
 function isAsked(value: Json | undefined): boolean {

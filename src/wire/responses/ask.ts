@@ -2,7 +2,7 @@ import { badRequest, excerpt } from '../../base/errors.ts'
 import { isGiven, without } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
-import { checkSpellingOf } from '../check-spelling.ts'
+import { checkSpellingInside, checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
 import { notSupported } from '../issues.ts'
 import { effortsOf, listValues, plainTiers, searchesMax, withDoubles } from '../openai/chat-ask.ts'
@@ -16,6 +16,12 @@ import { offeredTools, placedTools, webSearches } from './tools.ts'
 const checkRequest = checkBy(responsesRequest)
 const checkSpelling = checkSpellingOf([...Object.keys(responsesRequest.shape), ...refusedFields, ...reroutingFields])
 
+/** The fields in which media, links and hosted tools are looked for. */
+const checkSpellingOfParts = checkSpellingInside(
+  ['role', 'type', 'text', 'image_url', 'file_url', 'file_data', 'file_id', 'data'],
+  ['input', 'content', 'output', 'input_audio', 'tools'],
+)
+
 /** On a reasoning model these fields have no effect and cause no error, as in chat. */
 const ignoredWhenReasoning: ReadonlySet<string> = new Set(['top_p', 'top_logprobs'])
 
@@ -28,6 +34,7 @@ export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: st
   refuseRerouting(body)
   const native = traits.reasoning ? without(body, ignoredWhenReasoning) : body
   const request = checkRequest(withDoubles(native, fractions), body)
+  checkSpellingOfParts(native)
   checkFieldsTogether(request)
   checkModelRules(request, traits)
   checkPrices(request, traits)
