@@ -4,6 +4,7 @@ import { compatible } from '../../src/vendors/compatible/compatible.ts'
 import { vendors } from '../../src/vendors/index.ts'
 import type { Vendor } from '../../src/vendors/vendor.ts'
 import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
+import { connect } from '../support/mcp.ts'
 import { jsonPost, openSocket } from '../support/raw-socket.ts'
 import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import {
@@ -190,4 +191,24 @@ test.each([
   gone.resolve()
   await until(async () => (await lastRequestOf(gateway, account)) !== undefined)
   expect(await lastRequestOf(gateway, account)).toMatchObject({ status: 499, ...charged })
+})
+
+const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'get_weather', arguments: '{"city": "Os' } }
+const calls = event({ id: 'c1', choices: [{ index: 0, delta: { tool_calls: [call] }, finish_reason: null }] })
+
+test.each([
+  ['reasoning', thinks, { reasoning: 'word'.repeat(thoughts) }],
+  ['a part of a call', opening + calls, { tool_calls: [{ function: { name: 'get_weather' } }] }],
+])('a tool of /mcp that streams shows %s that was cut, and is charged for it', async (_what, sent, choice) => {
+  reply = (socket) => void socket.end(Buffer.concat([Buffer.from(streamHead), chunk(sent)]))
+  const client = await connect(gateway, 'modern')
+  const result = await client.call('chat', { model: 'compatible', prompt: 'Hello!' }, { onprogress() {} })
+  await client.close()
+  expect(result.isError).toBe(true)
+  const [arrived, error] = result.content.map(({ text = '' }) => JSON.parse(text) as unknown)
+  expect(arrived).toMatchObject({ model: 'compatible', choices: [{ text: '', finish_reason: null, ...choice }] })
+  expect(error).toMatchObject({ error: { code: 'upstream_failed' } })
+  const record = await recordOf(gateway, String(result._meta?.['turnpike/request_id']))
+  expect(record).toMatchObject({ status: 502, basis: 'estimated' })
+  expect(record.cost).toBeGreaterThan(zeroNano)
 })

@@ -112,7 +112,7 @@ function askStreaming(body: object, context: ToolContext): Promise<Shown> {
     if (response.body === null) throw new Error('a stream has no body')
     const { reply, error } = await readChatStream(response.body, context.signal, (text) => context.progress.add(text))
     if (error === undefined) return show(reply)
-    throw new CutShort(textBlocks(reply), error)
+    throw new CutShort(arrivedBlocks(reply), error)
   })
 }
 
@@ -143,6 +143,16 @@ function show(reply: ChatReply, cost?: string): Shown {
     cost,
   }
   return { blocks: textBlocks(reply), structured }
+}
+
+/**
+ * What had arrived of an answer that broke off. All of it is charged, so reasoning, or a part of a tool call, is shown
+ * too, in the same JSON as that of a whole answer.
+ */
+function arrivedBlocks(reply: ChatReply): readonly ContentBlock[] {
+  const { blocks, structured } = show(reply)
+  const isTextAlone = reply.replies.every(({ more }) => Object.values(more).every(isEmpty))
+  return isTextAlone ? blocks : [...blocks, { type: 'text', text: JSON.stringify(structured) }]
 }
 
 /** The forms in which vendors write that a field is empty. */
