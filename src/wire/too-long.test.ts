@@ -41,6 +41,21 @@ describe('a conversation that is too long', () => {
     ['openai', 'Invalid request: Your request exceeded model token limit: 262144', undefined],
     ['openai', 'Range of input length should be [1, 129024]', undefined],
     ['openai', 'Please reduce the length of the messages.', 'context_length_exceeded'],
+    ['openai', 'request (24071 tokens) exceeds the available context size (8192 tokens), try increasing it', undefined],
+    ['openai', 'prompt too long; exceeded max context length by 12 tokens', undefined],
+    ['openai', 'the input length exceeds the context length', undefined],
+    [
+      'openai',
+      'The number of tokens to keep from the initial prompt is greater than the context length (9000 > 4096).',
+      undefined,
+    ],
+    ['openai', 'However, the model is loaded with context length of only 4096 tokens.', undefined],
+    ['openai', 'The decoder prompt (length 40000) is longer than the maximum model length of 32768.', undefined],
+    ['openai', "The input (61709 tokens) is longer than the model's context length (40960 tokens).", undefined],
+    ['openai', 'Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).', undefined],
+    ['openai', 'length of prompt_tokens (40000) must be less than max_seq_len (32768).', undefined],
+    ['openai', '`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 `inputs` tokens', undefined],
+    ['openai', 'Input is too long for requested model.', undefined],
     ['gemini', 'The input token count (1200002) exceeds the maximum number of tokens allowed (1048576).', undefined],
   ])('the error for a client of messages begins with "prompt is too long": %s, %s', (protocol, message, code) => {
     const told = errorIn(writeMessagesError(said(protocol, message, code), id))
