@@ -151,11 +151,13 @@ describe('instructions', () => {
 })
 
 const shown = (block: UserBlock) => messages([user(block)])
-const bytes = (mediaType: string) => ({ kind: 'bytes' as const, mediaType, base64: 'SGk=' })
+const bytes = (mediaType: string, base64 = 'SGk=') => ({ kind: 'bytes' as const, mediaType, base64 })
+const png = 'iVBORw0KGgo='
 
 describe('media in a user turn', () => {
   test.each([
     [bytes('image/jpg'), { type: 'base64', media_type: 'image/jpeg', data: 'SGk=' }],
+    [bytes('image/jpeg', png), { type: 'base64', media_type: 'image/png', data: png }],
     [
       { kind: 'url' as const, url: 'https://x' },
       { type: 'url', url: 'https://x' },

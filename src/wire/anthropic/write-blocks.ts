@@ -12,7 +12,7 @@ import {
   type UserBlock,
 } from '../../capabilities/conversation.ts'
 import { argumentsIn } from '../loose.ts'
-import { registeredType } from '../media-type.ts'
+import { typeToSend } from '../media-type.ts'
 import { unsupportedBlock } from '../unsupported-block.ts'
 import { writeImageText } from './shown.ts'
 import type { WriteCache } from './write-cache.ts'
@@ -44,7 +44,7 @@ export function writeSource(block: ImageBlock | DocumentBlock): JsonObject {
 
 function writeImage({ media, ...place }: ImageBlock): JsonObject {
   if (media.kind === 'bytes') {
-    return { type: 'base64', media_type: registeredType(media.mediaType), data: media.base64 }
+    return { type: 'base64', media_type: typeToSend(media), data: media.base64 }
   }
   return writeReference(media, place)
 }

@@ -92,12 +92,13 @@ describe('messages and instructions', () => {
 
 const bytes = { kind: 'bytes', mediaType: 'image/png', base64: 'iVBORw==' } as const
 const inline = { inlineData: { mimeType: 'image/png', data: 'iVBORw==' } }
-const jpeg = { inlineData: { mimeType: 'image/jpeg', data: 'iVBORw==' } }
+const jpeg = { inlineData: { mimeType: 'image/jpeg', data: 'SGk=' } }
 
 describe('media', () => {
   test.each([
     ['bytes', bytes, inline],
-    ['bytes of a misspelt type', { ...bytes, mediaType: 'image/jpg' }, jpeg],
+    ['bytes of a misspelt type', { ...bytes, mediaType: 'image/jpg', base64: 'SGk=' }, jpeg],
+    ['bytes labelled as another image', { ...bytes, mediaType: 'image/jpeg' }, inline],
     [
       'a YouTube link',
       { kind: 'url', url: 'https://www.youtube.com/watch?v=1' },

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Media, Placed } from '../../capabilities/conversation.ts'
-import { registeredType } from '../media-type.ts'
+import { typeToSend } from '../media-type.ts'
 import { unsupportedBlock } from '../unsupported-block.ts'
 
 /**
@@ -20,7 +20,7 @@ export function isReadByVendor(url: string): boolean {
 export function writeMedia(media: Media, place: Placed): JsonObject {
   switch (media.kind) {
     case 'bytes':
-      return { inlineData: { mimeType: registeredType(media.mediaType), data: media.base64 } }
+      return { inlineData: { mimeType: typeToSend(media), data: media.base64 } }
     case 'file':
       throw unsupportedBlock(place, 'files cannot be named by an id here: send the bytes.')
     case 'url':
