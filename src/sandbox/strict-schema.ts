@@ -6,6 +6,21 @@ export function whyNoObject({ type }: Fields): string | undefined {
   return `schema must be a JSON Schema of 'type: "object"', got 'type: "${isGiven(type) ? shown(type) : 'None'}"'.`
 }
 
+const unicodeProperty = /(?<!\\)(?:\\\\)*\\p\{/i
+
+/** Why OpenAI refuses a schema for one of its patterns, strict or not: Python reads them, and has no `\p{…}`. */
+export function whyNoRegex(schema: unknown): string | undefined {
+  if (typeof schema !== 'object' || schema === null) return undefined
+  for (const [name, value] of Object.entries(schema)) {
+    if (name === 'pattern' && typeof value === 'string' && unicodeProperty.test(value)) {
+      return `'${value}' is not a 'regex'.`
+    }
+    const why = whyNoRegex(value)
+    if (why !== undefined) return why
+  }
+  return undefined
+}
+
 const notPermitted = [
   'allOf',
   'oneOf',

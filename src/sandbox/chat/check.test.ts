@@ -8,6 +8,11 @@ const user = { role: 'user', content: 'hi' }
 const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } }
 const tool = { type: 'function', function: { name: 'f' } }
 
+const offering = (pattern: string) => {
+  const parameters = { type: 'object', properties: { a: { type: 'string', pattern } } }
+  return { tools: [{ type: 'function', function: { name: 'f', parameters } }] }
+}
+
 describe('the validation of a request', () => {
   test.each([
     ['no messages', {}, 'messages', 'missing_required_parameter'],
@@ -149,6 +154,13 @@ describe('the validation of a request', () => {
     // A schema that is not marked strict is not checked.
     const loose = { type: 'function', function: { name: 'f', parameters: schema } }
     expect((await say('hi', { tools: [loose] })).status).toBe(200)
+  })
+
+  test('a pattern that Python does not read is refused in every tool', async () => {
+    const { status, code, message } = await errorOf(say('hi', offering('^\\p{L}$')))
+    expect({ status, code }).toEqual({ status: 400, code: 'invalid_function_parameters' })
+    expect(message).toBe("Invalid schema for function 'f': '^\\p{L}$' is not a 'regex'.")
+    expect((await say('hi', offering('^\\\\p{2}$'))).status).toBe(200)
   })
 
   test('a prompt longer than the context is refused', async () => {

@@ -1,6 +1,6 @@
 import { badRequest, missing } from '../chat/errors.ts'
 import { type Fields, fieldsIn, isGiven, shown } from '../fields.ts'
-import { whyNoObject, whyNotStrict } from '../strict-schema.ts'
+import { whyNoObject, whyNoRegex, whyNotStrict } from '../strict-schema.ts'
 import { checkKnown, checkOneOf, checkSwitch, checkText, fieldsAt, listAt, nameAt, textAt } from './shape.ts'
 
 const searches = ['web_search', 'web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'] as const
@@ -50,7 +50,7 @@ function checkFunction(tool: Fields, at: string): void {
   checkSwitch(tool.strict, `${at}.strict`)
   if (!isGiven(tool.parameters)) return
   const schema = fieldsAt(tool.parameters, `${at}.parameters`)
-  const why = whyNoObject(schema) ?? (tool.strict === true ? whyNotStrict(schema) : undefined)
+  const why = whyNoObject(schema) ?? whyNoRegex(schema) ?? (tool.strict === true ? whyNotStrict(schema) : undefined)
   if (why === undefined) return
   const message = `Invalid schema for function '${name}': ${why}`
   throw badRequest(message, `${at}.parameters`, 'invalid_function_parameters')

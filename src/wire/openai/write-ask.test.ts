@@ -125,6 +125,37 @@ test('a tool schema gets the properties and items without which OpenAI refuses i
   ])
 })
 
+const withField = (extra: JsonObject) => ({
+  type: 'object',
+  properties: { a: { anyOf: [{ type: 'string', ...extra }] } },
+})
+
+test.each([
+  ['^(?!__.*__$)[^\\p{Cc}\\p{Zl}"]{1,200}$', false],
+  ['\\P{L}', false],
+  ['(?<year>\\d{4})\\k<year>', false],
+  ['\\u{1f600}', false],
+  ['^[^\\u0000]*$', true],
+  ['(?<!a)\\\\p{2}', true],
+])(
+  'the pattern %s of a tool is kept only if Python reads it too, and else told to the model: %p',
+  (pattern, isKept) => {
+    const rule = `{pattern: ${JSON.stringify(pattern)}}`
+    const tools = [
+      { name: 'f', schema: withField({ pattern }) },
+      { name: 'g', schema: withField({ description: 'A name.', pattern }) },
+    ]
+    const written = JSON.parse(writeAsk(plainAsk, { ...conversation, tools }, target)) as {
+      tools: { function: { parameters: unknown } }[]
+    }
+    expect(written.tools.map((tool) => tool.function.parameters)).toEqual(
+      isKept
+        ? tools.map(({ schema }) => schema)
+        : [withField({ description: rule }), withField({ description: `A name.\n\n${rule}` })],
+    )
+  },
+)
+
 test.each([true, false])(
   'a schema is written once: in its field, or told to the model (takes schemas: %p)',
   (takesSchema) => {
