@@ -1,8 +1,12 @@
 import { expect, test } from 'bun:test'
 import type { ReplyEvent } from '../../capabilities/conversation.ts'
+import { anthropicChat } from '../../wire/anthropic/chat.ts'
+import { askOf as messagesAskOf } from '../../wire/anthropic/testing.ts'
 import { openReader } from '../../wire/gemini/read-answer.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
 import { name, streamAsk } from '../../wire/openai/testing.ts'
+import { responsesChat } from '../../wire/responses/chat.ts'
+import { askOf as responsesAskOf } from '../../wire/responses/testing.ts'
 import { estimateOutput } from './estimate.ts'
 import { ReplyFacts, translateStream } from './translate.ts'
 
@@ -49,6 +53,17 @@ test('a finish that a vendor gives before its last output is written once, behin
   const choices = chunks.flatMap((chunk) => (JSON.parse(chunk) as { choices: { finish_reason: unknown }[] }).choices)
   expect(choices.map(({ finish_reason: reason }) => reason)).toEqual([null, null, null, null, 'tool_calls'])
   expect(choices).toMatchObject([{ delta: { content: 'Oslo' } }, { delta: { content: ' has' } }, {}, {}, {}])
+})
+
+test.each([
+  ['chat', openaiChat.openWriter(streamAsk, name)],
+  ['messages', anthropicChat.openWriter(messagesAskOf({ model: 'm' }), name)],
+  ['responses', responsesChat.openWriter(responsesAskOf({ model: 'm', input: 'Hi', stream: true }), name)],
+])('a stream that fails before it showed anything is not begun: %s', (_protocol, writer) => {
+  const stream = translateStream(openReader(), writer, () => undefined)
+  const failed = { candidates: [{ content: {}, finishReason: 'MALFORMED_FUNCTION_CALL' }], usageMetadata: {} }
+  expect(stream.take(Buffer.from(`data: ${JSON.stringify(failed)}\n\n`))).toBeUndefined()
+  expect(stream.facts.failure?.kind).toBe('upstream-failed')
 })
 
 test('a last usage of zeros does not replace the one before it', () => {

@@ -102,6 +102,8 @@ export function translateStream(
     take(event) {
       const events = reader.read(event)
       facts.note(events)
+      // A stream that fails before it showed anything is not begun, so that its failure is an ordinary error answer.
+      if (facts.failure !== undefined && !facts.isOwed) return undefined
       for (const one of events) if (one.kind === 'choice-finish') finishes.set(one.choice, one)
       const others = events.filter(({ kind }) => kind !== 'choice-finish')
       return others.length === 0 ? undefined : writer.write(others)
