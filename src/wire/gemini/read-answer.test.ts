@@ -245,5 +245,7 @@ describe('a stream', () => {
     const blunder = reply({ finishReason: 'MALFORMED_FUNCTION_CALL' }, usage(3))
     expect(kinds(follow(blunder))).toEqual(['reply-start', 'usage-count', 'failure'])
     expect(finishes(follow(reply(parts({ text: 'Hi' })), blunder))).toEqual(['stop'])
+    const thought = reply(parts({ text: 'Hm', thought: true }))
+    expect(kinds(follow(thought, blunder))).toEqual(['reply-start', 'thinking-delta', 'usage-count', 'failure'])
   })
 })

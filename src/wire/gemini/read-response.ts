@@ -11,17 +11,16 @@ import { isOutputCounted, readUsage } from './read-usage.ts'
 /** Reads the responses of one reply in order; a plain answer is a stream of one. */
 export type ResponseReader = (response: JsonObject) => ReplyEvent[]
 
-/** The state of one candidate so far. */
-type Candidate = { calls: number; hasOutput: boolean; finish: Finish | undefined }
+/** The state of one candidate so far; `hasSpoken`: whether there was anything but thinking. */
+type Candidate = { calls: number; hasSpoken: boolean; finish: Finish | undefined }
 
 export function openResponses(): ResponseReader {
   const candidates = new Map<number, Candidate>()
   let isStarted = false
-  // Whether there was anything but thinking.
   let hasSpoken = false
 
   function stateOf(index: number): Candidate {
-    const known = candidates.get(index) ?? { calls: 0, hasOutput: false, finish: undefined }
+    const known = candidates.get(index) ?? { calls: 0, hasSpoken: false, finish: undefined }
     candidates.set(index, known)
     return known
   }
@@ -39,8 +38,8 @@ export function openResponses(): ResponseReader {
       const index = typeof written['index'] === 'number' ? written['index'] : 0
       const state = stateOf(index)
       const output = readParts(written, { choice: index, state, replyId: id })
-      if (output.length > 0) state.hasOutput = true
-      hasSpoken ||= output.some(({ kind }) => kind !== 'thinking-delta')
+      state.hasSpoken ||= output.some(({ kind }) => kind !== 'thinking-delta')
+      hasSpoken ||= state.hasSpoken
       events.push(...output)
       ends.push(...readEnd(written, index, state))
     }
@@ -152,8 +151,9 @@ function readEnd(candidate: JsonObject, choice: number, state: Candidate): Reply
   const { finishReason: reason } = candidate
   if (typeof reason !== 'string' || reason === '' || reason === 'FINISH_REASON_UNSPECIFIED') return []
   const known = finishes.get(reason) ?? 'stop'
-  // A botched answer without output is a failure; after output that was already delivered, it ends the reply.
-  if (known === 'botched' && !state.hasOutput) {
+  // A botched answer is a failure, also after thinking: a client would take an empty reply for the model's last word.
+  // What was said before it is already delivered, and is the reply.
+  if (known === 'botched' && !state.hasSpoken) {
     const error = new GatewayError('upstream-failed', `The model failed to form an answer (${reason}).`)
     return [{ kind: 'failure', error }]
   }
