@@ -111,6 +111,21 @@ test('a 401 rests the key, even if its message speaks of the request', () => {
   expect(told(401, '{"error":{"message":"Your request was blocked."}}').restCredentialSeconds).toBe(60)
 })
 
+test.each([
+  [
+    '{"error":{"message":"This model\'s maximum context length is 8192 tokens."}}',
+    ": This model's maximum context length is 8192 tokens.",
+  ],
+  ['Too many images.', ': Too many images.'],
+  ['<html>bad gateway</html>', ''],
+  [7, ''],
+])('a refusal that OpenRouter relays from %j keeps the words of both', (raw, words) => {
+  const body = JSON.stringify({ error: { message: 'Provider returned error', code: 400, metadata: { raw } } })
+  const { error } = told(400, body)
+  expect(error.message).toBe(`Provider returned error${words}`)
+  expect(error.details.refusal).toEqual({ status: 400, protocol: 'openai', body })
+})
+
 test('a refusal in the common protocol is passed on unchanged', () => {
   const body = '{"error":{"message":"so it is","param":"stop"}}'
   expect(told(400, body).error.details.refusal).toEqual({ protocol: 'openai', status: 400, body })

@@ -97,8 +97,17 @@ function readRefusal(json: Json | undefined, body: string): { error: JsonObject 
   if (json === undefined) return { error: undefined, message: plainWords(body) }
   if (!isObject(json)) return { error: undefined, message: '' }
   const { error, message, detail } = json
-  if (isObject(error)) return { error, message: wordsIn(error['message']) }
+  if (isObject(error)) {
+    const words = [wordsIn(error['message']), relayedWords(error)]
+    return { error, message: words.filter((said) => said !== '').join(': ') }
+  }
   return { error: undefined, message: textOf(error) || wordsIn(message) || wordsIn(detail) }
+}
+
+/** OpenRouter says only that a provider refused; what that provider said, and clients act on, is in the metadata. */
+function relayedWords({ metadata }: JsonObject): string {
+  const raw = textIn(objectIn(metadata)['raw'])
+  return readRefusal(parseLoosely(raw), raw).message
 }
 
 // Longer than any sentence about a request; what is longer is a page or a dump.
