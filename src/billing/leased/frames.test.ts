@@ -31,6 +31,16 @@ test('written frames are read back unchanged', () => {
   expect(found).toMatchObject({ generation: 7, newest: { generation: 7, seq: 42 }, damage: undefined })
 })
 
+test('a writer does not keep the memory of a large copy, and writes on', () => {
+  const writer = new FrameWriter()
+  for (let seq = 1; seq <= 8; seq++) writer.add(1, seq, 0, 'x'.repeat(1024 * 1024))
+  expect(writer.bytes.length).toBeGreaterThan(8 * 1024 * 1024)
+  writer.clear()
+  writer.add(1, 9, 0, '{"a":"ü€😀"}')
+  expect(writer.bytes.buffer.byteLength).toBeLessThan(1024 * 1024)
+  expect(read(writer.bytes)).toEqual(['{"a":"ü€😀"}'])
+})
+
 test('numbers beyond 32 bits are read back too', () => {
   const [generation, from] = [2 ** 33 + 7, 2 ** 40 + 5]
   const found = readFrames(segment(['{}', '{}'], { generation, from }))

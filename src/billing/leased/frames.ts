@@ -13,9 +13,13 @@ const payloadBytesMax = 16 * 1024 * 1024
 
 export type Frame = { readonly seq: number; readonly payload: string }
 
+const bufferBytes = 64 * 1024
+// The copy that begins a segment may have 200 MB after an outage; the records of one moment never need this much.
+const keptBufferBytesMax = 1024 * 1024
+
 /** Writes frames into one growing buffer, so that a record costs no allocation of its own. */
 export class FrameWriter {
-  #buffer = Buffer.allocUnsafe(64 * 1024)
+  #buffer = Buffer.allocUnsafe(bufferBytes)
   #fields = fieldsOf(this.#buffer)
   #length = 0
 
@@ -53,14 +57,19 @@ export class FrameWriter {
 
   clear(): void {
     this.#length = 0
+    if (this.#buffer.length > keptBufferBytesMax) this.#useBuffer(Buffer.allocUnsafe(bufferBytes))
   }
 
   #reserve(bytes: number): void {
     if (this.#length + bytes <= this.#buffer.length) return
     const grown = Buffer.allocUnsafe(Math.max(this.#buffer.length * 2, this.#length + bytes))
     this.#buffer.copy(grown, 0, 0, this.#length)
-    this.#buffer = grown
-    this.#fields = fieldsOf(grown)
+    this.#useBuffer(grown)
+  }
+
+  #useBuffer(buffer: Buffer<ArrayBuffer>): void {
+    this.#buffer = buffer
+    this.#fields = fieldsOf(buffer)
   }
 }
 

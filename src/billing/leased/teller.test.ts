@@ -51,11 +51,19 @@ async function makeBooks() {
       disk = openDisk(folder),
       log = silentLog,
       clock = systemClock,
-    ) => openOn(bank, timers, disk, log, clock),
+      unpostedMax?: number,
+    ) => openOn(bank, timers, disk, log, clock, unpostedMax),
   }
 }
 
-function openOn(bank: Bank, timers: Timers, disk: Disk, log: Log, clock: Clock): Promise<LeasedBilling> {
+function openOn(
+  bank: Bank,
+  timers: Timers,
+  disk: Disk,
+  log: Log,
+  clock: Clock,
+  unpostedMax: number | undefined,
+): Promise<LeasedBilling> {
   return openLeasedBilling({
     node: 'node_a',
     bank,
@@ -65,6 +73,7 @@ function openOn(bank: Bank, timers: Timers, disk: Disk, log: Log, clock: Clock):
     log,
     sync: 'interval',
     fatal() {},
+    unpostedMax,
   })
 }
 
@@ -191,6 +200,49 @@ test('the log says why the ledger cannot be reached', async () => {
     'the database cannot be reached: Error: database or disk is full',
     undefined,
   ])
+  await billing.close()
+})
+
+const readOnly = () => new BankUnavailable(new Error('cannot execute UPDATE in a read-only transaction'))
+
+test('requests that use no lease up are refused once too many endings wait to be posted, and admitted after that', async () => {
+  const { store, accountId, open } = await makeBooks()
+  const bank = makeStoreBank(store)
+  let isReadOnly = false
+  const sometimes: Bank = {
+    ...bank,
+    turn(identity, turn) {
+      if (isReadOnly) throw readOnly()
+      return bank.turn(identity, turn)
+    },
+    resolveLostTurn(identity, turn) {
+      if (isReadOnly) throw readOnly()
+      return bank.resolveLostTurn(identity, turn)
+    },
+  }
+  const timers = handTimers()
+  const unpostedMax = 3
+  const billing = await open(sometimes, timers, memoryDisk(), silentLog, systemClock, unpostedMax)
+  const endings = () => (billing.endings?.made ?? 0) - (billing.endings?.booked ?? 0)
+  const failOne = async (amount: bigint) => {
+    const held = await hold(billing, accountId, amount)
+    await held.release({ status: 502, streamed: false, durationMs: 1, attempts: [] })
+  }
+  await failOne(50_000n)
+  await billing.bringUpToDate([])
+  isReadOnly = true
+  for (const amount of [0n, 50_000n, 0n]) await failOne(amount)
+  timers.fire()
+  for (const amount of [0n, 50_000n]) {
+    expect(hold(billing, accountId, amount)).rejects.toMatchObject({ kind: 'overloaded' })
+  }
+  expect(endings()).toBe(unpostedMax)
+  isReadOnly = false
+  await until(() => {
+    timers.fire()
+    return endings() === 0
+  })
+  await failOne(50_000n)
   await billing.close()
 })
 

@@ -21,8 +21,13 @@ export type TellerOptions = {
   readonly flushed: (ids: readonly string[]) => void
   /** Called when this process must not go on: the disk lost bytes, or another process took its place. */
   readonly fatal: (why: string, cause: unknown) => void
+  /** How many endings may wait to be posted before nothing new is admitted. */
+  readonly unpostedMax?: number | undefined
 }
 
+// A read-only database says for hours which keys are good and takes no posting, and what costs nothing uses no lease up.
+// An ending takes about a kilobyte here, and another in the journal. These are a minute of 3,000 requests a second.
+const unpostedMaxDefault = 180_000
 // No client waits for a posting, since the journal has it. Postings gather for this long and share the cost of a turn.
 const flushEveryMs = 500
 const idleMs = 2_000
@@ -97,12 +102,13 @@ export class Teller {
 
   /** Takes the amount from what is already leased, without asking the bank. */
   take(accountId: string, amount: Nano): boolean {
-    return this.#state !== 'stopped' && this.#leases.of(accountId).take(amount, this.#options.clock.monotonic())
+    if (this.#state === 'stopped' || this.#isFarBehind) return false
+    return this.#leases.of(accountId).take(amount, this.#options.clock.monotonic())
   }
 
-  /** Waits for a turn at the bank. While the bank is known to be out of reach, gives up at once. */
+  /** Waits for a turn at the bank. While the bank is known to be out of reach or far behind, gives up at once. */
   wait(accountId: string, amount: Nano): Promise<WaitOutcome> {
-    if (this.#state !== 'open' || this.#isClosing) return Promise.resolve({ kind: 'unavailable' })
+    if (this.#state !== 'open' || this.#isClosing || this.#isFarBehind) return Promise.resolve({ kind: 'unavailable' })
     return new Promise((resolve) => {
       this.#leases.of(accountId).waiters.push({ amount, resolve, isAsked: false, recalls: 0 })
       this.#startTurnIfIdle()
@@ -201,6 +207,11 @@ export class Teller {
 
   get #fillsTurn(): boolean {
     return this.#queue.length >= this.#options.bank.postingsPerTurn
+  }
+
+  get #isFarBehind(): boolean {
+    const { unpostedMax = unpostedMaxDefault } = this.#options
+    return this.#queue.length + this.#inTurn.length >= unpostedMax
   }
 
   get #isLongSilent(): boolean {
