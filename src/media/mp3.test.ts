@@ -62,6 +62,21 @@ test('an encoding that is closed leaves its encoder to others', async () => {
   expect((await encode(100)).length).toBeGreaterThan(0)
 })
 
+test('audio that waits for the encoder is dropped when its encoding is closed', async () => {
+  const busy = encoders.open({ rate, channels: 1 })
+  await busy.encode(tone(100))
+  let isBusy = true
+  const long = busy.encode(tone(30_000)).finally(() => (isBusy = false))
+  const abandoned = Array.from({ length: 20 }, () => encoders.open({ rate, channels: 1 }))
+  const failures = abandoned.map((each) => each.encode(tone(2_000)).catch((error: unknown) => String(error)))
+  for (const each of abandoned) each.close()
+  expect(await Promise.all(failures)).toEqual(abandoned.map(() => 'Error: the encoding was closed'))
+  expect(isBusy).toBe(true)
+  expect((await long).length).toBeGreaterThan(0)
+  expect(framesOf(Buffer.concat([await encode(500)]))).toBeGreaterThan(20)
+  busy.close()
+})
+
 /** Encodes in a process that has as many files open as it is allowed, and again after it has closed them. */
 const outOfFiles = `
   import { closeSync, openSync } from 'node:fs'

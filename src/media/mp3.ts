@@ -15,7 +15,7 @@ export type Mp3Reply =
 export type Mp3Encoding = {
   encode(samples: Uint8Array): Promise<Uint8Array>
   end(): Promise<Uint8Array>
-  /** Call this if `end` is not reached, so that the encoder is free for other audio. */
+  /** Call this if `end` is not reached: the encoder is free for other audio, and what still waits for it fails. */
   close(): void
 }
 
@@ -24,11 +24,20 @@ export type Mp3Encoders = {
   stop(): void
 }
 
-type Pending = { readonly resolve: (bytes: Uint8Array) => void; readonly reject: (error: Error) => void }
+type Waiting = {
+  readonly call: Mp3Call
+  readonly resolve: (bytes: Uint8Array) => void
+  readonly reject: (error: Error) => void
+}
+
+// Enough that the thread always has work. The others wait on this side, where audio that nobody wants any more is dropped:
+// otherwise clients that hang up and come back would make it wait for ever longer.
+const atOnceMax = 4
 
 /** Encoders in a thread of their own, which starts when the first encoder is opened. */
 export function makeMp3Encoders(): Mp3Encoders {
-  const pending = new Map<number, Pending>()
+  let waiting: Waiting[] = []
+  const sent = new Map<number, Waiting>()
   let worker: Worker | undefined
   let calls = 0
   let sessions = 0
@@ -37,10 +46,11 @@ export function makeMp3Encoders(): Mp3Encoders {
     assertFilesToStart()
     const started = new Worker(new URL('./mp3-worker.ts', import.meta.url).href)
     started.addEventListener('message', ({ data: reply }: MessageEvent<Mp3Reply>) => {
-      const call = pending.get(reply.id)
-      pending.delete(reply.id)
-      if (reply.kind === 'done') call?.resolve(reply.bytes)
-      else call?.reject(new Error(reply.message))
+      const one = sent.get(reply.id)
+      sent.delete(reply.id)
+      if (reply.kind === 'done') one?.resolve(reply.bytes)
+      else one?.reject(new Error(reply.message))
+      send()
     })
     started.addEventListener('error', (event) => fail(new Error(`the encoder's thread failed: ${event.message}`)))
     return started
@@ -50,17 +60,42 @@ export function makeMp3Encoders(): Mp3Encoders {
   function fail(error: Error): void {
     worker?.terminate()
     worker = undefined
-    for (const { reject } of pending.values()) reject(error)
-    pending.clear()
+    for (const { reject } of [...sent.values(), ...waiting]) reject(error)
+    sent.clear()
+    waiting = []
   }
 
-  function ask(asked: Asked): Promise<Uint8Array> {
+  function send(): void {
+    while (sent.size < atOnceMax) {
+      const next = waiting.shift()
+      if (next === undefined) return
+      try {
+        worker ??= start()
+        sent.set(next.call.id, next)
+        worker.postMessage(next.call)
+      } catch (thrown) {
+        sent.delete(next.call.id)
+        next.reject(thrown as Error)
+      }
+    }
+  }
+
+  function ask(asked: Asked, place: 'last' | 'first' = 'last'): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      const id = ++calls
-      worker ??= start()
-      pending.set(id, { resolve, reject })
-      worker.postMessage({ ...asked, id })
+      const one = { call: { ...asked, id: ++calls }, resolve, reject }
+      if (place === 'last') waiting.push(one)
+      else waiting.unshift(one)
+      send()
     })
+  }
+
+  /** What the thread is at work on is not called off, but nobody waits for it any more. */
+  function close(session: number): void {
+    const isOfSession = ({ call }: Waiting) => call.session === session
+    const dropped = [...sent.values(), ...waiting].filter(isOfSession)
+    waiting = waiting.filter((one) => !isOfSession(one))
+    for (const { reject } of dropped) reject(new Error('the encoding was closed'))
+    if (worker !== undefined) ask({ method: 'close', session }, 'first').catch(() => {})
   }
 
   return {
@@ -72,9 +107,7 @@ export function makeMp3Encoders(): Mp3Encoders {
       return {
         encode: (bytes) => opened.then(() => ask({ method: 'encode', session, samples: bytes })),
         end: () => opened.then(() => ask({ method: 'end', session })),
-        close() {
-          ask({ method: 'close', session }).catch(() => {})
-        },
+        close: () => close(session),
       }
     },
     stop: () => fail(new Error('the encoder has stopped')),

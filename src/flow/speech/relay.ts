@@ -133,8 +133,9 @@ export class SpeechRelay implements Relay {
         if (shaped.length > 0) return this.#written(shaped)
       }
       return undefined
-    } catch (thrown) {
-      this.#failure = { thrown }
+    } catch (cause) {
+      this.#failure ??= { thrown: cause } // after `abort` only the encoder has failed, because it was closed
+      const { thrown } = this.#failure
       if (this.#legsGiven === 0 || this.#hasNoClient()) throw thrown
       // A client that has got a part is also given what the encoder still holds.
       const rest = await this.#speaking.converter.end().catch(() => new Uint8Array())
