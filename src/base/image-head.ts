@@ -28,6 +28,13 @@ export function readBase64Head(base64: string): ImageHead | 'broken' | undefined
   return readImageHead(Buffer.from(base64.slice(0, (headBytes / 3) * 4), 'base64'))
 }
 
+/** The media type that the first twelve bytes of an image say. A GIF too, which has no head here: only chats take it. */
+export function imageTypeOf(bytes: Uint8Array): string | undefined {
+  const format = formatOf(bytes)
+  if (format !== undefined) return mediaTypes[format]
+  return begins(bytes, 0, [0x47, 0x49, 0x46, 0x38]) ? 'image/gif' : undefined
+}
+
 function formatOf(bytes: Uint8Array): Format | undefined {
   if (begins(bytes, 0, [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])) return 'png'
   if (begins(bytes, 0, [0xff, 0xd8, 0xff])) return 'jpeg'

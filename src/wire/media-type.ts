@@ -1,14 +1,7 @@
+import { imageTypeOf } from '../base/image-head.ts'
 import type { Media } from '../capabilities/conversation.ts'
 
-/** How the formats that vendors of chat take begin. */
-const beginnings: readonly (readonly [RegExp, string])[] = [
-  [/^\x89PNG/, 'image/png'],
-  [/^\xff\xd8\xff/, 'image/jpeg'],
-  [/^GIF8/, 'image/gif'],
-  [/^RIFF[^]{4}WEBP/, 'image/webp'],
-]
-
-/** Base64 characters of the twelve bytes after which every format above is known. */
+/** Base64 characters of the twelve bytes that say what an image is. */
 const charactersNeeded = 16
 
 /**
@@ -17,8 +10,7 @@ const charactersNeeded = 16
  */
 export function typeToSend({ mediaType, base64 }: Extract<Media, { kind: 'bytes' }>): string {
   if (!mediaType.startsWith('image/')) return mediaType
-  const start = Buffer.from(base64.slice(0, charactersNeeded), 'base64').toString('latin1')
-  return beginnings.find(([beginning]) => beginning.test(start))?.[1] ?? registeredType(mediaType)
+  return imageTypeOf(Buffer.from(base64.slice(0, charactersNeeded), 'base64')) ?? registeredType(mediaType)
 }
 
 /** The registered name of a media type: many clients write `image/jpg`, which vendors refuse. */

@@ -90,8 +90,8 @@ describe('messages and instructions', () => {
   })
 })
 
-const bytes = { kind: 'bytes', mediaType: 'image/png', base64: 'iVBORw==' } as const
-const inline = { inlineData: { mimeType: 'image/png', data: 'iVBORw==' } }
+const bytes = { kind: 'bytes', mediaType: 'image/png', base64: 'iVBORw0KGgo=' } as const
+const inline = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }
 const jpeg = { inlineData: { mimeType: 'image/jpeg', data: 'SGk=' } }
 
 describe('media', () => {
