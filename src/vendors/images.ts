@@ -67,18 +67,18 @@ export function imageStep(
     count: ({ body }) => read(body).used,
     next([response]) {
       const { answer, used, reason } = read(response?.body ?? new Uint8Array())
-      return answer.images.length === 0 ? withheld(reason, used) : answered(ask, withoutExcess(ask, answer), used)
+      return answer.images.length === 0 ? withheld(reason, used) : answered(ask, answer, used)
     },
   }
 }
 
-/** Leaves out links beyond the number that was asked for: what they lead to may be fetched, all of it into memory. */
-function withoutExcess({ count }: ImageAskBase, answer: ImagesAnswer): ImagesAnswer {
+/**
+ * Leaves out links beyond the number that was asked for: what they lead to may be fetched, all of it into memory. Called
+ * before the images are counted, because the customer does not pay for what is left out.
+ */
+export function withoutExcess({ count }: ImageAskBase, made: readonly MadeImage[]): readonly MadeImage[] {
   let links = 0
-  const images = answer.images.filter(({ media }) => media.kind !== 'url' || links++ < count)
-  if (images.length === answer.images.length) return answer
-  const { passed: _, ...rest } = answer
-  return { ...rest, images }
+  return made.filter(({ media }) => media.kind !== 'url' || links++ < count)
 }
 
 /** The vendor withheld every image: its reason passes on to the client, and nothing is charged. */

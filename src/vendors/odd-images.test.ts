@@ -36,3 +36,19 @@ test.each(['url', 'b64_json'])('links beyond the number that was asked for are l
       : step.kind === 'answered' && step.answer.images.map(({ media }) => media.kind === 'url' && media.url)
   expect(found).toEqual(links)
 })
+
+const inContent = (urls: readonly string[], usage: JsonObject) => {
+  return { output: { choices: [{ message: { content: urls.map((image) => ({ image })) } }] }, usage }
+}
+const inData = (urls: readonly string[], usage: JsonObject) => ({ data: urls.map((url) => ({ url })), usage })
+
+test.each([
+  ['dashscope', 'qwen-image-2.0', inContent, {}, {}],
+  ['dashscope', 'qwen-image-2.0', inContent, { image_count: 4 }, { vendorUsage: { images: { count: 4 } } }],
+  ['ark', 'seedream', inData, {}, {}],
+  ['openai', 'dall-e-2', inData, {}, {}],
+])('%s: images that are left out are not charged', (vendor, model, write, usage, ourCost) => {
+  const urls = Array.from({ length: 4 }, (_, at) => `https://oss.example/${at}.png`)
+  const counted = start(vendor, model, { n: 2 }).count?.(answer(write(urls, usage)), 0)
+  expect(counted).toEqual({ usage: { images: { count: 2 } }, basis: 'vendor', ...ourCost })
+})

@@ -6,7 +6,15 @@ import { answerIn, fieldsIn } from '../../wire/answer-body.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import { linkOrData, measure, imageFromBase64, imageStep, resultsIn, type ImagesOutcome } from '../images.ts'
+import {
+  linkOrData,
+  measure,
+  imageFromBase64,
+  imageStep,
+  resultsIn,
+  withoutExcess,
+  type ImagesOutcome,
+} from '../images.ts'
 import type { Adapter } from '../vendor.ts'
 import { statusOf } from './explain.ts'
 
@@ -52,7 +60,7 @@ function isBroken({ error }: JsonObject): boolean {
 function readAnswer(ask: ImagesAsk, body: Uint8Array): ImagesOutcome {
   const json = answerIn(body)
   const members = resultsIn(json['data'])
-  const images = members.flatMap(readMember)
+  const images = withoutExcess(ask, members.flatMap(readMember))
   // A failed member stands among the others and is not charged, so the vendor's own count is billed.
   const told = objectIn(json['usage'])['generated_images']
   const reason = members.map(({ error }) => textIn(objectIn(error)['message'])).find((text) => text !== '')

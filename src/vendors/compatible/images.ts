@@ -7,7 +7,7 @@ import { promptWithAvoided } from '../../wire/image-facts.ts'
 import { readSize } from '../../wire/image-sizes.ts'
 import { textIn } from '../../wire/loose.ts'
 import { jsonCallAt, type EndpointOf } from '../json-call.ts'
-import { linkOrData, looksOf, measure, imageFromBase64, imageStep } from '../images.ts'
+import { linkOrData, looksOf, measure, imageFromBase64, imageStep, withoutExcess } from '../images.ts'
 import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
 import { statusInside } from './explain.ts'
 
@@ -45,7 +45,7 @@ export function editsAt(reach: EndpointOf): Adapter<EditsAsk, ImagesAnswer> {
 function step(ask: ImageAskBase, call: Call, references: number): Step<ImagesAnswer> {
   const read = (body: Uint8Array) => {
     const answer = readAnswer(body, `image/${ask.outputFormat ?? 'png'}`)
-    const images = answer.images.map((image) =>
+    const images = withoutExcess(ask, answer.images).map((image) =>
       image.media.kind === 'bytes'
         ? { ...image, ...imageFromBase64(image.media.base64, image.media.mediaType) }
         : image,

@@ -5,7 +5,7 @@ import { answerIn, fieldsIn } from '../../wire/answer-body.ts'
 import { readSize, takesSize, writeSize } from '../../wire/image-sizes.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../../wire/loose.ts'
 import { bearer, jsonCall } from '../json-call.ts'
-import { linkOrData, imageStep, resultsIn, type ImagesOutcome } from '../images.ts'
+import { linkOrData, imageStep, resultsIn, withoutExcess, type ImagesOutcome } from '../images.ts'
 import type { Adapter } from '../vendor.ts'
 import { statusOf } from './explain.ts'
 
@@ -52,16 +52,20 @@ function readAnswer(ask: ImagesAsk, body: Uint8Array): ImagesOutcome {
   const choices = resultsIn(objectIn(json['output'])['choices'])
   const content = choices.flatMap(({ message }) => objectsIn(objectIn(message)['content']))
   const links = content.map(({ image }) => textIn(image)).filter((link) => link !== '')
+  const images = withoutExcess(
+    ask,
+    links.map((url) => ({ media: { kind: 'url', url } })),
+  )
   const usage = objectIn(json['usage'])
   const told = usage['image_count']
   const [width, height] = [countIn(usage['width']), countIn(usage['height'])]
   return {
     answer: {
-      images: links.map((url) => ({ media: { kind: 'url', url } })),
+      images,
       ...(width > 0 && height > 0 && { width, height }),
     },
     used: countImages(ask, {
-      made: links.length,
+      made: images.length,
       ...(typeof told === 'number' && { billed: countIn(told) }),
       references: ask.references.length,
     }),
