@@ -1,5 +1,5 @@
 import { lstatSync, readlinkSync, watch, type FSWatcher } from 'node:fs'
-import { isAbsolute, join, resolve } from 'node:path'
+import { basename, isAbsolute, join, resolve } from 'node:path'
 
 const settleMs = 200
 // As many symbolic links as Linux follows; the path of a file that could be read has fewer.
@@ -26,7 +26,8 @@ export function watchFile(path: string, { changed, cannot }: Watched): void {
     for (const folder of places.keys()) {
       try {
         const watcher = watch(folder, (_event, name) => {
-          if (places.get(folder)?.has(name ?? '') === true) settle()
+          // A folder that is moved away, or removed, is reported by its own name.
+          if (name !== null && (places.get(folder)?.has(name) === true || name === basename(folder))) settle()
         })
         watcher.unref()
         watchers.push(watcher)
