@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
 import { nano } from '../base/money.ts'
 import { listTasks } from '../store/task-lists.ts'
+import { makeChannels } from '../upstream/channels.ts'
 import {
   attemptsOf,
   deadlineSeconds,
@@ -9,12 +11,15 @@ import {
   held,
   model,
   moneyOf,
+  orderOf,
   price,
   requestsOf,
   taskSuite,
 } from '../../test/support/tasks.ts'
 import { until } from '../../test/support/gateway.ts'
+import { standingClock } from '../../test/support/movable-clock.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
+import { videoVendor } from '../../test/support/video-vendor.ts'
 
 const minute = 60_000
 const offers = ['first', 'second'].map((channel) => ({ channel, upstreamModel: `film-${channel}` }))
@@ -333,6 +338,21 @@ taskSuite('the creation of video tasks', ({ begin, within }) => {
       expect(task).toMatchObject({ state: 'submitted', claimOwner: null })
       await world.close()
     })
+  })
+
+  test('a draft is not finished at another vendor that its channel leads to since', async () => {
+    const channel = { id: 'first', baseUrl: 'https://films.example', credentials: ['k'], weight: 1, priority: 0 }
+    let vendorNow = videoVendor().vendor
+    const { vendor, world } = await begin({
+      channels: () => makeChannels([{ ...channel, vendor: vendorNow }], standingClock(), () => 0),
+    })
+    const draft = await world.order()
+    const finish = () => world.order({ ask: { ...orderOf().ask, draftOf: draft.id } })
+    expect(await finish()).toMatchObject({ state: 'submitted' })
+    vendorNow = videoVendor('others').vendor
+    expect(await thrownBy(finish())).toBeInstanceOf(GatewayError)
+    expect(vendor.tasks.size).toBe(2)
+    await world.close()
   })
 
   test('an order under way when the node stops is completed', async () => {

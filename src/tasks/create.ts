@@ -18,6 +18,7 @@ import { type NewTask, recordTask, rerouteTask, type Task, taskOnceRecorded } fr
 import type { Route } from '../upstream/channels.ts'
 import { nobodyServes } from '../upstream/nobody-serves.ts'
 import { adopt, rereadTask, keepInDoubt } from './adopt.ts'
+import { isAtChannel } from './calls.ts'
 import { attemptOf, endTask, type TaskEnd } from './end.ts'
 import type { Orderer } from './orderer.ts'
 import type { TaskParts } from './parts.ts'
@@ -156,8 +157,8 @@ async function routesFor(parts: TaskParts, { ask, model, accountId }: VideoOrder
   const all = parts.channels().routes(model.offers)
   return (function* () {
     for (const route of all) {
-      if (route.channel.vendor.video !== undefined && (draft?.channel ?? route.channel.id) === route.channel.id)
-        yield route
+      const { channel } = route
+      if (channel.vendor.video !== undefined && (draft === undefined || isAtChannel(draft, channel))) yield route
     }
   })()
 }

@@ -5,7 +5,7 @@ import { isOfferedAt, type Offer } from '../catalogue/model.ts'
 import { findTask, type Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
 import type { Call, CreateContext, VendorResponse, VideoAdapter } from '../vendors/vendor.ts'
-import { type Answered, contextOf, judge, makeCall, type Unanswered } from './calls.ts'
+import { type Answered, contextOf, isAtChannel, judge, makeCall, type Unanswered } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 
 /** What became of a creation. */
@@ -89,7 +89,7 @@ export async function draftFor(
 /** The vendor's id of the draft, which can only be finished at the channel that made it. */
 async function draftAt(parts: TaskParts, { channel }: Route, accountId: string, ask: VideoAsk): Promise<string> {
   const draft = await findTask(parts.store.db, { accountId, id: ask.draftOf ?? '' })
-  if (draft === undefined || draft.upstreamId === null || draft.channel !== channel.id) throw noDraft(ask)
+  if (draft === undefined || draft.upstreamId === null || !isAtChannel(draft, channel)) throw noDraft(ask)
   return draft.upstreamId
 }
 
