@@ -54,7 +54,14 @@ test.each([
     said: JSON.stringify({ error: { message: 'x'.repeat(70_000) } }),
     isFailing: false,
   },
+  {
+    name: 'recovers with a 422 that repeats an image',
+    status: 422,
+    said: JSON.stringify({ detail: [{ msg: 'no', input: 'x'.repeat(2_000_000) }] }),
+    isFailing: false,
+  },
   { name: 'stays failing after a 503', status: 503, said: '{}', isFailing: true },
+  { name: 'stays failing after a long 503', status: 503, said: 'x'.repeat(2_000_000), isFailing: true },
   {
     name: 'stays failing after an answer that breaks off',
     status: 200,

@@ -9,6 +9,7 @@ import type { SentAttempt } from '../billing/billing.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { Channels, Route } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
+import { readRefusalBody } from '../upstream/read-refusal-body.ts'
 import { restCredential } from '../upstream/rest-credential.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
 import type { Exchange, Timeouts, Transport } from '../upstream/transport.ts'
@@ -16,8 +17,6 @@ import type { BadResponse, Call, CallContext, Verdict } from '../vendors/vendor.
 import type { Outcome, Retry, Routed } from './stages.ts'
 
 export const answerBytesMax = 64 * 1024 * 1024
-// Many servers repeat the value that they refuse, which may be most of the request. More would stall the loop.
-export const refusalBytesMax = 1024 * 1024
 
 /** A stream sends its first byte soon, while a whole answer may take the vendor ten minutes. */
 export type CallTimeouts = { readonly stream: Timeouts; readonly whole: Timeouts }
@@ -167,7 +166,7 @@ export function withSecretsScrubbed(error: GatewayError, { route }: Routed): Gat
 type Timed = Pick<Routed, 'receivedAt' | 'elapsedMs'>
 
 export async function readRefusal(exchange: Exchange, { receivedAt, elapsedMs }: Timed): Promise<BadResponse> {
-  const body = await exchange.readAll(refusalBytesMax).catch(() => new Uint8Array())
+  const body = await readRefusalBody(exchange).catch(() => new Uint8Array())
   const retryAfterSeconds = readRetryAfter(exchange.header('retry-after'), receivedAt + elapsedMs())
   return { status: exchange.status, retryAfterSeconds, body: decodeUtf8(body) }
 }

@@ -1,11 +1,13 @@
 import { expect, test } from 'bun:test'
 import { standingClock } from '../../test/support/movable-clock.ts'
+import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import { silentLog } from '../base/log.ts'
 import { makeChannels, type Channel } from '../upstream/channels.ts'
 import { compatible } from '../vendors/compatible/compatible.ts'
-import { judge } from './calls.ts'
+import { judge, makeCall } from './calls.ts'
 
 const vendor = compatible({ id: 'v', baseUrl: 'https://v' })
+const route = { credential: 'key', upstreamModel: 'film-1' }
 const channel: Channel = { id: 'c', vendor, baseUrl: 'https://v', credentials: ['key'], weight: 1, priority: 0 }
 
 /** What a client is told when a vendor refuses its order with this in `Retry-After`. */
@@ -13,8 +15,8 @@ function toldAfter(retryAfter: (now: number) => string): number | undefined {
   const clock = standingClock(1_800_000_000_000)
   const channels = makeChannels([channel], clock, () => 0)
   const answered = { kind: 'answered', status: 429, header: () => retryAfter(clock.now()), body: Buffer.of() } as const
-  const route = { channel, credential: 'key', upstreamModel: 'film-1' }
-  return judge({ channels: () => channels, clock, log: silentLog }, route, answered).error.details.retryAfterSeconds
+  return judge({ channels: () => channels, clock, log: silentLog }, { ...route, channel }, answered).error.details
+    .retryAfterSeconds
 }
 
 test('Retry-After of a video vendor is read in seconds or as a date, and otherwise as one second', () => {
@@ -23,4 +25,15 @@ test('Retry-After of a video vendor is read in seconds or as a date, and otherwi
   expect(toldAfter((now) => new Date(now + 120_000).toUTCString())).toBe(120)
   // An unusable value counts as none, for which the wait is one second.
   expect([toldAfter(() => 'soon'), toldAfter((now) => new Date(now - 120_000).toUTCString())]).toEqual([1, 1])
+})
+
+test('an order that is refused at great length, because its images are repeated, is refused and not in doubt', async () => {
+  const exchange = scriptedExchange(422, [JSON.stringify({ detail: [{ msg: 'no', input: 'x'.repeat(9_000_000) }] })])
+  const clock = standingClock()
+  const channels = makeChannels([channel], clock, () => 0)
+  const parts = { transport: { send: () => Promise.resolve({ kind: 'response', exchange }) } }
+  const answered = await makeCall(parts as never, { url: 'https://v/tasks', headers: {} }, {} as never)
+  if (answered.kind === 'failed') throw answered.error
+  const { error } = judge({ channels: () => channels, clock, log: silentLog }, { ...route, channel }, answered)
+  expect(error).toMatchObject({ kind: 'upstream-rejected', details: { refusal: { status: 422 } } })
 })

@@ -3,6 +3,7 @@ import { asGatewayError, type GatewayError } from '../base/errors.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Channel, Route } from '../upstream/channels.ts'
+import { readRefusalBody } from '../upstream/read-refusal-body.ts'
 import { restCredential } from '../upstream/rest-credential.ts'
 import { readRetryAfter } from '../upstream/retry-after.ts'
 import type { Timeouts } from '../upstream/transport.ts'
@@ -38,12 +39,17 @@ export async function makeCall(
   }
   const { exchange } = sent
   try {
-    const body = await exchange.readAll(answerBytesMax)
-    return { kind: 'answered', status: exchange.status, header: (name) => exchange.header(name), body }
+    const { status } = exchange
+    const body = await (isAnswer(status) ? exchange.readAll(answerBytesMax) : readRefusalBody(exchange))
+    return { kind: 'answered', status, header: (name) => exchange.header(name), body }
   } catch (thrown) {
     exchange.abort()
     return { kind: 'failed', error: asGatewayError(thrown), delivery: 'unknown' }
   }
+}
+
+function isAnswer(status: number): boolean {
+  return status >= 200 && status <= 299
 }
 
 /** The channel that has a task, with a credential of it that works. */

@@ -12,6 +12,13 @@ import { writeRequest } from './http/request.ts'
 import type { ResponseHead } from './http/response-head.ts'
 import { targetOf, type Target } from './http/target.ts'
 
+/** A vendor sent more than may be read. */
+export class TooLong extends GatewayError {
+  constructor(bytesMax: number) {
+    super('upstream-failed', `The model's vendor sent more than ${bytesMax} bytes.`)
+  }
+}
+
 /** How long each part of a call may take, in milliseconds; every one is a named limit in the configuration. */
 export type Timeouts = {
   readonly connectMs: number
@@ -31,6 +38,7 @@ export type Exchange = Source & {
   read(): Promise<Uint8Array | undefined>
   /** The same as `read` would give, which is still to be read afterwards. */
   peek(): Promise<Uint8Array | undefined>
+  /** Rejects with `TooLong` where there is more. */
   readAll(bytesMax: number): Promise<Uint8Array>
   /** Call when all that matters was read: takes the little that may follow, so that the connection can be reused. */
   finish(): void
@@ -204,7 +212,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
           length += chunk.length
           chunks.push(chunk)
           if (length <= bytesMax) return
-          reject(new GatewayError('upstream-failed', `The model's vendor sent more than ${bytesMax} bytes.`))
+          reject(new TooLong(bytesMax))
           this.abort()
         },
         end: (failure) => (failure === undefined ? resolve(joined(chunks)) : reject(failure)),

@@ -1,6 +1,5 @@
-import { GatewayError } from '../../src/base/errors.ts'
 import { Pump } from '../../src/base/pour.ts'
-import type { Exchange } from '../../src/upstream/transport.ts'
+import { TooLong, type Exchange } from '../../src/upstream/transport.ts'
 
 /** A vendor's response that comes in these pieces, or breaks at a piece that is an error. */
 export function scriptedExchange(
@@ -31,7 +30,7 @@ export function scriptedExchange(
       const parts: Uint8Array[] = []
       for (let part = await read(); part !== undefined; part = await read()) parts.push(part)
       const body = Buffer.concat(parts)
-      if (body.length > bytesMax) throw new GatewayError('upstream-failed', 'more than may be read')
+      if (body.length > bytesMax) throw new TooLong(bytesMax)
       return body
     },
     finish() {},

@@ -3,9 +3,9 @@ import { decodeUtf8 } from '../../base/utf8.ts'
 import { charactersOf, type AudioForm, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
 import type { Counted, Usage } from '../../capabilities/usage.ts'
 import { AudioLength } from '../../media/audio-length.ts'
+import { refusalBytesMax } from '../../upstream/read-refusal-body.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { AudioReader } from '../../vendors/vendor.ts'
-import { refusalBytesMax } from '../attempt.ts'
 
 // Two seconds of samples per character, as base64: far beyond the slowest speech, and a bound for audio without an end.
 const bytesPerCharacterMax = 128 * 1024
