@@ -1,4 +1,4 @@
-import { asGatewayError, forbidRetry, type GatewayError } from '../base/errors.ts'
+import { asGatewayError, forbidRetry, GatewayError } from '../base/errors.ts'
 import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Pass } from '../limits/limiter.ts'
@@ -46,15 +46,17 @@ async function answer(parts: Stages, limited: Limited): Promise<Answer> {
     const routes = parts.route(admitted)
     for (let next = routes.next(); !next.done;) {
       const routed = next.value
-      const outcome = await parts.call(routed)
+      const outcome = await parts.call(routed).catch(asRefused)
       // The answer may stream for minutes: metering follows it to its end and settles there, once.
       if (outcome.kind !== 'failed') return await parts.meter(routed, outcome, failed)
 
       failed.push(...outcome.attempts) // a failed attempt is our cost, never the customer's
-      error = outcome.error
       if (outcome.mayBeCharged) mayBeCharged = true
-      if (outcome.retry === 'no') break
-      next = routes.next(outcome.retry)
+      // A channel that cannot express the request is passed over after one that could: that one's failure may pass.
+      const isPassedOver = error !== undefined && outcome.error.kind === 'bad-request' && outcome.attempts.length === 0
+      if (!isPassedOver) error = outcome.error
+      if (outcome.retry === 'no' && !isPassedOver) break
+      next = routes.next(isPassedOver ? 'elsewhere' : outcome.retry)
     }
     throw error ?? parts.noRoute(admitted)
   } catch (thrown) {
@@ -62,4 +64,10 @@ async function answer(parts: Stages, limited: Limited): Promise<Answer> {
     await parts.release(admitted, failed, error)
     throw error
   }
+}
+
+/** The request itself is at fault, or cannot be written for this vendor, which was not called. */
+function asRefused(thrown: unknown): Outcome {
+  if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') throw thrown
+  return { kind: 'failed', error: thrown, attempts: [], retry: 'no' }
 }
