@@ -12,6 +12,14 @@ const said = (protocol: string, message: string, code?: string) => {
 }
 const errorIn = ({ body }: { body: string }) => (JSON.parse(body) as { error: object }).error
 
+const tooLong = 'prompt is too long: '
+
+function toldMessagesClient(refusal: GatewayError): string {
+  const { type, message } = errorIn(writeMessagesError(refusal, id)) as { type: string; message: string }
+  expect(type).toBe('invalid_request_error')
+  return message
+}
+
 describe('a conversation that is too long', () => {
   test.each([
     ['anthropic', 'prompt is too long: 210000 tokens > 200000 maximum'],
@@ -27,39 +35,32 @@ describe('a conversation that is too long', () => {
   })
 
   test.each([
-    [
-      'openai',
-      "This model's maximum context length is 128000 tokens. However, you requested 130000 tokens.",
-      undefined,
-    ],
-    [
-      'openai',
-      'Your input exceeds the context window of this model. Please adjust your input and try again.',
-      undefined,
-    ],
-    ['openai', "This model's maximum prompt length is 131072 but the request contains 140000 tokens.", undefined],
-    ['openai', 'Invalid request: Your request exceeded model token limit: 262144', undefined],
-    ['openai', 'Range of input length should be [1, 129024]', undefined],
-    ['openai', 'Please reduce the length of the messages.', 'context_length_exceeded'],
-    ['openai', 'request (24071 tokens) exceeds the available context size (8192 tokens), try increasing it', undefined],
-    ['openai', 'prompt too long; exceeded max context length by 12 tokens', undefined],
-    ['openai', 'the input length exceeds the context length', undefined],
-    [
-      'openai',
-      'The number of tokens to keep from the initial prompt is greater than the context length (9000 > 4096).',
-      undefined,
-    ],
-    ['openai', 'However, the model is loaded with context length of only 4096 tokens.', undefined],
-    ['openai', 'The decoder prompt (length 40000) is longer than the maximum model length of 32768.', undefined],
-    ['openai', "The input (61709 tokens) is longer than the model's context length (40960 tokens).", undefined],
-    ['openai', 'Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).', undefined],
-    ['openai', 'length of prompt_tokens (40000) must be less than max_seq_len (32768).', undefined],
-    ['openai', '`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 `inputs` tokens', undefined],
-    ['openai', 'Input is too long for requested model.', undefined],
-    ['gemini', 'The input token count (1200002) exceeds the maximum number of tokens allowed (1048576).', undefined],
-  ])('the error for a client of messages begins with "prompt is too long": %s, %s', (protocol, message, code) => {
-    const told = errorIn(writeMessagesError(said(protocol, message, code), id))
-    expect(told).toEqual({ type: 'invalid_request_error', message: `prompt is too long: ${message}` })
+    "This model's maximum context length is 128000 tokens. However, you requested 130000 tokens.",
+    'Your input exceeds the context window of this model. Please adjust your input and try again.',
+    "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+    'Invalid request: Your request exceeded model token limit: 262144',
+    'Range of input length should be [1, 129024]',
+    'request (24071 tokens) exceeds the available context size (8192 tokens), try increasing it',
+    'prompt too long; exceeded max context length by 12 tokens',
+    'the input length exceeds the context length',
+    'The number of tokens to keep from the initial prompt is greater than the context length (9000 > 4096).',
+    'However, the model is loaded with context length of only 4096 tokens.',
+    'The decoder prompt (length 40000) is longer than the maximum model length of 32768.',
+    "The input (61709 tokens) is longer than the model's context length (40960 tokens).",
+    'Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).',
+    'length of prompt_tokens (40000) must be less than max_seq_len (32768).',
+    '`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 `inputs` tokens',
+    'Input is too long for requested model.',
+    'The input token count (1200002) exceeds the maximum number of tokens allowed (1048576).',
+  ])('the error for a client of messages begins with "prompt is too long": %s', (message) => {
+    for (const protocol of ['openai', 'gemini'])
+      expect(toldMessagesClient(said(protocol, message))).toBe(tooLong + message)
+  })
+
+  test('a vendor that says it by its code alone is told to a client of messages in the same words', () => {
+    const message = 'Please reduce the length of the messages.'
+    const told = toldMessagesClient(said('openai', message, 'context_length_exceeded'))
+    expect(told).toBe(tooLong + message)
   })
 
   test('an error with the code context_length_exceeded begins with "prompt is too long" too', () => {
@@ -79,6 +80,7 @@ describe('a conversation that is too long', () => {
     const ours = new GatewayError('bad-request', "Invalid 'name': prompt is too long")
     expect(errorIn(writeChatError(ours, id))).toMatchObject({ code: 'invalid_value' })
   })
+
   test('begins in the common protocol with words of OpenAI by which LiteLLM recognises it, unless they are its own', () => {
     const message = 'prompt is too long: 210000 tokens > 200000 maximum'
     expect(errorIn(writeChatError(said('anthropic', message), id))).toMatchObject({
