@@ -135,10 +135,17 @@ test.each([
   ['\\P{L}', false],
   ['(?<year>\\d{4})\\k<year>', false],
   ['\\u{1f600}', false],
+  ['\\h', false],
+  ['^[\\w-.]+$', false],
+  ['^[a-\\d]$', false],
+  ['[^]*', false],
+  ['^[a-z+\\-=[\\]{}]*$', false],
   ['^[^\\u0000]*$', true],
   ['(?<!a)\\\\p{2}', true],
+  ['^[a-z\\w-]+[-\\d][+-/\\d]$', true],
+  ['\\[[\\[\\]\\w\\-.]*\\]', true],
 ])(
-  'the pattern %s of a tool is kept only if Python reads it too, and else told to the model: %p',
+  'the pattern %s of a tool is kept only if all vendors read it, and else told to the model: %p',
   (pattern, isKept) => {
     const rule = `{pattern: ${JSON.stringify(pattern)}}`
     const tools = [

@@ -40,11 +40,16 @@ function withReadablePattern(schema: JsonObject): JsonObject {
   return { ...others, description: typeof description === 'string' ? `${description}\n\n${rule}` : rule }
 }
 
-const escapes = /\\(?:u\{|[^])/g
-const escapesUnknown: ReadonlySet<string> = new Set(['\\p', '\\P', '\\c', '\\k', '\\u{'])
+// Both begin with whole pairs of backslashes, because a bracket or a letter behind such a pair is not escaped.
+const escapeUnknown = /(?<!\\)(?:\\\\)*\\(?:[ceg-mo-qyzCE-RT-VXY]|u\{)/
+/** An empty set, a set in a set, or a range that begins or ends with a class such as `\w`. */
+const oddSet = /(?<!\\)(?:\\\\)*\[\^?(?:\]|(?:\\[^]|[^\\[\]])*?(?:\[|\\[dDsSwW]-[^\]]|(?:\\[^]|[^\\[\]])-\\[dDsSwW]))/
 const namedGroup = /\(\?<[^=!]/
 
-/** Whether a pattern has what Python's regular expressions lack, by which OpenAI, DeepSeek and Zhipu check it. */
+/**
+ * Whether a pattern has what vendors' own regular expressions refuse. OpenAI and Zhipu check it by Python's; for DeepSeek
+ * a bare bracket in a set begins another set.
+ */
 function isJavaScriptAlone(pattern: string): boolean {
-  return namedGroup.test(pattern) || (pattern.match(escapes) ?? []).some((escape) => escapesUnknown.has(escape))
+  return [escapeUnknown, oddSet, namedGroup].some((refused) => refused.test(pattern))
 }
