@@ -45,6 +45,7 @@ describe('a conversation that is too long', () => {
     'the input length exceeds the context length',
     'The number of tokens to keep from the initial prompt is greater than the context length (9000 > 4096).',
     'However, the model is loaded with context length of only 4096 tokens.',
+    'Context size has been exceeded.',
     'The decoder prompt (length 40000) is longer than the maximum model length of 32768.',
     "The input (61709 tokens) is longer than the model's context length (40960 tokens).",
     'Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).',

@@ -66,6 +66,13 @@ describe('a whole answer', () => {
     expect(failure.details.inside?.status).toBe(status)
   })
 
+  test.each([
+    '{"error":{"message":"Trying to keep the first 9000 tokens, but the model is loaded with context length of only 4096."}}',
+    '{"error":"The number of tokens to keep from the initial prompt is greater than the context length."}',
+  ])("a conversation that is too long is the request's fault where its words alone tell so: %s", (said) => {
+    expect(errorOf(() => read(said)).details.inside?.status).toBe(400)
+  })
+
   test('an answer without usage is estimated at one output token or more', () => {
     expect(read('{"choices":[{}]}').usage).toBeUndefined()
     expect(read('{"choices":[{}]}').estimateOutput()).toBe(1)

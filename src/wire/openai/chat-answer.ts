@@ -6,6 +6,7 @@ import { answerIn } from '../answer-body.ts'
 import { countText } from '../estimate.ts'
 import { withModel } from '../json-bytes.ts'
 import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
+import { saysTooLong } from '../too-long.ts'
 import { unread } from './estimate.ts'
 
 /** A whole answer of a vendor that speaks this protocol too, with `model` replaced by our id. */
@@ -157,7 +158,8 @@ const statuses: readonly (readonly [RegExp, status: number])[] = [
 /** Reads an error object that came in place of an answer. Where no code tells whose fault it is, its text passes on. */
 export function readFailure(error: JsonObject): GatewayError {
   const message = textIn(error['message']) || "The model's vendor reported an error."
-  const status = statusOf(error)
+  // LM Studio streams this error without a code, and clients have to learn of it as a refusal.
+  const status = statusOf(error) ?? (saysTooLong(message) ? 400 : undefined)
   if (status === undefined) return new GatewayError('upstream-failed', message)
   return refusedInside({ status, body: JSON.stringify({ error }) }, message)
 }

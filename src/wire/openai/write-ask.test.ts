@@ -144,6 +144,8 @@ test.each([
   ['(?<!a)\\\\p{2}', true],
   ['^[a-z\\w-]+[-\\d][+-/\\d]$', true],
   ['\\[[\\[\\]\\w\\-.]*\\]', true],
+  ['a'.repeat(1_000), true],
+  ['a'.repeat(1_001), false],
 ])(
   'the pattern %s of a tool is kept only if all vendors read it, and else told to the model: %p',
   (pattern, isKept) => {

@@ -35,7 +35,7 @@ function withItems(schema: JsonObject): JsonObject {
 /** A pattern that vendors would refuse the whole request for is told to the model instead; Claude Code sends one. */
 function withReadablePattern(schema: JsonObject): JsonObject {
   const { pattern, description, ...others } = schema
-  if (typeof pattern !== 'string' || !isJavaScriptAlone(pattern)) return schema
+  if (typeof pattern !== 'string' || !mayBeRefused(pattern)) return schema
   const rule = `{pattern: ${JSON.stringify(pattern)}}`
   return { ...others, description: typeof description === 'string' ? `${description}\n\n${rule}` : rule }
 }
@@ -45,11 +45,14 @@ const escapeUnknown = /(?<!\\)(?:\\\\)*\\(?:[ceg-mo-qyzCE-RT-VXY]|u\{)/
 /** An empty set, a set in a set, or a range that begins or ends with a class such as `\w`. */
 const oddSet = /(?<!\\)(?:\\\\)*\[\^?(?:\]|(?:\\[^]|[^\\[\]])*?(?:\[|\\[dDsSwW]-[^\]]|(?:\\[^]|[^\\[\]])-\\[dDsSwW]))/
 const namedGroup = /\(\?<[^=!]/
+// Beyond any real pattern. A million characters would take the expressions above most of a second.
+const patternCharactersMax = 1_000
 
 /**
  * Whether a pattern has what vendors' own regular expressions refuse. OpenAI and Zhipu check it by Python's; for DeepSeek
- * a bare bracket in a set begins another set.
+ * a bare bracket in a set begins another set. What is too long to be examined is not sent as a pattern either.
  */
-function isJavaScriptAlone(pattern: string): boolean {
+function mayBeRefused(pattern: string): boolean {
+  if (pattern.length > patternCharactersMax) return true
   return [escapeUnknown, oddSet, namedGroup].some((refused) => refused.test(pattern))
 }
