@@ -4,6 +4,7 @@ import type { VideoAsk } from '../capabilities/video.ts'
 import { isOfferedAt, type Offer } from '../catalogue/model.ts'
 import { findTask, type Task } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
+import { LinkTime } from '../upstream/link-time.ts'
 import type { Call, CreateContext, VendorResponse, VideoAdapter } from '../vendors/vendor.ts'
 import { type Answered, contextOf, isAtChannel, judge, makeCall, type Unanswered } from './calls.ts'
 import type { TaskParts } from './parts.ts'
@@ -104,10 +105,11 @@ async function fetchAll(
   { ask, refused }: { readonly ask: VideoAsk; readonly refused: AbortSignal },
 ): Promise<Map<string, VendorResponse>> {
   const fetched = new Map<string, VendorResponse>()
-  const signal = AbortSignal.any([refused, AbortSignal.timeout(parts.timeouts.ask.totalMs)])
+  const { clock, timeouts } = parts
+  const fetch = new LinkTime(timeouts.ask.totalMs).bound(parts.fetchLink, () => clock.monotonic())
   for (const url of new Set(urls)) {
     const link = { transport: 'guarded', url, bytesMax: fetchedBytesMax, at: fieldOf(ask, url) } as const
-    fetched.set(url, await parts.fetchLink(link, channel, signal))
+    fetched.set(url, await fetch(link, channel, refused))
   }
   return fetched
 }

@@ -18,6 +18,8 @@ import { thrownBy } from '../../test/support/thrown.ts'
 
 const reason = new GatewayError('overloaded', 'The gateway is being stopped.')
 
+const usualMs = { connectMs: 1_000, firstByteMs: 1_000, idleMs: 1_000, totalMs: 60_000 }
+
 taskSuite('orders under way when the node stops', ({ begin }) => {
   /** A vendor that receives everything and answers nothing until it is released. */
   async function beginSilent(overrides: TaskOverrides = {}) {
@@ -93,9 +95,10 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
   })
 
   /** An order with a link of the client, at a server that answers this many times and then no more. */
-  async function beginLinked(answers: number) {
+  async function beginLinked(answers: number, ms = usualMs) {
     let heard = 0
     const begun = await begin({
+      timeouts: { create: ms, ask: ms, fetch: ms },
       fetchLink: (_link, _channel, signal) => {
         if (heard++ < answers)
           return Promise.resolve({ body: new Uint8Array(), mediaType: 'image/png', header: () => null })
@@ -112,6 +115,16 @@ taskSuite('orders under way when the node stops', ({ begin }) => {
     await until(() => heard() === 1)
     world.tasks.stop(reason)
     expect(await thrownBy(asked)).toBe(reason)
+    await world.close()
+    expect(await store.db.selectFrom('task').select('id').execute()).toEqual([])
+  })
+
+  test('an order whose link is not fetched in time is refused for that link, and nobody is said to have left', async () => {
+    const { store, world, ask } = await beginLinked(0, { connectMs: 20, firstByteMs: 20, idleMs: 20, totalMs: 20 })
+    expect(await thrownBy(world.order({ ask }))).toMatchObject({
+      kind: 'bad-request',
+      details: { code: 'invalid_url' },
+    })
     await world.close()
     expect(await store.db.selectFrom('task').select('id').execute()).toEqual([])
   })

@@ -2,6 +2,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import type { ChatAsk, ChatCodec, ReplyWriter } from '../../capabilities/chat.ts'
 import type { ModelTraits } from '../../capabilities/limits.ts'
+import { LinkTime } from '../../upstream/link-time.ts'
 import { isInside } from '../../upstream/links.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { ChatAdapter, Vendor } from '../../vendors/vendor.ts'
@@ -19,6 +20,7 @@ import { openRelay } from './open-relay.ts'
 export type ChatRouted = Routed & {
   readonly ask: ChatAsk
   readonly codec: ChatCodec
+  readonly linkTime: LinkTime
   /** The vendor refuses to show our account the model's reasoning, so it is not asked for it. */
   readonly hidesReasoning?: boolean
   /** Receives the writer of the stream, because in some protocols that writes the errors too. */
@@ -41,6 +43,7 @@ const comment = new TextEncoder().encode(': keep-alive\n\n')
 class ChatErrand implements Errand {
   readonly ask: ChatAsk
   readonly #codec: ChatCodec
+  readonly #linkTime = new LinkTime()
   /** The stream of the last attempt, which is the one that the client reads. */
   #stream: Failing | undefined
 
@@ -66,6 +69,7 @@ class ChatErrand implements Errand {
       ...routed,
       ask: this.ask,
       codec: this.#codec,
+      linkTime: this.#linkTime,
       onStream: (stream) => (this.#stream = stream),
     }
     const links = isInside(routed.route.channel) ? linksInAsk(chat) : []

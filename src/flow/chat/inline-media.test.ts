@@ -5,6 +5,7 @@ import type { JsonObject } from '../../base/json.ts'
 import type { ChatCodec } from '../../capabilities/chat.ts'
 import type { Conversation } from '../../capabilities/conversation.ts'
 import { drawImage } from '../../sandbox/files/image.ts'
+import { LinkTime } from '../../upstream/link-time.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { Channel } from '../../upstream/channels.ts'
 import type { Route } from '../../upstream/channels.ts'
@@ -16,7 +17,13 @@ import { inlineLinks, inlineMedia, linksInAsk } from './inline-media.ts'
 
 const route = { channel: { baseUrl: 'https://v' } as Channel, credential: 'k', upstreamModel: 'm' } satisfies Route
 const native = { messages: [] }
-const routed = { route, signal: new AbortController().signal, ask: { native } }
+const routed = {
+  route,
+  signal: new AbortController().signal,
+  ask: { native },
+  linkTime: new LinkTime(),
+  elapsedMs: () => 0,
+}
 
 function talkOf(...urls: readonly string[]): Conversation {
   const images = urls.map((url) => ({ kind: 'image' as const, media: { kind: 'url' as const, url } }))
@@ -84,6 +91,19 @@ test('parallel fetches share the size limit, and unused room goes to later ones'
   expect(rooms).toHaveLength(8)
   for (const room of rooms) expect(room).toBeGreaterThan(5 * 1024 * 1024 - 8)
   expect(rooms.slice(0, 4).reduce((sum, room) => sum + room)).toBeLessThanOrEqual(20 * 1024 * 1024)
+})
+
+test('all links of a request share a time, beyond which its server is too slow', async () => {
+  let now = 0
+  const fetchLink: FetchLink = async () => {
+    now += 9_000
+    return { mediaType: 'image/png', body: new Uint8Array(1), header: () => null }
+  }
+  const asked = { ...routed, linkTime: new LinkTime(), elapsedMs: () => now }
+  const links = Array.from({ length: 16 }, (_, i) => `https://h/${i}`)
+  const thrown = await inlineMedia(talkOf(...links), never, asked, fetchLink).catch((error: unknown) => error)
+  expect(thrown).toMatchObject({ kind: 'bad-request', details: { param: 'messages', code: 'invalid_url' } })
+  expect(now).toBeLessThan(60_000)
 })
 
 const refused: FetchLink = () => Promise.reject(new GuardRefusal('unresolved'))

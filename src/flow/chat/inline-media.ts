@@ -20,22 +20,24 @@ const readable = {
   document: /^application\/pdf$|^text\//,
 } as const
 
-type Asked = Pick<ChatRouted, 'route' | 'signal'> & { readonly ask: Pick<ChatAsk, 'native'> }
+type Asked = Pick<ChatRouted, 'route' | 'signal' | 'linkTime' | 'elapsedMs'> & {
+  readonly ask: Pick<ChatAsk, 'native'>
+}
 
 /** Puts the files that a conversation links to into it, for a vendor that does not fetch links itself. */
 export async function inlineMedia(
   conversation: Conversation,
   isReadByVendor: (url: string) => boolean,
-  { route, signal, ask }: Asked,
+  asked: Asked,
   fetchLink: FetchLink,
 ): Promise<Conversation> {
   const links = linksOf(conversation)
   for (const link of links) {
-    if (link.kind === 'image' && isReadByVendor(link.url)) throw atLink(notMedia(link.kind), link, ask.native)
+    if (link.kind === 'image' && isReadByVendor(link.url)) throw atLink(notMedia(link.kind), link, asked.ask.native)
   }
   const left = links.filter(({ url }) => !isReadByVendor(url))
   if (left.length === 0) return conversation
-  const fetched = await fetchAll(left, { route, signal, ask }, fetchLink)
+  const fetched = await fetchAll(left, asked, fetchLink)
   return { ...conversation, turns: conversation.turns.map((turn) => withFetched(turn, fetched)) }
 }
 
@@ -70,12 +72,14 @@ type FetchedMedia = Extract<Media, { kind: 'bytes' }>
 /** Fetches links by the rules for strangers, several at a time. */
 async function fetchAll(
   left: MediaLink[],
-  { route, signal, ask }: Asked,
+  asked: Asked,
   fetchLink: FetchLink,
 ): Promise<ReadonlyMap<string, FetchedMedia>> {
   if (left.length > linksMax) {
     throw badRequest(`This model takes at most ${linksMax} linked files in one request.`, 'messages')
   }
+  const { route, signal, ask } = asked
+  const fetch = asked.linkTime.bound(fetchLink, () => asked.elapsedMs())
   const fetched = new Map<string, FetchedMedia>()
   const stop = new AbortController()
   const until = AbortSignal.any([signal, stop.signal])
@@ -88,7 +92,7 @@ async function fetchAll(
     let used = 0
     try {
       const link = { transport: 'guarded', url, bytesMax: share } as const
-      const { mediaType: told, body } = await fetchLink(link, route.channel, until)
+      const { mediaType: told, body } = await fetch(link, route.channel, until)
       const mediaType = (kind === 'image' ? imageTypeIn(body) : undefined) ?? told
       if (!readable[kind].test(mediaType)) throw notMedia(kind)
       used = body.length

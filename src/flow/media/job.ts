@@ -2,6 +2,7 @@ import type { GatewayError } from '../../base/errors.ts'
 import type { ReceivedRequest, AskFacts } from '../../capabilities/ask.ts'
 import type { Capability } from '../../capabilities/capability.ts'
 import type { ModelTraits } from '../../capabilities/limits.ts'
+import { LinkTime } from '../../upstream/link-time.ts'
 import type { Adapter, Vendor } from '../../vendors/vendor.ts'
 import { contextOf, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
@@ -75,11 +76,15 @@ export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answ
     capability,
     read(asked, lookUp) {
       const ask = codec.readAsk(asked, lookUp)
+      const linkTime = new LinkTime()
       return {
         ask,
         estimateInput: () => codec.estimateInput(ask),
         isServedBy: (vendor) => media.adapterOf(vendor) !== undefined,
-        call: (parts, routed) => call(parts, routed, ask),
+        call(parts, routed) {
+          const fetchLink = linkTime.bound(parts.fetchLink, () => routed.elapsedMs())
+          return call({ ...parts, fetchLink }, routed, ask)
+        },
         // Where there are no streams, answers come whole, and no error can come in the middle of one.
         writeStreamError: (error) => codec.stream?.writeError(error),
       }
