@@ -3,7 +3,8 @@ import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Pass } from '../limits/limiter.ts'
 import type { AttemptRecord } from '../store/requests.ts'
-import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Received, Retry, Routed } from './stages.ts'
+import type { Failed } from './attempt.ts'
+import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Received, Routed, Tried } from './stages.ts'
 
 /** The stages, each bound to its dependencies: the composition root builds them, tests replace them. */
 export type Stages = {
@@ -14,7 +15,7 @@ export type Stages = {
   once(limited: Omit<Limited, 'job'>, walk: (remembered?: IdempotencyRecord) => Promise<Answer>): Promise<Answer>
   admit(limited: Limited): Promise<Admitted>
   /** Yields the next route on demand; `next` is told how the attempt before may be retried. */
-  route(admitted: Admitted): Iterator<Routed, void, Retry | undefined>
+  route(admitted: Admitted): Iterator<Routed, void, Tried | undefined>
   /** The error for a request for which `route` yielded no route at all. */
   noRoute(admitted: Admitted): GatewayError
   call(routed: Routed): Promise<Outcome>
@@ -43,6 +44,7 @@ async function answer(parts: Stages, limited: Limited): Promise<Answer> {
   let mayBeCharged = false
   try {
     let error: GatewayError | undefined
+    let refusal: GatewayError | undefined
     const routes = parts.route(admitted)
     for (let next = routes.next(); !next.done;) {
       const routed = next.value
@@ -52,13 +54,17 @@ async function answer(parts: Stages, limited: Limited): Promise<Answer> {
 
       failed.push(...outcome.attempts) // a failed attempt is our cost, never the customer's
       if (outcome.mayBeCharged) mayBeCharged = true
-      // A channel that cannot express the request is passed over after one that could: that one's failure may pass.
-      const isPassedOver = error !== undefined && outcome.error.kind === 'bad-request' && outcome.attempts.length === 0
-      if (!isPassedOver) error = outcome.error
-      if (outcome.retry === 'no' && !isPassedOver) break
-      next = routes.next(isPassedOver ? 'elsewhere' : outcome.retry)
+      if (wasNotAsked(outcome)) {
+        refusal ??= outcome.error
+        next = routes.next('unasked')
+        continue
+      }
+      error = outcome.error
+      if (outcome.retry === 'no') break
+      next = routes.next(outcome.retry)
     }
-    throw error ?? parts.noRoute(admitted)
+    // A channel that could express the request but failed may recover, so its failure is the better answer.
+    throw error ?? refusal ?? parts.noRoute(admitted)
   } catch (thrown) {
     const error = mayBeCharged ? forbidRetry(asGatewayError(thrown)) : thrown
     await parts.release(admitted, failed, error)
@@ -70,4 +76,9 @@ async function answer(parts: Stages, limited: Limited): Promise<Answer> {
 function asRefused(thrown: unknown): Outcome {
   if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') throw thrown
   return { kind: 'failed', error: thrown, attempts: [], retry: 'no' }
+}
+
+/** Another channel may be able to express the request. */
+function wasNotAsked({ error, attempts }: Failed): boolean {
+  return error.kind === 'bad-request' && attempts.length === 0
 }

@@ -89,6 +89,9 @@ export type Outcome =
 /** `elsewhere`: on another channel. `anew`: on the same channel, over a new connection or with a changed request. */
 export type Retry = 'no' | 'elsewhere' | 'anew'
 
+/** What became of the last attempt. `unasked`: its vendor has no form for the request, and was not called. */
+export type Tried = Retry | 'unasked'
+
 export type Delivered = Exclude<Outcome, { kind: 'failed' }>
 
 /** What the line hands back to the edge. */

@@ -57,8 +57,8 @@ const holdMarginMs = 60 * 60_000
 export async function createTask(parts: TaskParts, order: VideoOrder, orderer: Orderer): Promise<Placed> {
   const id = newOpaqueId('vid')
   const placing = { order, orderer, routes: await routesFor(parts, order) }
-  const first = await nextLeg(parts, placing, id, 'throw')
-  if (first === undefined) throw nobodyServes(parts.channels(), order.model.id, order.model.offers)
+  const first = await nextLeg(parts, placing, id)
+  if ('why' in first) throw first.why
   orderer.recording()
   const recorded = await record(parts, order, newTask(parts, order, id, first))
   if (recorded.kind === 'no-funds') return recorded
@@ -96,8 +96,8 @@ async function sendSomewhere(parts: TaskParts, placing: Placing, recorded: Task,
     orderer.notTaken()
     const mayTryAgain = outcome.kind === 'unsent' || outcome.elsewhere
     const isLast = !mayTryAgain || attempts >= parts.attemptsMax
-    const next = isLast ? undefined : await nextLeg(parts, placing, task.id, 'skip')
-    if (next === undefined) throw await refuse(parts, placing, task, outcome)
+    const next = isLast ? undefined : await nextLeg(parts, placing, task.id)
+    if (next === undefined || 'why' in next) throw await refuse(parts, placing, task, outcome)
     task = await reroute(parts, task, next, outcome)
     leg = next
   }
@@ -163,23 +163,24 @@ async function routesFor(parts: TaskParts, { ask, model, accountId }: VideoOrder
   })()
 }
 
-/** `throw`: the client is told why its order cannot go to this route. `skip`: the next route may take it instead. */
+/** The order, written for the next channel that can express it; or why there is none, as the best channel says it. */
 async function nextLeg(
   parts: TaskParts,
   { order, orderer, routes }: Placing,
   id: string,
-  refusals: 'throw' | 'skip',
-): Promise<Leg | undefined> {
-  const { ask, accountId } = order
+): Promise<Leg | { readonly why: unknown }> {
+  const { ask, accountId, model } = order
+  let refusal: GatewayError | undefined
   for (let next = routes.next(); next.done !== true; next = routes.next()) {
     try {
       const task = { id, accountId, attemptId: newAttemptId() }
       return await writeLeg(parts, next.value, { task, ask, refused: orderer.refused })
     } catch (thrown) {
-      if (refusals === 'throw') throw thrown
+      if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') return { why: thrown }
+      refusal ??= thrown
     }
   }
-  return undefined
+  return { why: refusal ?? nobodyServes(parts.channels(), model.id, model.offers) }
 }
 
 function newTask(parts: TaskParts, order: VideoOrder, id: string, first: Leg): NewTask {

@@ -62,6 +62,18 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
     await world.close()
   })
 
+  test('an order is refused as the best channel refuses it only if no channel can express it', async () => {
+    const { store, vendor, world } = await begin({}, ['first', 'second'])
+    vendor.cannotExpress = 'film-first'
+    expect(await world.order({ model: { ...model, offers } })).toMatchObject({ channel: 'second', sends: 1 })
+    const [first] = offers
+    expect(await thrownBy(world.order({ model: { ...model, offers: first ? [first] : [] } }))).toMatchObject({
+      kind: 'bad-request',
+    })
+    expect((await moneyOf(store)).held).toBe(held)
+    await world.close()
+  })
+
   test('an order that another node has claimed meanwhile is left to that node', async () => {
     const { store, vendor, world } = await begin(
       {
