@@ -147,23 +147,41 @@ test.each([
   ['a'.repeat(1_000), true],
   ['a'.repeat(1_001), false],
 ])(
-  'the pattern %s of a tool is kept only if all vendors read it, and else told to the model: %p',
+  'the pattern %s of a tool or an answer is kept only if all vendors read it, and else told to the model: %p',
   (pattern, isKept) => {
     const rule = `{pattern: ${JSON.stringify(pattern)}}`
-    const tools = [
-      { name: 'f', schema: withField({ pattern }) },
-      { name: 'g', schema: withField({ description: 'A name.', pattern }) },
-    ]
+    const schemas = [withField({ pattern }), withField({ description: 'A name.', pattern })]
+    const tools = schemas.map((schema) => ({ name: 'f', schema }))
     const written = JSON.parse(writeAsk(plainAsk, { ...conversation, tools }, target)) as {
       tools: { function: { parameters: unknown } }[]
     }
-    expect(written.tools.map((tool) => tool.function.parameters)).toEqual(
-      isKept
-        ? tools.map(({ schema }) => schema)
-        : [withField({ description: rule }), withField({ description: `A name.\n\n${rule}` })],
-    )
+    const expected = isKept
+      ? schemas
+      : [withField({ description: rule }), withField({ description: `A name.\n\n${rule}` })]
+    expect(written.tools.map((tool) => tool.function.parameters)).toEqual(expected)
+    expect(schemas.map((schema) => formOf(schema)['schema'])).toEqual(expected)
   },
 )
+
+const writtenForm = (more: JsonObject) => formOf({ type: 'object', ...more })['schema']
+
+test('properties whose names have to match a pattern that vendors refuse are told to the model', () => {
+  const letters = { '^\\p{L}+$': { type: 'string' } }
+  const rule = `{patternProperties: ${JSON.stringify(letters)}}`
+  const [plain, others] = [{ '^x-': { type: 'string', pattern: '^a' } }, { additionalProperties: { type: 'number' } }]
+  expect(writtenForm({ patternProperties: letters, additionalProperties: false })).toEqual({
+    type: 'object',
+    description: rule,
+  })
+  expect(writtenForm({ patternProperties: { ...letters, ...plain }, ...others, description: 'Names.' })).toEqual({
+    type: 'object',
+    patternProperties: plain,
+    ...others,
+    description: `Names.\n\n${rule}`,
+  })
+  const unchanged = { type: 'object', patternProperties: plain, additionalProperties: false }
+  expect(writtenForm(unchanged)).toEqual(unchanged)
+})
 
 test.each([true, false])(
   'a schema is written once: in its field, or told to the model (takes schemas: %p)',

@@ -14,6 +14,7 @@ import { refuseUnwrittenSearch } from './chat-ask.ts'
 import { capField, type ChatTarget } from './pass-ask.ts'
 import { canBeStrict, strictFor } from './strict-schema.ts'
 import { writeMessages } from './write-messages.ts'
+import { withReadablePatterns } from './readable-patterns.ts'
 import { writeParameters } from './write-parameters.ts'
 import { restsBesideTools, writeThinking } from './write-thinking.ts'
 
@@ -155,7 +156,7 @@ export function writeSchema(format: Extract<ReplyFormat, { kind: 'schema' }>): J
   return {
     name,
     ...(description !== undefined && { description }),
-    schema: withObjectOnTop(schema),
+    schema: withReadablePatterns(withObjectOnTop(schema)),
     ...(isStrict && { strict: true }),
   }
 }
