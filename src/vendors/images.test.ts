@@ -332,7 +332,8 @@ describe('the common protocol', () => {
   })
 
   test('missing usage is estimated in image tokens', () => {
-    const step = start('openai', 'gpt-image-2', askFor({ prompt: 'a cat', quality: 'low' }, { limits, tokens: true }))
+    const body = { prompt: 'a cat', quality: 'low', n: 2 }
+    const step = start('openai', 'gpt-image-2', askFor(body, { limits, tokens: true }))
     const data = [{ b64_json: base64 }, { b64_json: base64 }]
     // By the vendor's list, a square of low quality has 272 tokens.
     expect(step.next([answer({ data, size: '1024x1024' })])).toMatchObject({

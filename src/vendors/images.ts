@@ -73,12 +73,12 @@ export function imageStep(
 }
 
 /**
- * Leaves out links beyond the number that was asked for: what they lead to may be fetched, all of it into memory. Called
- * before the images are counted, because the customer does not pay for what is left out.
+ * Leaves out images beyond the number that was asked for: the hold does not cover them, and what links lead to may be
+ * fetched, all of it into memory. Called before the images are counted, because the customer does not pay for what is
+ * left out.
  */
 export function withoutExcess({ count }: ImageAskBase, made: readonly MadeImage[]): readonly MadeImage[] {
-  let links = 0
-  return made.filter(({ media }) => media.kind !== 'url' || links++ < count)
+  return made.slice(0, count)
 }
 
 /** The vendor withheld every image: its reason passes on to the client, and nothing is charged. */

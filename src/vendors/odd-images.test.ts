@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../base/json.ts'
+import { drawImage } from '../sandbox/files/image.ts'
 import { vendors } from './index.ts'
 import { answer, imagesAskOf, plainContext } from './testing.ts'
 
@@ -51,4 +52,25 @@ test.each([
   const urls = Array.from({ length: 4 }, (_, at) => `https://oss.example/${at}.png`)
   const counted = start(vendor, model, { n: 2 }).count?.(answer(write(urls, usage)), 0)
   expect(counted).toEqual({ usage: { images: { count: 2 } }, basis: 'vendor', ...ourCost })
+})
+
+const png = Buffer.from(drawImage({ width: 2, height: 2, format: 'png', seed: 1 })).toString('base64')
+const four = <T>(one: T): readonly T[] => [one, one, one, one]
+
+test.each([
+  ['openai', 'dall-e-2', { data: four({ b64_json: png }) }],
+  ['ark', 'seedream', { data: four({ b64_json: png }) }],
+  ['google', 'imagen-4.0-generate-001', { predictions: four({ bytesBase64Encoded: png, mimeType: 'image/png' }) }],
+  [
+    'google',
+    'gemini-3-pro-image',
+    { candidates: [{ content: { parts: four({ inlineData: { data: png, mimeType: 'image/png' } }) } }] },
+  ],
+])('%s: bytes beyond the number that was asked for are left out like links: %s', (vendor, model, body) => {
+  const asked = start(vendor, model, { n: 2 })
+  const step = asked.next([answer(body)])
+  if (step.kind !== 'answered') throw new Error('nothing was answered')
+  expect(step.answer.images).toHaveLength(2)
+  expect(step.answer.passed).toBeUndefined()
+  expect(asked.count?.(answer(body), 0)).toEqual({ usage: { images: { count: 2 } }, basis: 'vendor' })
 })

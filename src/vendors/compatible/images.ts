@@ -44,8 +44,9 @@ export function editsAt(reach: EndpointOf): Adapter<EditsAsk, ImagesAnswer> {
 
 function step(ask: ImageAskBase, call: Call, references: number): Step<ImagesAnswer> {
   const read = (body: Uint8Array) => {
-    const answer = readAnswer(body, `image/${ask.outputFormat ?? 'png'}`)
-    const images = withoutExcess(ask, answer.images).map((image) =>
+    const { passed, ...answer } = readAnswer(body, `image/${ask.outputFormat ?? 'png'}`)
+    const kept = withoutExcess(ask, answer.images)
+    const images = kept.map((image) =>
       image.media.kind === 'bytes'
         ? { ...image, ...imageFromBase64(image.media.base64, image.media.mediaType) }
         : image,
@@ -53,7 +54,8 @@ function step(ask: ImageAskBase, call: Call, references: number): Step<ImagesAns
     const size = readSize(textIn(answer.said?.['size'])) ?? measure(images, ask.size)
     const looks = looksOf(size, textIn(answer.said?.['quality']))
     const used = countImages(ask, { made: images.length, looks, tokens: answer.tokens, references })
-    return { answer: { ...answer, images, ...size }, used }
+    const isWhole = kept.length === answer.images.length
+    return { answer: { ...answer, images, ...size, ...(passed !== undefined && isWhole && { passed }) }, used }
   }
   // Bytes were asked for. A link in their place is fetched for every client: it may work for an hour only, or lead into
   // the operator's network.

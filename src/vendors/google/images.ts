@@ -17,6 +17,7 @@ import {
   imageFromBase64,
   imageStep,
   resultsIn,
+  withoutExcess,
   type ImagesOutcome,
 } from '../images.ts'
 import type { Adapter, CallContext, VendorResponse, Step } from '../vendor.ts'
@@ -104,9 +105,10 @@ function writePrediction(ask: ImagesAsk): JsonObject {
 
 function readPredictions(ask: ImagesAsk, json: JsonObject): ImagesOutcome {
   const predictions = objectsIn(json['predictions'])
-  const images = predictions.flatMap(({ bytesBase64Encoded: base64, mimeType }) =>
+  const made = predictions.flatMap(({ bytesBase64Encoded: base64, mimeType }) =>
     typeof base64 === 'string' && base64 !== '' ? [imageFromBase64(base64, textIn(mimeType))] : [],
   )
+  const images = withoutExcess(ask, made)
   const reason = predictions.map(({ raiFilteredReason }) => textIn(raiFilteredReason)).find((text) => text !== '')
   return {
     answer: { images, ...measure(images, ask.size) },
@@ -164,10 +166,11 @@ function readContent(ask: ImagesAsk, json: JsonObject, context: CallContext): Im
   const [candidate] = isObject(json['promptFeedback']) ? objectsIn(json['candidates']) : resultsIn(json['candidates'])
   // Thoughts are words and drafts that are not meant for the client.
   const parts = objectsIn(objectIn(candidate?.['content'])['parts']).filter(({ thought }) => thought !== true)
-  const images = parts.flatMap(({ inlineData }) => {
+  const made = parts.flatMap(({ inlineData }) => {
     const { data, mimeType } = objectIn(inlineData)
     return typeof data === 'string' && data !== '' ? [imageFromBase64(data, textIn(mimeType))] : []
   })
+  const images = withoutExcess(ask, made)
   const tokens = readTokens(json)
   const size = measure(images, ask.size)
   const block = textIn(objectIn(json['promptFeedback'])['blockReason']) || textIn(candidate?.['finishReason'])
