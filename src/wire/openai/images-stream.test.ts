@@ -35,6 +35,19 @@ describe('a stream of images', () => {
     expect(stream.shown).toEqual({ images, previews: 1, looks: { size: '1024x1536', quality: 'low' } })
   })
 
+  test.each([
+    [{ type: 'image_generation.queued', position: 3 }, 0],
+    [{ created_at: 1 }, 0],
+    [{ type: 'image_generation.preview', b64_json: 'AAAA' }, 1],
+    [{ b64_json: 'AAAA' }, 1],
+  ])('an event of another type is forwarded, and is a preview only if it brings an image: %j', (data, previews) => {
+    const stream = passStream(ask(1))
+    const other = Buffer.from(`data: ${JSON.stringify(data)}\n\n`)
+    expect(stream.take(other)).toBe(other)
+    expect(stream.shown).toMatchObject({ images: 0, previews })
+    expect(stream.facts.outputEvents).toBe(previews)
+  })
+
   test('all images but the last are forwarded, and their usage is summed', () => {
     const stream = passStream(ask(2))
     const first = completed(100)

@@ -10,6 +10,7 @@ import { failureIn, readFailure } from './chat-answer.ts'
 import { eventPrefix, readTokens } from './images-answer.ts'
 
 const [typeKey, sizeKey, qualityKey] = [Buffer.from('type'), Buffer.from('size'), Buffer.from('quality')]
+const imageKey = Buffer.from('b64_json')
 const openBrace = 123
 const doneMark = '[DONE]'
 const doneEventBytesMax = 64
@@ -20,6 +21,7 @@ const doneEventBytesMax = 64
  */
 export function passStream(ask: ImageAskBase): ImageStream {
   const completedType = `${eventPrefix(ask)}.completed`
+  const previewType = `${eventPrefix(ask)}.partial_image`
   let tokens: ImageTokens | undefined
   let failure: GatewayError | undefined
   let ended = false
@@ -47,6 +49,9 @@ export function passStream(ask: ImageAskBase): ImageStream {
     },
     get outputBytes() {
       return outputBytes
+    },
+    get images() {
+      return completed
     },
   }
 
@@ -90,7 +95,10 @@ export function passStream(ask: ImageAskBase): ImageStream {
         failure = failureOf(event)
         if (failure !== undefined) return undefined
       }
-      return type === completedType ? takeCompleted(event) : takePreview(event, json)
+      if (type === completedType) return takeCompleted(event)
+      // Servers have names of their own for previews, but not every event that only its sender understands is one.
+      const isPreview = type === previewType || findTopLevelString(event, json, imageKey) !== undefined
+      return isPreview ? takePreview(event, json) : event
     },
     closing: () => held ?? new Uint8Array(),
   }
