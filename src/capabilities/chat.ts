@@ -67,6 +67,8 @@ export type StreamFacts = {
   /** Events with output in them, and an estimate of the bytes of output they carried. */
   readonly outputEvents: number
   readonly outputBytes: number
+  /** Images in the output, whose bytes say nothing about their tokens. */
+  readonly images: number
   /**
    * Whether the customer pays for that output: the client was shown some of it, or left of its own accord before that.
    * Absent where the client is shown everything.
@@ -97,6 +99,8 @@ export type ChatAnswer = {
   readonly usage: Usage | undefined
   /** Estimates the output tokens, for when the vendor reported none. */
   estimateOutput(): number
+  /** Images in it, which that estimate leaves out. Absent where the protocol shows none. */
+  readonly images?: number
   readonly body: Uint8Array
 }
 

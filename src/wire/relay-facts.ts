@@ -9,6 +9,7 @@ export class RelayFacts implements StreamFacts {
   finished = false
   ended = false
   failure: GatewayError | undefined
+  images = 0
   hosted: HostedWork = { searches: 0, foundBytes: 0 }
   readonly said = new OutputCounter()
 

@@ -81,7 +81,12 @@ const readsNone = () => false
 
 /** A reply in the client's protocol. Where the vendor counted only a part of it, our estimate is shown for the rest. */
 export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {
-  const counted = { usage: reply.usage, estimateOutput: () => estimateReply(reply, routed.ask) }
+  const blocks = reply.choices.flatMap((choice) => choice.blocks)
+  const counted = {
+    usage: reply.usage,
+    estimateOutput: () => estimateReply(reply, routed.ask),
+    images: blocks.filter(({ kind }) => kind === 'image').length,
+  }
   const usage = reply.usage === undefined ? undefined : countAnswer(routed, counted).usage
   return { ...counted, body: routed.codec.writeAnswer(routed.ask, { ...reply, usage }, nameOf(routed)) }
 }

@@ -32,6 +32,7 @@ const cutOff: StreamFacts = {
   failure: undefined,
   outputEvents: 3,
   outputBytes: 40,
+  images: 0,
 }
 const countOf = (facts: Partial<StreamFacts>) => legOfStream(routed, { ...cutOff, ...facts }).count()
 
@@ -54,6 +55,22 @@ describe('the usage of a stream that was cut', () => {
       legOfAnswer(two, { usage: undefined, estimateOutput: () => estimate }).count()
     expect(answered(150)).toEqual({ usage: { input: 10, output: 150 }, basis: 'estimated' })
     expect(answered(999)?.usage.output).toBe(200)
+  })
+
+  test('an image counts for its own tokens, within the same limit', () => {
+    const large = { ...routed, ask: { ...ask, outputTokensMax: 5_000 } }
+    const pictured = { ...cutOff, outputEvents: 2, outputBytes: 0, images: 2 }
+    const usage = { input: 10, output: 2, imageOutput: 2_240 }
+    expect(legOfStream(large, pictured).count()).toEqual({ usage, basis: 'estimated' })
+    const counting = { input: 10, output: 0, imageOutput: 1_290 }
+    expect(legOfStream(large, { ...pictured, images: 1, usage: counting }).count()?.usage).toEqual({
+      ...counting,
+      output: 2,
+    })
+    expect(legOfStream(routed, pictured).count()?.usage).toEqual({ input: 10, output: 0, imageOutput: 100 })
+    const answer = { usage: undefined, estimateOutput: () => 2, images: 2 }
+    expect(legOfAnswer(large, answer).count()).toEqual({ usage, basis: 'estimated' })
+    expect(legOfAnswer(routed, answer).count()?.usage).toEqual({ input: 10, output: 0, imageOutput: 100 })
   })
 
   test('an end without output and without a finish reason costs the customer nothing, and us what the vendor counted', () => {

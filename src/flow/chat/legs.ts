@@ -1,8 +1,8 @@
-import type { ChatAsk, StreamFacts } from '../../capabilities/chat.ts'
+import type { ChatAnswer, ChatAsk, StreamFacts } from '../../capabilities/chat.ts'
 import { isWhole, tokensOf, type Counted, type Usage } from '../../capabilities/usage.ts'
 import type { Leg } from '../legs.ts'
 import type { ChatRouted } from './chat.ts'
-import { bytesPerToken, estimateOutput } from './estimate.ts'
+import { bytesPerToken, estimateImages, estimateOutput } from './estimate.ts'
 
 export function legOfStream({ ask, attemptId, codec }: ChatRouted, facts: StreamFacts): Leg {
   function made(): Counted | undefined {
@@ -14,11 +14,14 @@ export function legOfStream({ ask, attemptId, codec }: ChatRouted, facts: Stream
     if (usage?.output !== undefined && isOver) return { usage: read, basis: 'estimated' }
     // Some vendors send the usage so far with every chunk, and some of those count the output only at its end: after a
     // stream was cut off, their number is what was counted by then, and may be 0 after a page of text.
-    const estimated = Math.min(estimateOutput(facts), ask.outputTokensMax * ask.choices)
+    const outputMax = ask.outputTokensMax * ask.choices
+    const imageOutput = Math.max(usage?.imageOutput ?? 0, Math.min(estimateImages(facts), outputMax))
+    const estimated = Math.min(estimateOutput(facts), Math.max(0, outputMax - imageOutput))
     const output = Math.max(usage?.output ?? 0, estimated)
-    if (usage?.output !== undefined) return { usage: { ...read, output }, basis: 'estimated' }
+    const said = { output, ...(imageOutput > 0 && { imageOutput }) }
+    if (usage?.output !== undefined) return { usage: { ...read, ...said }, basis: 'estimated' }
     // Other vendors count the input at the start and the output at the end, which may not have come.
-    return { usage: { ...withHosted(read, facts, ask), output }, basis: 'estimated' }
+    return { usage: { ...withHosted(read, facts, ask), ...said }, basis: 'estimated' }
   }
 
   return {
@@ -42,7 +45,7 @@ function withHosted(usage: Usage, { hosted }: StreamFacts, ask: ChatAsk): Usage 
   return { ...usage, input: input + found, ...(searches > 0 && { webSearch: searches }) }
 }
 
-type CountedAnswer = { readonly usage: Usage | undefined; estimateOutput(): number }
+type CountedAnswer = Pick<ChatAnswer, 'usage' | 'estimateOutput' | 'images'>
 
 export function legOfAnswer(routed: ChatRouted, answer: CountedAnswer): Leg {
   return { attemptId: routed.attemptId, count: () => countAnswer(routed, answer) }
@@ -53,6 +56,9 @@ export function countAnswer({ ask, codec }: ChatRouted, answer: CountedAnswer): 
   const { usage } = answer
   if (isWhole(usage)) return { usage, basis: 'vendor' }
   const input = usage?.input ?? codec.estimateInput(ask)
-  const output = usage?.output ?? Math.min(answer.estimateOutput(), ask.outputTokensMax * ask.choices)
-  return { usage: { ...usage, input, output }, basis: 'estimated' }
+  if (usage?.output !== undefined) return { usage: { ...usage, input }, basis: 'estimated' }
+  const outputMax = ask.outputTokensMax * ask.choices
+  const imageOutput = Math.min(estimateImages({ images: answer.images ?? 0 }), outputMax)
+  const output = Math.min(answer.estimateOutput(), outputMax - imageOutput)
+  return { usage: { ...usage, input, output, ...(imageOutput > 0 && { imageOutput }) }, basis: 'estimated' }
 }

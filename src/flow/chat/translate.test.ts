@@ -39,6 +39,7 @@ test.each<[ReplyEvent, number]>([
   const facts = new ReplyFacts()
   facts.note([event])
   expect(facts.outputEvents).toBe(outputEvents)
+  expect(facts.images).toBe(event.kind === 'image-add' ? 1 : 0)
 })
 
 const finished = (...parts: object[]) => ({ candidates: [{ content: { parts }, finishReason: 'STOP' }] })

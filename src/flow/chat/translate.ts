@@ -11,6 +11,7 @@ export class ReplyFacts implements StreamFacts {
   ended = false
   failure: GatewayError | undefined
   hosted: HostedWork = { searches: 0, foundBytes: 0 }
+  images = 0
   isOwed = false
   readonly #said = new OutputCounter()
   readonly #hides: ReplyWriter['hides']
@@ -54,7 +55,8 @@ export class ReplyFacts implements StreamFacts {
         case 'thinking-redact':
           this.#say(event, event.data)
           break
-        case 'image-add': // its bytes say nothing about its tokens
+        case 'image-add':
+          this.images++
           this.#say(event, '')
           break
         case 'hosted-tool-run': // hidden from the client, but done for it: it counts as output

@@ -15,8 +15,14 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   return {
     usage: readUsage(json['usage']),
     estimateOutput: () => Math.max(1, countText(choices, unread)),
+    images: imagesIn(choices, 'message'),
     body: withModel(body, 0, Buffer.from(ask.model)),
   }
+}
+
+/** Images come as relays send them: in a list beside an empty text. */
+export function imagesIn(choices: Json | undefined, place: 'message' | 'delta'): number {
+  return objectsIn(choices).reduce((sum, choice) => sum + objectsIn(objectIn(choice[place])['images']).length, 0)
 }
 
 /** A vendor may send an error or an HTML page with status 200: an answer needs `choices`. */

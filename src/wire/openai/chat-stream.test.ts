@@ -261,6 +261,14 @@ describe('the measure of delivered output', () => {
     expect(counted(chunk(delta))).toBe(1)
   })
 
+  test('images that a relay sends beside an empty text are counted', () => {
+    const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }
+    const pictured = chunk({ role: 'assistant', content: '', images: [image, image] })
+    const { text, facts } = follow([opening, pictured, chunk({ content: 'So.' })])
+    expect(text[1]).toBe(pictured)
+    expect(facts).toMatchObject({ images: 2, outputEvents: 2 })
+  })
+
   test('outputBytes leaves out the frame of the event', () => {
     const { facts } = follow([opening, chunk({ content: 'x'.repeat(400) })])
     expect(facts.outputBytes).toBeWithin(350, 450)

@@ -6,7 +6,7 @@ import { unreadableEnd } from '../answer-body.ts'
 import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
-import { failureOf, namedFailure, readUsage, usageIn } from './chat-answer.ts'
+import { failureOf, imagesIn, namedFailure, readUsage, usageIn } from './chat-answer.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')
@@ -106,6 +106,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       if (facts.failure !== undefined) return undefined
       if (valueByteAfter(event, finishKey) === quote) takeFinish(event)
       if (wordBytes > 0 || !saysNothing(told)) facts.said.add(wordBytes)
+      if (wordBytes === 0) facts.images += imagesIn(objectIn(told)['choices'], 'delta')
       if (valueByteAfter(event, usageKey) === openBrace) {
         const chunk = parseLoosely(dataOf(shown))
         if (chunk === undefined) return unreadable()
