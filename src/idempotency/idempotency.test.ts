@@ -23,6 +23,7 @@ const none = { keepPrivate: () => Promise.resolve(undefined), readPrivate: () =>
 
 const long = Buffer.alloc(2 * 1024 * 1024, '0')
 const storingBytesMax = 1.5 * long.length
+const accountBytesMax = 1_000
 
 eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
   const begin = async (longAnswers: LongAnswers = none, closeMsMax = 60_000) => {
@@ -37,6 +38,7 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
       longAnswers,
       log: makeLog({ level: 'info', write: (line) => logged.push(line) }),
       storingBytesMax,
+      accountBytesMax,
       closeMsMax,
     }
     const idempotency = makeIdempotency(parts)
@@ -150,6 +152,29 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
     const { ask, attempt } = await begin()
     await attempt.keep(200, long)
     expect(await thrownBy(ask())).toMatchObject(completed)
+  })
+
+  test('an account that has stored much in a day keeps only the fact that its requests happened', async () => {
+    const { store, ask, attempt } = await begin()
+    await fundedAccount(store, { id: 'acc_b' })
+    const answer = Buffer.alloc(accountBytesMax - 2, '1')
+    const keptAs = async (by: Parameters<typeof ask>[0], body: Uint8Array) => {
+      const begun = await ask(by)
+      if (begun.kind === 'replay') throw new Error('it is another’s')
+      await begun.record.keep(200, body)
+      return ask(by).then(
+        ({ kind }) => kind,
+        (thrown: GatewayError) => thrown.details.code,
+      )
+    }
+    await attempt.keep(200, answer)
+    expect(await ask()).toMatchObject({ kind: 'replay', body: answer })
+    expect(await keptAs({ key: 'too-much' }, Buffer.from('{"a":1}'))).toBe('already_completed')
+    expect(await keptAs({ key: 'little' }, Buffer.from('{}'))).toBe('replay')
+    expect(await keptAs({ accountId: 'acc_b' }, answer)).toBe('replay')
+    const tomorrow = store.now() + 24 * 3_600_000
+    store.now = () => tomorrow
+    expect(await keptAs({ key: 'tomorrow' }, answer)).toBe('replay')
   })
 
   test('long answers do not pile up in memory while they are slow to be stored', async () => {

@@ -69,6 +69,9 @@ const behindPauseMs = 500
 
 // The longest answer that a row holds. Images and vectors are longer, and would block the database, on SQLite for all.
 const rowBytesMax = 1024 * 1024
+// What one account may put into rows in a day, at most twice this at a time: the rows of the day before may still be
+// there. Beyond a hundred thousand usual answers, so that only a flood, perhaps of a model that costs nothing, reaches it.
+const accountBytesMaxDefault = 1024 * 1024 * 1024
 // A bucket that hangs is waited for, for minutes, and all that while each answer is in memory twice: plain and sealed.
 const storingBytesMaxDefault = 256 * 1024 * 1024
 // A client cut off by a stopping node asks again and should get its answer, but a stop must not hang on a bucket.
@@ -91,19 +94,34 @@ type IdempotencyParts = {
   readonly log: Log
   /** The limit for answers that are on their way to the storage for long ones, and so in memory. */
   readonly storingBytesMax?: number
+  readonly accountBytesMax?: number
   readonly closeMsMax?: number
 }
 
 export function makeIdempotency(parts: IdempotencyParts): Idempotency {
   const { store, secret, node, longAnswers, log } = parts
   const { storingBytesMax = storingBytesMaxDefault, closeMsMax = closeMsMaxDefault } = parts
+  const { accountBytesMax = accountBytesMaxDefault } = parts
   const mac = macFor(secret, 'idempotency')
   const storing = new Set<Promise<void>>()
   let storingBytes = 0
+  const rowBytes = new Map<string, number>()
+  let day = 0
   const behind = new RetryQueue({ log, clock: store, timers: systemTimers, pauseMs: behindPauseMs })
 
   function retryLater(write: () => Promise<void>, request: string): void {
     void behind.add({ write, about: { request }, deadline: store.now() + keepAnswersMs })
+  }
+
+  /** Counted in memory, on each node by itself and anew after a start: this bounds a flood, and no money. */
+  function takeRoom(accountId: string, bytes: number): boolean {
+    const today = Math.floor(store.now() / keepAnswersMs)
+    if (today !== day) rowBytes.clear()
+    day = today
+    const taken = (rowBytes.get(accountId) ?? 0) + bytes
+    if (taken > accountBytesMax) return false
+    rowBytes.set(accountId, taken)
+    return true
   }
 
   function recordOf(id: AnswerId, asked: IdempotentRequest): IdempotencyRecord {
@@ -127,8 +145,12 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
 
     return {
       async keep(status, body) {
-        if (body.length <= rowBytesMax) return surely(() => keepShort(store.db, status, decodeUtf8(body)))
+        const isShort = body.length <= rowBytesMax
+        if (isShort && takeRoom(asked.accountId, body.length)) {
+          return surely(() => keepShort(store.db, status, decodeUtf8(body)))
+        }
         await surely(() => happened(status))
+        if (isShort) return undefined
         if (storingBytes + body.length > storingBytesMax) return notKept('too many answers are being stored at once')
         storingBytes += body.length
         // Not awaited: the answer is paid for, and its client must not wait for a disk or a bucket.
