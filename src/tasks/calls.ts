@@ -60,6 +60,21 @@ export function isAtChannel(task: Pick<Task, 'channel' | 'vendor'>, { id, vendor
   return id === task.channel && vendor.id === task.vendor
 }
 
+// Nodes get a change of the settings one after another, within minutes. The hold outlives the deadline by an hour.
+const leftToOthersMs = 10 * 60_000
+
+/**
+ * Whether a task is left to other nodes, also for a while after its deadline: its channel is not configured here, but may
+ * be where the settings have been changed already, or have not been changed yet.
+ */
+export function isLeftToOthers(
+  { channels, store }: Pick<TaskParts, 'channels' | 'store'>,
+  task: Pick<Task, 'channel' | 'vendor' | 'deadline'>,
+): boolean {
+  if (store.now() >= task.deadline + leftToOthersMs) return false
+  return !channels().all.some((one) => isAtChannel(task, one))
+}
+
 /**
  * Undefined while the channel is not configured, or polls with all its credentials are refused. A credential that rests
  * because an order or a chat was refused polls all the same: an account without credit can order nothing, but the

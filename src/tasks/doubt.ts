@@ -6,7 +6,16 @@ import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import type { SoughtTask } from '../vendors/vendor.ts'
 import { clockSkewMs } from '../vendors/video-news.ts'
 import { adopt, keepInDoubt, paceAt } from './adopt.ts'
-import { ask, contextOf, type TaskRoute, taskRouteOf, isAboutUs, judgeQuestion, resendRoute } from './calls.ts'
+import {
+  ask,
+  contextOf,
+  isLeftToOthers,
+  type TaskRoute,
+  taskRouteOf,
+  isAboutUs,
+  judgeQuestion,
+  resendRoute,
+} from './calls.ts'
 import { endTask } from './end.ts'
 import { jittered, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
@@ -31,7 +40,7 @@ const unsureMsMax = 10 * 60_000
  */
 export async function resolveDoubt(parts: TaskParts, task: Task): Promise<PollOutcome> {
   const pace = paceAt(parts, task)
-  const isLate = parts.store.now() >= task.deadline
+  const isLate = parts.store.now() >= task.deadline && !isLeftToOthers(parts, task)
   const wait = (ms: number, change: TaskChange = {}) =>
     isLate ? fail(parts, task, timedOut) : lookAgain(parts, task, ms, change)
   const retry = () => wait(retryWait(pace, task.failures, parts.random), { failures: task.failures + 1 })
@@ -159,6 +168,8 @@ async function fail(parts: TaskParts, task: Task, failure: TaskError): Promise<P
 
 async function lookAgain(parts: TaskParts, task: Task, ms: number, change: TaskChange): Promise<PollOutcome> {
   const { store, random, node } = parts
+  const now = store.now()
+  const next = now + jittered(ms, random)
   await changeTask(
     store.db,
     { id: task.id, from: ['creating'], owner: node, attemptId: task.attemptId },
@@ -166,7 +177,7 @@ async function lookAgain(parts: TaskParts, task: Task, ms: number, change: TaskC
       ...change,
       in_doubt: true,
       polls: task.polls + 1,
-      next_poll_at: Math.min(store.now() + jittered(ms, random), task.deadline),
+      next_poll_at: now < task.deadline ? Math.min(next, task.deadline) : next,
       ...unclaimed,
     },
   )

@@ -6,7 +6,7 @@ import { nextPollUnlessHinted } from '../store/task-claims.ts'
 import { unclaimed, type TaskError } from '../store/task-schema.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import { paceAt } from './adopt.ts'
-import { type TaskRoute, taskRouteOf } from './calls.ts'
+import { isLeftToOthers, type TaskRoute, taskRouteOf } from './calls.ts'
 import { resolveDoubt } from './doubt.ts'
 import { endTask } from './end.ts'
 import { failedTries, hasToBeKept, isMade, keepLinks, keepTriesMax } from './keep.ts'
@@ -30,6 +30,7 @@ export async function pollTask(parts: TaskParts, task: Task): Promise<PollOutcom
   if (isOver(task.state)) return pollAfterEnd(parts, task)
   if (task.upstreamId === null) return resolveDoubt(parts, task)
   const unheard = { failures: task.failures + 1 }
+  if (isLeftToOthers(parts, task)) return schedulePoll(parts, task, isMade(task) ? {} : unheard)
   const taskRoute = taskRouteOf(parts, task)
   if (taskRoute === undefined) return goOn(parts, task, unheard)
   const said = await askVendor(parts, taskRoute, task, task.upstreamId)

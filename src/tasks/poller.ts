@@ -80,7 +80,7 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
       missing.add(place)
       const what =
         'videos were ordered at a channel that is no longer configured: they cannot be polled until it is configured again'
-      log.error({ channel, vendor }, `${what}, and fail at their deadlines`)
+      log.error({ channel, vendor }, `${what}, and fail ten minutes after their deadlines`)
     }
   }
 
