@@ -14,7 +14,10 @@ const tooSlow = { kind: 'bad-request', reason: 'too-slow', details: { code: 'inv
 function begin(totalMs: number) {
   let now = 0
   const arriving: (() => void)[] = []
-  const slow: FetchLink = () => new Promise((arrive) => arriving.push(() => arrive(file)))
+  const slow: FetchLink = async (_link, _channel, late) => {
+    late.throwIfAborted()
+    return new Promise((arrive) => arriving.push(() => arrive(file)))
+  }
   const fetch = new LinkTime(totalMs).bound(slow, () => now)
   return {
     pass: (ms: number) => void (now += ms),
@@ -64,7 +67,12 @@ test('a server that keeps us waiting beyond the time is reported as too slow', a
     const local = makeGuardedFetch({ schemes: 'https-and-http', ports: 'any', addresses: 'loopback' })
     const fetch = new LinkTime(30).bound(makeFetchLink(local), () => performance.now())
     const url = `http://127.0.0.1:${server.port}/a`
-    expect(await thrownBy(fetch({ ...link, url }, channel, signal))).toMatchObject(tooSlow)
+    const asked = { ...link, url, at: 'image' }
+    for (const _ of ['too late', 'without any time left']) {
+      const thrown = await thrownBy(fetch(asked, channel, signal))
+      expect(thrown).toMatchObject({ kind: 'bad-request', details: { code: 'invalid_url', param: 'image' } })
+      expect(String(thrown)).toContain('did not answer in time')
+    }
   } finally {
     await server.stop(true)
   }

@@ -23,10 +23,12 @@ export class LinkTime {
     return async (link, channel, signal) => {
       if (link.transport !== 'guarded') return fetchLink(link, channel, signal)
       this.#spend(elapsedMs())
-      if (this.#leftMs === 0) throw new GuardRefusal('too-slow')
       this.#underway++
       const late = new AbortController()
-      const timer = setTimeout(() => late.abort(new GuardRefusal('too-slow')), this.#leftMs)
+      const giveUp = () => late.abort(new GuardRefusal('too-slow'))
+      const timer = setTimeout(giveUp, this.#leftMs)
+      // The fetch itself refuses then, and says at which field.
+      if (this.#leftMs === 0) giveUp()
       try {
         return await fetchLink(link, channel, AbortSignal.any([signal, late.signal]))
       } finally {

@@ -95,7 +95,8 @@ test('parallel fetches share the size limit, and unused room goes to later ones'
 
 test('all links of a request share a time, beyond which its server is too slow', async () => {
   let now = 0
-  const fetchLink: FetchLink = async () => {
+  const fetchLink: FetchLink = async (_link, _channel, signal) => {
+    signal.throwIfAborted()
     now += 9_000
     return { mediaType: 'image/png', body: new Uint8Array(1), header: () => null }
   }
