@@ -378,9 +378,10 @@ describe('an invalid answer', () => {
 
   test('a stream that goes on beyond its cap is cut off and costs no more than was held', async () => {
     const many = chunk(delta('and on and on ').repeat(500))
+    let sent = 0
     const { gateway } = await gatewayTo(async (socket) => {
       socket.write(streamHead)
-      await flood(socket, many)
+      sent = await flood(socket, many)
     })
     const { id, key } = await gateway.account({ dollars: '1' })
     const response = await gateway.post('/v1/chat/completions', hello({ stream: true, max_tokens: 5 }), {
@@ -388,6 +389,8 @@ describe('an invalid answer', () => {
     })
     const events = await payloadsOf(response)
     expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ error: { code: 'upstream_failed' } })
+    await until(() => sent > 0)
+    expect(sent).toBeLessThan(16 * 1024 * 1024)
     const [hold] = await holdsOf(gateway, id)
     const record = await recordOf(gateway, response)
     expect(record.basis).toBe('estimated')
