@@ -3,8 +3,18 @@ import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Pass } from '../limits/limiter.ts'
 import type { AttemptRecord } from '../store/requests.ts'
-import type { Failed } from './attempt.ts'
-import type { Admitted, Answer, Authenticated, Delivered, Limited, Outcome, Received, Routed, Tried } from './stages.ts'
+import type {
+  Admitted,
+  Answer,
+  Authenticated,
+  Delivered,
+  Failed,
+  Limited,
+  Outcome,
+  Received,
+  Routed,
+  Tried,
+} from './stages.ts'
 
 /** The stages, each bound to its dependencies: the composition root builds them, tests replace them. */
 export type Stages = {
@@ -54,7 +64,7 @@ async function answer(parts: Stages, limited: Limited): Promise<Answer> {
 
       failed.push(...outcome.attempts) // a failed attempt is our cost, never the customer's
       if (outcome.mayBeCharged) mayBeCharged = true
-      if (wasNotAsked(outcome)) {
+      if (isInexpressible(outcome)) {
         refusal ??= outcome.error
         next = routes.next('unasked')
         continue
@@ -78,7 +88,7 @@ function asRefused(thrown: unknown): Outcome {
   return { kind: 'failed', error: thrown, attempts: [], retry: 'no' }
 }
 
-/** Another channel may be able to express the request. */
-function wasNotAsked({ error, attempts }: Failed): boolean {
+/** Whether the channel could not be called, because the request cannot be written for its vendor. */
+function isInexpressible({ error, attempts }: Failed): boolean {
   return error.kind === 'bad-request' && attempts.length === 0
 }

@@ -92,7 +92,9 @@ export type Retry = 'no' | 'elsewhere' | 'anew'
 /** What became of the last attempt. `unasked`: its vendor has no form for the request, and was not called. */
 export type Tried = Retry | 'unasked'
 
-export type Delivered = Exclude<Outcome, { kind: 'failed' }>
+export type Failed = Extract<Outcome, { kind: 'failed' }>
+
+export type Delivered = Exclude<Outcome, Failed>
 
 /** What the line hands back to the edge. */
 export type Answer =
