@@ -1,20 +1,15 @@
 import { crashPoint } from '../base/crash-points.ts'
-import { asGatewayError, forbidRetry, GatewayError } from '../base/errors.ts'
+import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import { withoutSecrets } from '../base/scrub.ts'
-import { zeroNano } from '../base/money.ts'
 import type { Label } from '../base/secret.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
-import type { SentAttempt } from '../billing/billing.ts'
-import type { AttemptRecord } from '../store/requests.ts'
-import type { Channels, Route } from '../upstream/channels.ts'
+import type { Channels } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
-import { readRefusalBody } from '../upstream/read-refusal-body.ts'
-import { restCredential } from '../upstream/rest-credential.ts'
-import { readRetryAfter } from '../upstream/retry-after.ts'
 import type { Exchange, Timeouts, Transport } from '../upstream/transport.ts'
-import type { BadResponse, Call, CallContext, Verdict } from '../vendors/vendor.ts'
-import type { Outcome, Retry, Routed } from './stages.ts'
+import type { Call, CallContext } from '../vendors/vendor.ts'
+import { sentAttempt } from './attempt-records.ts'
+import { brokenOff, explained, failed, noteFailure, readRefusal, withSecretsScrubbed } from './failed.ts'
+import type { Failed, Routed } from './stages.ts'
 
 export const answerBytesMax = 64 * 1024 * 1024
 
@@ -35,11 +30,6 @@ export type CallParts = {
 // Many clients, and nearly every proxy in front of us, give up before our own timeout for a vendor is over. A client
 // that leaves after this much silence may be the only sign that the vendor hangs, so it counts against the channel.
 const silentMs = 30_000
-
-const failsAgain =
-  'a channel keeps failing for a model: other channels are tried first, and one request a minute checks whether it has recovered'
-
-export type Failed = Extract<Outcome, { kind: 'failed' }>
 
 // Some servers answer every POST with a 201, as their frameworks do by default; official clients take either.
 const answerStatuses: ReadonlySet<number> = new Set([200, 201])
@@ -81,7 +71,7 @@ export async function attempt<T>(
     exchange.abort()
     const error = asGatewayError(thrown)
     const { inside } = error.details
-    if (inside !== undefined) return explained(parts, routed, { ...inside, retryAfterSeconds: undefined })
+    if (inside !== undefined) return explained(parts, routed, inside)
     return brokenOff(parts, routed, exchange.status, withSecretsScrubbed(error, routed))
   } finally {
     // Until there is something to deliver, a client that leaves ends the call; from then on metering decides.
@@ -154,135 +144,4 @@ export async function streams({ ask }: Routed, exchange: Exchange): Promise<bool
 /** Call after the answer was read: if it is an error under status 200, that is the better message for the client. */
 export function refuseIfStreamWanted({ ask }: Routed): void {
   if (ask.stream) throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
-}
-
-/** Removes secrets: a vendor that fails under status 200 uses its own words, which may name our key or its address. */
-export function withSecretsScrubbed(error: GatewayError, { route }: Routed): GatewayError {
-  const { channel, credential } = route
-  const message = withoutSecrets(error.message, { baseUrl: channel.baseUrl, credential })
-  return message === error.message ? error : new GatewayError(error.kind, message, error.details)
-}
-
-type Timed = Pick<Routed, 'receivedAt' | 'elapsedMs'>
-
-export async function readRefusal(exchange: Exchange, { receivedAt, elapsedMs }: Timed): Promise<BadResponse> {
-  const body = await readRefusalBody(exchange).catch(() => new Uint8Array())
-  const retryAfterSeconds = readRetryAfter(exchange.header('retry-after'), receivedAt + elapsedMs())
-  return { status: exchange.status, retryAfterSeconds, body: decodeUtf8(body) }
-}
-
-/** The vendor refused the call. Its words decide whose fault that is, and whether the credential should rest. */
-function explained(parts: CallParts, routed: Routed, refusal: BadResponse): Failed {
-  const verdict = verdictOn(parts, routed, refusal)
-  const retry = verdict.retryable ? 'elsewhere' : 'no'
-  return failed(parts, routed, { status: refusal.status, error: verdict.error, retry })
-}
-
-/**
- * A refusal in the middle of an answer is judged like one before it. The client reads the vendor's own words about a
- * fault of the vendor, but not about a matter between the vendor and the operator, like a refused key.
- */
-export function failedInside(parts: CallParts, routed: Routed, error: GatewayError): GatewayError {
-  const { inside } = error.details
-  if (inside === undefined) {
-    tellChannels(parts, routed, 0, error)
-    return withSecretsScrubbed(error, routed)
-  }
-  const { error: judged, restCredentialSeconds } = verdictOn(parts, routed, { ...inside, retryAfterSeconds: undefined })
-  tellChannels(parts, routed, inside.status, judged)
-  return judged.kind === 'upstream-failed' && restCredentialSeconds === undefined
-    ? withSecretsScrubbed(error, routed)
-    : judged
-}
-
-function verdictOn(parts: CallParts, { route }: Routed, refusal: BadResponse): Verdict {
-  const verdict = judge(route, refusal)
-  restCredential(parts, route, verdict, refusal.status)
-  return verdict
-}
-
-export function judge({ channel, credential }: Route, refusal: BadResponse): Verdict {
-  return channel.vendor.explain(refusal, { baseUrl: channel.baseUrl, credential })
-}
-
-/** Logs a failed attempt for the operator, except where the client left or the request itself was refused. */
-export function logFailure(
-  parts: Pick<CallParts, 'log'>,
-  routed: Pick<Routed, 'requestId' | 'attemptId' | 'route'> & { readonly ask: { readonly model: string } },
-  status: number,
-  error: GatewayError,
-): void {
-  if (['client-gone', 'upstream-rejected', 'bad-request'].includes(error.kind)) return
-  const { cause } = error.details
-  parts.log.warn(
-    {
-      request: routed.requestId,
-      attempt: routed.attemptId,
-      channel: routed.route.channel.id,
-      model: routed.ask.model,
-      status,
-      kind: error.kind,
-      cause: cause instanceof Error ? cause.message : undefined,
-    },
-    'an attempt failed',
-  )
-}
-
-/** `status`: the vendor's, or 0 where it sent none. */
-type Failure = { readonly status: number; readonly error: GatewayError; readonly retry: Retry }
-
-export function failed(parts: CallParts, routed: Routed, { status, error, retry }: Failure): Failed {
-  logFailure(parts, routed, status, error)
-  tellChannels(parts, routed, status, error)
-  return {
-    kind: 'failed',
-    error,
-    retry,
-    attempts: [attemptRecord(routed, { status, vendorCost: zeroNano, delivered: false })],
-  }
-}
-
-/** Counts failures against the channel. A client that left says nothing about it; a refusal shows that it answers. */
-function tellChannels(parts: CallParts, routed: Routed, status: number, { kind }: GatewayError): void {
-  const { route } = routed
-  const channels = parts.channels()
-  const isFailure = kind === 'upstream-failed' || kind === 'upstream-timeout' || status >= 500
-  // A key that was refused is resting by now and does not count against the channel: its next key may be good.
-  if (isFailure && !(status > 0 && channels.isResting(route))) noteFailure(parts, routed)
-  else if (status > 0 && kind !== 'client-gone') channels.answered(route)
-  else channels.leftOpen(route)
-}
-
-function noteFailure(parts: CallParts, { route, requestId }: Routed): void {
-  const { channel, upstreamModel } = route
-  if (!parts.channels().failed(route, requestId)) return
-  parts.log.error({ channel: channel.id, vendor: channel.vendor.id, upstreamModel }, failsAgain)
-}
-
-/** The vendor had begun, gave no usable answer, and may charge all the same. */
-function brokenOff(parts: CallParts, routed: Routed, status: number, error: GatewayError): Failed {
-  return { ...failed(parts, routed, { status, error: forbidRetry(error), retry: 'no' }), mayBeCharged: true }
-}
-
-/** One of several calls failed and others are charged for: trying elsewhere would mean paying for those again. */
-export function failedBesidePaid(failure: Failed, attempts: readonly AttemptRecord[]): Failed {
-  return { ...failure, error: forbidRetry(failure.error), retry: 'no', mayBeCharged: true, attempts }
-}
-
-export function attemptRecord(
-  routed: Routed,
-  ended: Pick<AttemptRecord, 'status' | 'vendorCost' | 'delivered'>,
-): AttemptRecord {
-  return { ...sentAttempt(routed), ...ended }
-}
-
-function sentAttempt(routed: Routed): SentAttempt {
-  const { channel, upstreamModel } = routed.route
-  return {
-    id: routed.attemptId,
-    channel: channel.id,
-    vendor: channel.vendor.id,
-    upstreamModel,
-    createdAt: routed.startedAt,
-  }
 }

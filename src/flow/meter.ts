@@ -10,7 +10,7 @@ import { priceOfParts } from '../billing/price.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
 import { tokensOf, type Usage } from '../capabilities/usage.ts'
 import type { AttemptRecord } from '../store/requests.ts'
-import { attemptRecord } from './attempt.ts'
+import { legRecord, wastedAttempts } from './attempt-records.ts'
 import type { Drains } from './drains.ts'
 import { KeepAlive } from './keep-alive.ts'
 import { costOfLeg, countLegs, type Leg } from './legs.ts'
@@ -19,7 +19,6 @@ import type { Relay } from './relay.ts'
 import { release, releaseOrLog } from './release.ts'
 import { SlowReader, type ReaderTimeouts } from './slow-reader.ts'
 import type { Answer, Delivered, Routed } from './stages.ts'
-import { wastedAttempts } from './wasted.ts'
 
 type MeterParts = {
   readonly log: Log
@@ -245,8 +244,7 @@ function saleOf(
   if (counted === undefined) return undefined
   const { prices, costs } = routed.model
   const delivered = counted.legs.map(({ leg, counted: count }) => {
-    const vendorCost = costOfLeg(leg, count, costs)
-    return attemptRecord(legRouted(routed, leg), { status: 200, vendorCost, delivered: count !== undefined })
+    return legRecord(routed, leg, { vendorCost: costOfLeg(leg, count, costs), delivered: count !== undefined })
   })
   return {
     status,
@@ -258,10 +256,6 @@ function saleOf(
     durationMs: routed.elapsedMs(),
     attempts: [...failed, ...delivered],
   }
-}
-
-function legRouted(routed: Routed, { attemptId }: Leg): Routed {
-  return attemptId === routed.attemptId ? routed : { ...routed, attemptId }
 }
 
 // A vendor may count a little differently from us, but no true count is twice what the model can take or make.

@@ -111,7 +111,7 @@ export type CallContext = {
 /** A vendor's response that is not a success, read to its end within a bound. */
 export type BadResponse = {
   readonly status: number
-  readonly retryAfterSeconds: number | undefined
+  readonly retryAfterSeconds?: number | undefined
   readonly body: string
 }
 

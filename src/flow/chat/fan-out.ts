@@ -3,27 +3,19 @@ import { newAttemptId } from '../../base/ids.ts'
 import type { Outlet } from '../../base/pour.ts'
 import type { ChatAsk, ChatStream, ReplyReader, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Reply, ReplyEvent } from '../../capabilities/conversation.ts'
-import {
-  answerBytesMax,
-  attempt,
-  failed,
-  failedBesidePaid,
-  refuseIfStreamWanted,
-  streams,
-  type CallParts,
-  type Failed,
-} from '../attempt.ts'
-import { answerOf, chatOf, chatContextOf, conversationFor, writerFor } from './lane.ts'
-import { countLegs, type Leg } from '../legs.ts'
-import { legOfAnswer } from './legs.ts'
-import { openRelay } from './open-relay.ts'
-import type { Relay, StreamRelay } from '../relay.ts'
 import type { Call } from '../../vendors/vendor.ts'
-import type { Outcome } from '../stages.ts'
+import { wastedAttempts } from '../attempt-records.ts'
+import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
+import { failed, failedBesidePaid } from '../failed.ts'
+import { countLegs, type Leg } from '../legs.ts'
+import type { Relay, StreamRelay } from '../relay.ts'
+import type { Failed, Outcome } from '../stages.ts'
 import type { ChatRouted } from './chat.ts'
+import { answerOf, chatOf, chatContextOf, conversationFor, writerFor } from './lane.ts'
+import { legOfAnswer } from './legs.ts'
 import { readersFor, type ReplyReaders } from './one-call.ts'
-import { wastedAttempts } from '../wasted.ts'
+import { openRelay } from './open-relay.ts'
 import { ReplyFacts } from './translate.ts'
 
 /**

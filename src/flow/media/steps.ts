@@ -4,21 +4,12 @@ import { decodeUtf8 } from '../../base/utf8.ts'
 import type { Counted } from '../../capabilities/usage.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { CallContext, VendorResponse, Step, StepCall } from '../../vendors/vendor.ts'
-import {
-  answerBytesMax,
-  attempt,
-  contextOf,
-  fetchInTime,
-  withSecretsScrubbed,
-  failedBesidePaid,
-  logFailure,
-  type CallParts,
-  type Failed,
-} from '../attempt.ts'
+import { wastedAttempts } from '../attempt-records.ts'
+import { answerBytesMax, attempt, contextOf, fetchInTime, type CallParts } from '../attempt.ts'
+import { failedBesidePaid, logFailure, withSecretsScrubbed } from '../failed.ts'
 import type { Leg } from '../legs.ts'
 import { pauseBefore } from '../pause.ts'
-import type { Routed } from '../stages.ts'
-import { wastedAttempts } from '../wasted.ts'
+import type { Failed, Routed } from '../stages.ts'
 
 /** Calls of one request at a time: enough to be quick, few enough not to look like a flood to the vendor. */
 const sideBySideMax = 8

@@ -5,13 +5,15 @@ import { Pump, type Outlet } from '../../base/pour.ts'
 import type { SpeechAsk, SpeechCodec } from '../../capabilities/speech.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { SpeechAdapter } from '../../vendors/vendor.ts'
-import { attempt, attemptRecord, contextOf, failedInside, type CallParts, type Failed } from '../attempt.ts'
+import { attemptRecord } from '../attempt-records.ts'
+import { attempt, contextOf, type CallParts } from '../attempt.ts'
+import { failedInside } from '../failed.ts'
 import { countLegs, type Leg } from '../legs.ts'
 import { pauseBefore } from '../pause.ts'
 import type { Relay } from '../relay.ts'
-import type { Routed } from '../stages.ts'
-import { PieceAudio } from './piece.ts'
+import type { Failed, Routed } from '../stages.ts'
 import type { AudioConverter } from './audio-converter.ts'
+import { PieceAudio } from './piece.ts'
 
 /** A later piece that fails before its first audio is asked for again: the pieces before it cannot be taken back. */
 const triesMax = 3

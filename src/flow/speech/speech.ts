@@ -4,12 +4,13 @@ import { priceOfParts } from '../../billing/price.ts'
 import { charactersOf, type SpeechAsk, type SpeechCodec } from '../../capabilities/speech.ts'
 import type { Mp3Encoders } from '../../media/mp3.ts'
 import { wavHead, wavHeadBytes } from '../../media/wav.ts'
-import { withSecretsScrubbed, logFailure, type CallParts, type Failed } from '../attempt.ts'
+import { wastedAttempts } from '../attempt-records.ts'
+import type { CallParts } from '../attempt.ts'
+import { logFailure, withSecretsScrubbed } from '../failed.ts'
 import type { Job } from '../job.ts'
-import type { Outcome, Routed } from '../stages.ts'
-import { wastedAttempts } from '../wasted.ts'
-import { SpeechRelay } from './relay.ts'
+import type { Failed, Outcome, Routed } from '../stages.ts'
 import { AudioConverter } from './audio-converter.ts'
+import { SpeechRelay } from './relay.ts'
 
 /** Speech: spoken piece by piece, and sent as it is made. */
 export function speechJob(codec: SpeechCodec, encoders: Mp3Encoders): Job {
