@@ -61,6 +61,7 @@ export function creditCalls(parts: AdminParts) {
     const id = bookingId(call.id, key)
     const begun = await beginPatiently(parts, call, key, canonicalBytes)
     if (begun.kind === 'answer-lost') return book(call, body, id)
+    if (begun.kind === 'failed') throw begun.failure
     if (begun.kind === 'replay') {
       call.visit.responseHeaders['idempotent-replayed'] = 'true'
       return JSON.parse(decodeUtf8(begun.body)) as unknown

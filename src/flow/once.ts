@@ -1,7 +1,7 @@
 import { asGatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
-import { failureIn, type Idempotency, type IdempotencyRecord } from '../idempotency/idempotency.ts'
+import type { Idempotency, IdempotencyRecord } from '../idempotency/idempotency.ts'
 import { json } from './content-types.ts'
 import type { Answer, Limited } from './stages.ts'
 
@@ -27,11 +27,10 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
       body: canonicalBytes,
       requestId,
     })
-    if (begun.kind === 'replay') {
+    if (begun.kind !== 'begun') {
       limited.pass.leave(0)
       limited.setHeader('idempotent-replayed', 'true')
-      const failure = failureIn(begun)
-      if (failure !== undefined) throw failure
+      if (begun.kind === 'failed') throw begun.failure
       return { kind: 'whole', status: begun.status, body: begun.body, contentType: json, cost: zeroNano }
     }
     const notKept = (thrown: unknown) => {
@@ -41,7 +40,7 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
       )
     }
     const answer = await walk(begun.record).catch(async (thrown: unknown) => {
-      await forget(begun.record, thrown).catch(notKept)
+      await endFailed(begun.record, thrown).catch(notKept)
       throw thrown
     })
     // The answer is paid for, so the client gets it even if it could not be stored.
@@ -60,7 +59,7 @@ async function keep(record: IdempotencyRecord, { status = 200, body, contentType
 }
 
 /** Stores a failure that must not be retried, since a vendor may charge for it; any other failure frees the key. */
-async function forget(record: IdempotencyRecord, thrown: unknown): Promise<void> {
+async function endFailed(record: IdempotencyRecord, thrown: unknown): Promise<void> {
   const failure = asGatewayError(thrown)
   if (failure.details.shouldRetry !== false) await record.free()
   // The client was gone and has seen no error, so there is none to repeat.

@@ -16,7 +16,7 @@ import { flakyStore } from '../../test/support/flaky-store.ts'
 import { until } from '../../test/support/gateway.ts'
 import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
-import { failureIn, makeIdempotency, type LongAnswers } from './idempotency.ts'
+import { makeIdempotency, type LongAnswers } from './idempotency.ts'
 
 // Answers are short here. For long ones see test/faults/idempotency.test.ts.
 const none = { keepPrivate: () => Promise.resolve(undefined), readPrivate: () => Promise.resolve(undefined) }
@@ -46,7 +46,7 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
     const usual = { accountId, path: '/v1/videos/generations', key: 'once', body }
     const ask = (by: Partial<typeof usual> = {}) => idempotency.begin({ ...usual, ...by, requestId: newRequestId() })
     const begun = await ask()
-    if (begun.kind === 'replay') throw new Error('somebody was here before')
+    if (begun.kind !== 'begun') throw new Error('somebody was here before')
     return { flaky, store, ask, attempt: begun.record, close: () => idempotency.close(), logged }
   }
   const completed = { details: { code: 'already_completed' } }
@@ -65,9 +65,9 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
     const inside = { status: 500, body: 'sk-of-ours' }
     await attempt.keepFailure(new GatewayError('upstream-failed', 'It broke off.', { ...details, inside, cause: 1 }))
     const begun = await ask()
-    if (begun.kind !== 'replay') throw new Error('nothing was kept')
-    const told = failureIn(begun)
-    expect([told?.kind, told?.message, told?.details]).toEqual(['upstream-failed', 'It broke off.', details])
+    if (begun.kind !== 'failed') throw new Error('no failure was kept')
+    const { kind, message, details: told } = begun.failure
+    expect([kind, message, told]).toEqual(['upstream-failed', 'It broke off.', details])
     // The previous version replays every row with a status and a body; without a status it answers `already_completed`.
     expect(await store.db.selectFrom('idempotency').select('status').execute()).toEqual([{ status: null }])
   })
@@ -79,7 +79,7 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
     const others = [{ accountId: 'acc_b' }, { path: '/v1/embeddings' }, { key: 'twice' }]
     for (const by of others) {
       const begun = await ask(by)
-      if (begun.kind === 'replay') throw new Error('it is another’s')
+      if (begun.kind !== 'begun') throw new Error('it is another’s')
       await begun.record.keep(200, Buffer.from(JSON.stringify(by)))
     }
     for (const by of others) expect(await ask(by)).toMatchObject({ body: Buffer.from(JSON.stringify(by)) })

@@ -33,7 +33,10 @@ export type IdempotentRequest = {
 
 export type Begun =
   | { readonly kind: 'begun'; readonly record: IdempotencyRecord }
+  /** The answer to give again. */
   | { readonly kind: 'replay'; readonly status: number; readonly body: Uint8Array }
+  /** The error to give again. */
+  | { readonly kind: 'failed'; readonly failure: GatewayError }
 
 /** How a request that has begun ends. One of these is called at its end, perhaps after `keepIn`. */
 export type IdempotencyRecord = {
@@ -60,8 +63,6 @@ export type Idempotency = {
   close(): Promise<void>
 }
 
-/** The status of a replayed failure. Answers that are given again are successes, and have a lower status. */
-const failedStatus = 500
 const keyPattern = /^[\x21-\x7e]{1,255}$/
 export const keepAnswersMs = 24 * 60 * 60 * 1000
 const runningRetrySeconds = 1
@@ -165,7 +166,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
-      // Without a status: a node of the previous version on the same database takes it for a fact, not an answer.
+      // Without a status, unlike an answer; and a node of the previous version on the same database takes it for a fact.
       keepFailure: (failure) => surely(() => happened(null, sealed(writeFailure(failure)))),
       free: () => surely(() => freeAnswer(store.db, id, requestId)),
       freeIn: (tx) => freeAnswer(tx, id, requestId),
@@ -233,7 +234,7 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
         shouldRetry: false,
       })
     }
-    return { kind: 'replay', status: status ?? failedStatus, body }
+    return status === null ? { kind: 'failed', failure: readFailure(body) } : { kind: 'replay', status, body }
   }
 }
 
@@ -242,9 +243,7 @@ function writeFailure({ kind, message, details }: GatewayError): string {
   return JSON.stringify({ kind, message, details: { ...details, cause: undefined, inside: undefined } })
 }
 
-/** The failure to throw again, if the replay is one. */
-export function failureIn({ status, body }: Pick<Extract<Begun, { kind: 'replay' }>, 'status' | 'body'>) {
-  if (status !== failedStatus) return undefined
+function readFailure(body: Uint8Array): GatewayError {
   const { kind, message, details } = JSON.parse(decodeUtf8(body)) as Pick<GatewayError, 'kind' | 'message' | 'details'>
   return new GatewayError(kind, message, details)
 }
