@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { isOfferedAt, type Offer } from '../catalogue/model.ts'
 import type { Vendor } from '../vendors/vendor.ts'
 import { makeFailures } from './failures.ts'
+import { makeRests, type Resting } from './rests.ts'
 
 /** One configured account at a vendor. */
 export type Channel = {
@@ -72,43 +73,17 @@ type ChannelCredential = Pick<Route, 'channel' | 'credential'>
 /** A place: one model, at a channel that has it. */
 type ChannelModel = Pick<Route, 'channel' | 'upstreamModel'>
 
-/** A credential; with `upstreamModel`, for that model alone. */
-export type Resting = ChannelCredential & Partial<Pick<Route, 'upstreamModel'>>
-
-// A vendor may say "tomorrow"; finding out whether that is still true is worth one call a minute.
-const restSecondsMax = 60
 // After an operator has had the account verified, it takes this long at most until reasoning is asked for again; the
 // price is one wasted call in ten minutes.
 const hiddenMs = 10 * 60_000
 
 export function makeChannels(all: readonly Channel[], clock: Clock, random: () => number): Channels {
-  // Kept by channel, because the same key may be in use at several, and all local servers take the same one.
-  const restsUntil = new Map<string, Map<string, number>>()
   const hiddenUntil = new Map<string, number>()
+  const rests = makeRests(clock)
   const failures = makeFailures(clock)
   const found = new WeakMap<readonly Offer[], readonly ChannelModel[]>()
   // Kept by model: otherwise, where embeddings and chats alternate, each of the two would always get the same key.
   const turns = new Map<string, number>()
-
-  function isResting(resting: Resting): boolean {
-    const rests = restsUntil.get(resting.channel.id)
-    if (rests === undefined) return false
-    const until = Math.max(rests.get(resting.credential) ?? 0, rests.get(nameOf(resting)) ?? 0)
-    return until > clock.monotonic()
-  }
-
-  function rest(resting: Resting, seconds: number): boolean {
-    const { channel } = resting
-    if (channel.isSimulator === true) return false
-    const hasBegun = !isResting(resting)
-    const name = nameOf(resting)
-    const ofChannel = restsUntil.get(channel.id) ?? new Map<string, number>()
-    restsUntil.set(channel.id, ofChannel)
-    const until = clock.monotonic() + Math.min(seconds, restSecondsMax) * 1000
-    // A call that was already under way may be told a shorter rest.
-    ofChannel.set(name, Math.max(until, ofChannel.get(name) ?? 0))
-    return hasBegun
-  }
 
   /** Found once per list of offers, because these channels never change. */
   function candidatesFor(offers: readonly Offer[]): readonly ChannelModel[] {
@@ -133,29 +108,24 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     const turn = nextTurn(place)
     for (let i = 0; i < credentials.length; i++) {
       const credential = credentials[(turn + i) % credentials.length]
-      if (credential !== undefined && !isResting({ channel, credential, upstreamModel })) return credential
+      if (credential !== undefined && !rests.isResting({ channel, credential, upstreamModel })) return credential
     }
     return undefined
   }
 
   function secondsOverRate(offers: readonly Offer[]): number | undefined {
-    let leftMs = Infinity
-    for (const { channel, upstreamModel } of candidatesFor(offers)) {
-      const rests = restsUntil.get(channel.id)
-      for (const credential of channel.credentials) {
-        const until = rests?.get(nameOf({ channel, credential, upstreamModel })) ?? 0
-        const isRefused = (rests?.get(credential) ?? 0) >= until
-        if (!isRefused && until > clock.monotonic()) leftMs = Math.min(leftMs, until - clock.monotonic())
-      }
-    }
-    return leftMs === Infinity ? undefined : leftMs / 1000
+    const routes = candidatesFor(offers).flatMap((place) =>
+      place.channel.credentials.map((credential) => ({ ...place, credential })),
+    )
+    const leftMs = routes.map((route) => rests.msOverRate(route)).filter((ms) => ms > 0)
+    return leftMs.length === 0 ? undefined : Math.min(...leftMs) / 1000
   }
 
   return {
     all,
-    isResting,
+    rest: (resting, seconds) => resting.channel.isSimulator !== true && rests.begin(resting, seconds),
+    isResting: (resting) => rests.isResting(resting),
     secondsOverRate,
-    rest,
     asking: (place, longestMs) => failures.asking(modelAt(place), longestMs),
     leftOpen: (place) => failures.leftOpen(modelAt(place)),
     failed: (place, request) => place.channel.isSimulator !== true && failures.failed(modelAt(place), request),
@@ -175,7 +145,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
           const credential = nextCredential(picked)
           if (credential === undefined) continue
           yield { ...picked, credential }
-          if (isResting({ ...picked, credential })) again.push(picked)
+          if (rests.isResting({ ...picked, credential })) again.push(picked)
         }
         left = again
       }
@@ -189,11 +159,6 @@ function credentialAt({ channel, credential }: ChannelCredential): string {
 
 function modelAt({ channel, upstreamModel }: ChannelModel): string {
   return `${channel.id}\n${upstreamModel}`
-}
-
-/** Names cannot be confused, because no credential has a line end in it. */
-function nameOf({ credential, upstreamModel }: Resting): string {
-  return upstreamModel === undefined ? credential : `${credential}\n${upstreamModel}`
 }
 
 function candidates(all: readonly Channel[], offers: readonly Offer[]): ChannelModel[] {

@@ -1,6 +1,7 @@
 import type { Log } from '../base/log.ts'
 import type { Verdict } from '../vendors/vendor.ts'
-import { localCredential, type Channels, type Resting } from './channels.ts'
+import { localCredential, type Channels } from './channels.ts'
+import type { Resting } from './rests.ts'
 
 type Parts = { readonly channels: () => Channels; readonly log: Log }
 
