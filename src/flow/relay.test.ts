@@ -3,7 +3,7 @@ import { GatewayError } from '../base/errors.ts'
 import type { Outlet } from '../base/pour.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import type { Exchange } from '../upstream/transport.ts'
-import { MergedRelay } from './chat/fan-out.ts'
+import { MergedRelay } from './chat/merged-relay.ts'
 import { Drains } from './drains.ts'
 import { StreamRelay, type Relay } from './relay.ts'
 

@@ -11,7 +11,8 @@ import type { Sent, Transport } from '../../upstream/transport.ts'
 import { compatible } from '../../vendors/compatible/compatible.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
 import type { StreamRelay } from '../relay.ts'
-import { callSideBySide, MergedRelay } from './fan-out.ts'
+import { callSideBySide } from './fan-out.ts'
+import { MergedRelay } from './merged-relay.ts'
 
 /** A relay whose vendor always has something more: each time that it is poured, it gives one piece at once. */
 function eager(name: string) {

@@ -1,20 +1,18 @@
-import { asGatewayError, badRequest, type GatewayError } from '../../base/errors.ts'
+import { asGatewayError, badRequest } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
-import type { Outlet } from '../../base/pour.ts'
 import type { ChatAsk, ChatStream, ReplyReader, ReplyWriter } from '../../capabilities/chat.ts'
 import type { Reply, ReplyEvent } from '../../capabilities/conversation.ts'
-import type { Call } from '../../vendors/vendor.ts'
 import { wastedAttempts } from '../attempt-records.ts'
 import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
 import { failed, failedBesidePaid } from '../failed.ts'
 import { countLegs, type Leg } from '../legs.ts'
-import type { Relay, StreamRelay } from '../relay.ts'
+import type { StreamRelay } from '../relay.ts'
 import type { Failed, Outcome } from '../stages.ts'
 import type { ChatRouted } from './chat.ts'
-import { answerOf, chatOf, chatContextOf, conversationFor, writerFor } from './lane.ts'
+import { answerOf, chatOf, chatContextOf, passedCall, translatedCall, writerFor, type PlannedCall } from './lane.ts'
 import { legOfAnswer } from './legs.ts'
-import { readersFor, type ReplyReaders } from './one-call.ts'
+import { MergedRelay } from './merged-relay.ts'
 import { openRelay } from './open-relay.ts'
 import { ReplyFacts } from './translate.ts'
 
@@ -85,16 +83,14 @@ const bytesSideBySideMax = 64 * 1024 * 1024
  * The call is written once for all choices; only its reference differs. Where the vendor speaks the client's protocol
  * the ask passes through, so that nothing of it is lost, although the replies are merged.
  */
-async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<Plan> {
-  const chat = chatOf(routed)
+async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<PlannedCall> {
   const context = chatContextOf(routed, parts)
-  const passed = chat.protocol === ask.protocol ? chat.pass?.(ask, context) : undefined
-  if (passed !== undefined) return bounded({ call: passed, readers: chat }, routed)
-  const conversation = await conversationFor(routed, ask, parts.fetchLink)
-  return bounded({ call: chat.translate(ask, conversation, context), readers: readersFor(chat, conversation) }, routed)
+  const passed = passedCall(routed, ask, context)
+  if (passed !== undefined) return bounded({ call: passed, readers: chatOf(routed) }, routed)
+  return bounded(await translatedCall(routed, ask, context, parts.fetchLink), routed)
 }
 
-function bounded(plan: Plan, { ask }: ChatRouted): Plan {
+function bounded(plan: PlannedCall, { ask }: ChatRouted): PlannedCall {
   const { body } = plan.call
   const bytes = typeof body === 'string' ? body.length : 0
   if (bytes * ask.choices <= bytesSideBySideMax) return plan
@@ -103,8 +99,6 @@ function bounded(plan: Plan, { ask }: ChatRouted): Plan {
     'n',
   )
 }
-
-type Plan = { readonly call: Call; readonly readers: ReplyReaders }
 
 type Opened =
   | { readonly kind: 'reply'; readonly leg: Leg; readonly reply: Reply }
@@ -151,83 +145,5 @@ function streamOfChoice(choice: number, reader: ReplyReader, writer: ReplyWriter
     },
     left: () => void (facts.isOwed = true),
     closing: () => new Uint8Array(),
-  }
-}
-
-/** The streams of several calls as one stream, in the order in which their events come. */
-export class MergedRelay implements Relay {
-  readonly legs: readonly Leg[]
-  readonly #writer: ReplyWriter
-  readonly #open: Set<StreamRelay>
-  #failure: GatewayError | undefined
-  #outlet: Outlet | undefined
-
-  /** `begun` has the relays in the order in which they began. */
-  constructor(relays: readonly StreamRelay[], writer: ReplyWriter, begun: readonly StreamRelay[] = relays) {
-    this.legs = relays.flatMap(({ legs }) => legs)
-    this.#writer = writer
-    this.#open = new Set(begun)
-  }
-
-  pour(outlet: Outlet): void {
-    this.#outlet = outlet
-    const inTurn = [...this.#open]
-    // The one writer has written the first events of all choices, in this order, before any of what follows.
-    for (const relay of inTurn) {
-      if (this.#outlet === undefined) return
-      relay.pourFirst(this.#outletOf(relay))
-    }
-    for (const relay of inTurn) {
-      if (this.#outlet === undefined) return
-      // Moved behind the others: if the outlet has no room for all, the next pour begins with those that had no turn.
-      this.#open.delete(relay)
-      this.#open.add(relay)
-      relay.pour(this.#outletOf(relay))
-    }
-    this.#tellEnd()
-  }
-
-  #outletOf(relay: StreamRelay): Outlet {
-    return {
-      take: (bytes) => this.#outlet?.take(bytes),
-      end: (failure) => this.#ended(relay, failure),
-    }
-  }
-
-  pause(): void {
-    this.#outlet = undefined
-    for (const relay of this.#open) relay.pause()
-  }
-
-  get isUncounted(): boolean {
-    return this.#open.size > 0 && [...this.#open].every((relay) => relay.isUncounted)
-  }
-
-  left(): void {
-    for (const relay of this.#open) relay.left()
-  }
-
-  closing(): Uint8Array {
-    return this.#writer.closing(countLegs(this.legs)?.usage)
-  }
-
-  abort(): void {
-    for (const relay of this.#open) relay.abort()
-  }
-
-  #ended(relay: StreamRelay, failure: GatewayError | undefined): void {
-    this.#open.delete(relay)
-    if (failure !== undefined && this.#failure === undefined) {
-      this.#failure = failure
-      this.abort() // a stream that was cut off ends the others at once
-    }
-    this.#tellEnd()
-  }
-
-  #tellEnd(): void {
-    if (this.#open.size > 0 && this.#failure === undefined) return
-    const outlet = this.#outlet
-    this.#outlet = undefined
-    outlet?.end(this.#failure)
   }
 }
