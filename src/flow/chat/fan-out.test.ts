@@ -68,7 +68,7 @@ type Respond = (stopped: AbortSignal) => Promise<Sent>
 /** What becomes of two choices, to which a vendor responds like this. */
 async function twoChoices(
   responses: readonly Respond[],
-  { stream, hangup }: { readonly stream: boolean; readonly hangup: 'stop' | 'drain' },
+  { stream, hangup, sending = () => {} }: { stream: boolean; hangup: 'stop' | 'drain'; sending?: () => void },
 ) {
   let calls = 0
   const send: Transport['send'] = async (_call, _timeouts, signal) => {
@@ -94,7 +94,7 @@ async function twoChoices(
     model: { ...traits, prices: { rates: {} } },
     markVendorCalled() {},
     signal: new AbortController().signal,
-    funds: { sending() {} },
+    funds: { sending },
     elapsedMs: () => 0,
     route: { channel: { id: 'c', vendor, baseUrl: 'https://v' }, credential: 'k', upstreamModel: 'm' },
   }
@@ -152,6 +152,15 @@ test.each([
   },
 ] as const)('a request with one refused choice $name', async ({ hangup, other, told }) => {
   expect(await besideRefused(hangup, other)).toEqual({ ...told, attempts: 2 })
+})
+
+test('a choice that cannot be recorded fails the request, and not the other one that is ended for it', async () => {
+  let announced = 0
+  const sending = () => {
+    if (++announced === 2) throw new GatewayError('overloaded', 'the disk is full')
+  }
+  const outcome = await twoChoices([fails('unknown', gone)], { stream: false, hangup: 'stop', sending })
+  expect(outcome).toMatchObject({ kind: 'failed', retry: 'no', mayBeCharged: true, error: { kind: 'overloaded' } })
 })
 
 const event = (choice: object) => `data: ${JSON.stringify({ model: 'm', choices: [{ index: 0, ...choice }] })}\n\n`

@@ -22,48 +22,40 @@ import { ReplyFacts } from './translate.ts'
  */
 export async function callSideBySide(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
   const ask = { ...routed.ask, choices: 1 }
+  const { call, readers } = await planCalls(parts, routed, ask)
+  const writer = writerFor(routed)
   // A call that fails makes the others useless, so they end with it.
   const stop = new AbortController()
   const signal = AbortSignal.any([routed.signal, stop.signal])
-  const legs = Array.from({ length: routed.ask.choices }, (_, index): ChatRouted => {
-    return { ...routed, ask, signal, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
-  })
-  const { call, readers } = await planCalls(parts, routed, ask)
-  const writer = writerFor(routed)
   let failure: Failed | undefined
   const begun: StreamRelay[] = []
 
-  const tries = legs.map(async (leg, index): Promise<Tried> => {
+  const tryChoice = async (index: number): Promise<Tried> => {
+    const leg = { ...routed, ask, signal, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
     const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
-    try {
-      const tried = await attempt(parts, leg, { ...call, headers }, async (exchange): Promise<Opened> => {
-        if (!(await streams(leg, exchange))) {
-          const reply = readers.readAnswer(await exchange.readAll(answerBytesMax))
-          refuseIfStreamWanted(leg)
-          return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }
-        }
-        const stream = streamOfChoice(index, readers.openReader(), writer)
-        const relay = openRelay(parts, leg, call, exchange, stream)
-        await relay.begin()
-        begun.push(relay)
-        return { kind: 'relay', relay }
-      })
-      if (tried.kind === 'failed' && failure === undefined) failure = tried
-      if (tried.kind === 'failed') stop.abort()
-      return tried
-    } catch (thrown) {
+    const tried = await attempt(parts, leg, { ...call, headers }, async (exchange): Promise<Opened> => {
+      if (!(await streams(leg, exchange))) {
+        const reply = readers.readAnswer(await exchange.readAll(answerBytesMax))
+        refuseIfStreamWanted(leg)
+        return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }
+      }
+      const stream = streamOfChoice(index, readers.openReader(), writer)
+      const relay = openRelay(parts, leg, call, exchange, stream)
+      await relay.begin()
+      begun.push(relay)
+      return { kind: 'relay', relay }
+    }).catch(notMade)
+    if (tried.kind === 'failed') {
+      failure ??= tried
       stop.abort()
-      throw thrown
     }
-  })
-  const ended = await Promise.allSettled(tries)
-  const opened = ended.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+    return tried
+  }
+  const opened = await Promise.all(Array.from({ length: routed.ask.choices }, (_, index) => tryChoice(index)))
   const accepted = opened.flatMap((one) => (one.kind === 'accepted' ? [one.accepted] : []))
-  const broken = ended.find((one) => one.status === 'rejected')
-  if (broken !== undefined || failure !== undefined) {
+  if (failure !== undefined) {
     for (const one of accepted) if (one.kind === 'relay') one.relay.abort()
-    const unforeseen = { status: 0, error: asGatewayError(broken?.reason), retry: 'no' } as const
-    return giveUp(failure ?? failed(parts, routed, unforeseen), opened, routed)
+    return giveUp(failure, opened, routed)
   }
   const relays = accepted.flatMap((one) => (one.kind === 'relay' ? [one.relay] : []))
   if (relays.length > 0)
@@ -104,6 +96,11 @@ type Opened =
   | { readonly kind: 'reply'; readonly leg: Leg; readonly reply: Reply }
   | { readonly kind: 'relay'; readonly relay: StreamRelay }
 type Tried = Failed | { readonly kind: 'accepted'; readonly accepted: Opened }
+
+/** The call was not made, for example because it could not be recorded. */
+function notMade(thrown: unknown): Failed {
+  return { kind: 'failed', error: asGatewayError(thrown), attempts: [], retry: 'no' }
+}
 
 /** Records the other calls as our loss. If the vendor charges for one of them, the request must not be tried again. */
 function giveUp(failure: Failed, opened: readonly Tried[], routed: ChatRouted): Failed {
