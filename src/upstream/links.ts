@@ -2,7 +2,7 @@ import { GatewayError } from '../base/errors.ts'
 import { makeGuardedFetch, type Fetched, type GuardedFetch } from '../base/guarded-fetch.ts'
 import { lookUp } from '../base/look-up.ts'
 import { GuardRefusal } from '../base/untrusted-url.ts'
-import { isPublicHost, isPublicLink } from '../wire/public-link.ts'
+import { isPublicHost } from '../wire/public-link.ts'
 import type { VendorResponse, StepCall } from '../vendors/vendor.ts'
 import type { Channel } from './channels.ts'
 
@@ -87,7 +87,7 @@ export function isInside(channel: Channel): boolean {
   if (channel.isSimulator === true) return false
   const remembered = known.get(channel)
   if (remembered !== undefined) return remembered
-  const found = !isPublicLink(channel.baseUrl, 'https-and-http')
+  const found = isPrivate(channel.baseUrl)
   known.set(channel, found)
   return found
 }
