@@ -1,4 +1,3 @@
-import { RegExpRouter } from 'hono/router/reg-exp-router'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import { newRequestId, type RequestId } from '../base/ids.ts'
 import type { Connection } from '../base/listen.ts'
@@ -7,11 +6,10 @@ import type { WriteError } from '../capabilities/errors.ts'
 import type { Tally } from '../telemetry/tally.ts'
 import { clientAddress, type IsProxy } from './client-address.ts'
 import type { Cors } from './cors.ts'
+import { makeFinder, type Found } from './find-route.ts'
 import { logFault } from './log-fault.ts'
-import { meantPath } from './meant-path.ts'
 import { passOver } from './read-body.ts'
 import type { Route, Visit } from './route.ts'
-import { decodeId, pathOf } from './target.ts'
 import type { Waiter, Waiting } from './waiting.ts'
 
 export type EdgeOptions = {
@@ -115,54 +113,3 @@ function tooManyHeaders(): GatewayError {
 }
 
 type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'responseHeaders' | 'speak' | 'markVendorCalled'>
-
-type Found =
-  | { readonly kind: 'path'; readonly route: Route; readonly id: string }
-  | { readonly kind: 'wrong-method'; readonly allow: string; readonly route: Route | undefined }
-  /** `route`: the route above this path whose protocol its error is written in. */
-  | {
-      readonly kind: 'nothing'
-      readonly shownPath: string
-      readonly meant: string | undefined
-      readonly route: Route | undefined
-    }
-
-const shownPathCharactersMax = 100
-
-function makeFinder(routes: readonly Route[]): (request: Request) => Found {
-  const router = new RegExpRouter<Route>()
-  /** Paths without an id are found without the router, because most requests are for one of them. */
-  const fixed = new Map<string, Found>()
-  for (const route of routes) {
-    router.add(route.method, route.path.replace('{id}', ':id'), route)
-    if (!route.path.includes('{')) fixed.set(`${route.method} ${route.path}`, { kind: 'path', route, id: '' })
-  }
-  const methods = [...new Set(routes.map(({ method }) => method))]
-
-  const match = (method: string, path: string) => {
-    const [matched, stash] = router.match(method, path)
-    const [first] = matched
-    if (first === undefined) return undefined
-    const [route, params] = first
-    const index = params['id']
-    const raw = typeof index === 'number' ? stash?.[index] : index
-    return { route, id: raw === undefined ? '' : decodeId(raw) }
-  }
-
-  return (request) => {
-    const path = pathOf(request)
-    // A probe that sends HEAD is answered like a GET.
-    const method = request.method === 'HEAD' ? 'GET' : request.method
-    const known = fixed.get(`${method} ${path}`)
-    if (known !== undefined) return known
-    const found = match(method, path)
-    if (found !== undefined) return { kind: 'path', ...found }
-    const others = methods.filter((other) => match(other, path) !== undefined)
-    if (others.length === 0) {
-      const above = routes.find((route) => route.speaksBelow === true && path.startsWith(`${route.path}/`))
-      const shownPath = path.slice(0, shownPathCharactersMax)
-      return { kind: 'nothing', shownPath, meant: meantPath(routes, method, path), route: above }
-    }
-    return { kind: 'wrong-method', allow: others.join(', '), route: match(others[0] ?? '', path)?.route }
-  }
-}

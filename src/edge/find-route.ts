@@ -1,0 +1,56 @@
+import { RegExpRouter } from 'hono/router/reg-exp-router'
+import { meantPath } from './meant-path.ts'
+import type { Route } from './route.ts'
+import { decodeId, pathOf } from './target.ts'
+
+/** What a request's method and path lead to. */
+export type Found =
+  | { readonly kind: 'path'; readonly route: Route; readonly id: string }
+  | { readonly kind: 'wrong-method'; readonly allow: string; readonly route: Route }
+  /** `route`: the route above this path whose protocol its error is written in. */
+  | {
+      readonly kind: 'nothing'
+      readonly shownPath: string
+      readonly meant: string | undefined
+      readonly route: Route | undefined
+    }
+
+const shownPathCharactersMax = 100
+
+export function makeFinder(routes: readonly Route[]): (request: Request) => Found {
+  const router = new RegExpRouter<Route>()
+  /** Paths without an id are found without the router, because most requests are for one of them. */
+  const fixed = new Map<string, Found>()
+  for (const route of routes) {
+    router.add(route.method, route.path.replace('{id}', ':id'), route)
+    if (!route.path.includes('{')) fixed.set(`${route.method} ${route.path}`, { kind: 'path', route, id: '' })
+  }
+  const methods = [...new Set(routes.map(({ method }) => method))]
+
+  const match = (method: string, path: string) => {
+    const [matched, stash] = router.match(method, path)
+    const [first] = matched
+    if (first === undefined) return undefined
+    const [route, params] = first
+    const index = params['id']
+    const raw = typeof index === 'number' ? stash?.[index] : index
+    return { route, id: raw === undefined ? '' : decodeId(raw) }
+  }
+
+  return (request) => {
+    const path = pathOf(request)
+    // A probe that sends HEAD is answered like a GET.
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const known = fixed.get(`${method} ${path}`)
+    if (known !== undefined) return known
+    const found = match(method, path)
+    if (found !== undefined) return { kind: 'path', ...found }
+    const others = methods.flatMap((other) => match(other, path)?.route ?? [])
+    const [other] = others
+    if (other !== undefined)
+      return { kind: 'wrong-method', allow: others.map((one) => one.method).join(', '), route: other }
+    const above = routes.find((route) => route.speaksBelow === true && path.startsWith(`${route.path}/`))
+    const shownPath = path.slice(0, shownPathCharactersMax)
+    return { kind: 'nothing', shownPath, meant: meantPath(routes, method, path), route: above }
+  }
+}
