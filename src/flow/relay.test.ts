@@ -4,8 +4,7 @@ import type { Outlet } from '../base/pour.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import type { Exchange } from '../upstream/transport.ts'
 import { MergedRelay } from './chat/merged-relay.ts'
-import { Drains } from './drains.ts'
-import { StreamRelay, type Relay } from './relay.ts'
+import { StreamRelay } from './relay.ts'
 
 /** A vendor's response in the hands of a test, and all that it is told. */
 function vendor() {
@@ -192,40 +191,5 @@ describe('the relay of several merged streams', () => {
     merged.pour(outlet)
     expect(noted).toEqual(['a'])
     expect(from.map(({ isPoured }) => isPoured())).toEqual([false, false])
-  })
-})
-
-/** A relay that ends when the test ends or aborts it. */
-function waiting() {
-  let poured: Outlet | undefined
-  let isAborted = false
-  const relay = {
-    legs: [],
-    pour: (outlet: Outlet) => void (poured = outlet),
-    pause() {},
-    closing: () => new Uint8Array(),
-    abort() {
-      isAborted = true
-      poured?.end()
-    },
-  } satisfies Relay
-  return { relay, end: () => poured?.end(), isAborted: () => isAborted }
-}
-
-describe('streams without a client', () => {
-  test('at most 64 streams are drained at once, and each that ends makes room', async () => {
-    const drains = new Drains()
-    const first = Array.from({ length: 64 }, waiting)
-    const runs = first.map(({ relay }) => drains.run(relay))
-    const beyond = waiting()
-    await drains.run(beyond.relay)
-    expect(beyond.isAborted()).toBe(true)
-    for (const { end } of first) end()
-    await Promise.all(runs)
-    const next = waiting()
-    const run = drains.run(next.relay)
-    expect(next.isAborted()).toBe(false)
-    next.end()
-    await run
   })
 })
