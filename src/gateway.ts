@@ -1,12 +1,13 @@
 import packageJson from '../package.json'
 import { makeOperators } from './admin/operators.ts'
-import { makeAdminRoutes } from './admin/routes.ts'
+import { makeAdminRoutes, type AdminParts } from './admin/routes.ts'
 import { openArtifacts, type Artifacts } from './artifacts/artifacts.ts'
 import { makeRanges } from './base/address-ranges.ts'
 import { Closing } from './base/closing.ts'
 import { Deadlines } from './base/deadlines.ts'
 import type { GatewayError } from './base/errors.ts'
 import { makeGuardedFetch } from './base/guarded-fetch.ts'
+import type { Listener } from './base/listen.ts'
 import { labelBy, macFor } from './base/secret.ts'
 import type { Books } from './books.ts'
 import { exampleOf } from './catalogue/model.ts'
@@ -120,20 +121,19 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
   const { environment, settings, log, store, mode, market, books, secretKeys, models, tally } = foundation
   const { listener } = foundation.publicPort
   const webhooks = openWebhooks({ ...foundation, settings: settings.webhooks })
-  let deliverMs: number | undefined
-  closing.opened('webhooks', () => webhooks.close({ withinMs: deliverMs ?? 0 }))
-  const stop = new AbortController()
-  const stopping = stop.signal
-  let isDraining = false
+  const stop: Stop = { isDraining: false, deliverMs: undefined, links: new AbortController() }
+  closing.opened('webhooks', () => webhooks.close({ withinMs: stop.deliverMs ?? 0 }))
+  const stopping = stop.links.signal
+  const isDraining = () => stop.isDraining
   const memory = openMemory(foundation)
   const calling = makeCalling(foundation)
   const line = makeLine(foundation, memory, calling, stopping)
   const tasks = openVideoTasks(foundation, memory, calling, () => webhooks.wake())
-  const readiness = () => notReady(books, market, isDraining)
+  const readiness = () => notReady(books, market, stop)
   const routes = makePublicRoutes({ ...foundation, ...memory, calling, line, tasks, webhooks, readiness })
   const waiting = new Waiting()
   const operatorsEdge = { writeError, isProxy: makeRanges(settings.trustedProxies), log, tally }
-  const edge = { ...operatorsEdge, waiting, isDraining: () => isDraining }
+  const edge = { ...operatorsEdge, waiting, isDraining }
   const cors = makeCors(settings.cors.origins)
   const { hurried } = tasks
   const mcp = openTools({ ...foundation, ...memory, calling, line, routes, edge, cors, waiting, stopping, hurried })
@@ -141,16 +141,7 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
   // The last step that may fail, because a first key is shown only once.
   const firstStart = await ensureFirstAccount({ ...environment, store, secretKeys, mode })
   foundation.publicPort.serve(makeEdge({ ...edge, routes: [...routes, ...mcp.publicRoutes], cors }))
-  const admin = makeAdminRoutes({
-    ...foundation,
-    ...memory,
-    operators: makeOperators({ ...foundation, ...settings.limits, metricsKey: environment.metricsKey }),
-    bringUpToDate: books.bringUpToDate,
-    unsold: () => market.current.unsold(),
-    webhooks,
-    tasks,
-    isDraining: () => isDraining,
-  })
+  const admin = makeOperatorsRoutes({ ...foundation, ...memory, webhooks, tasks, isDraining })
   foundation.operatorsPort.serve(makeEdge({ ...operatorsEdge, routes: admin, cors: undefined }))
   market.warmUp()
   // Not awaited: models of local servers are served from the moment they are found.
@@ -183,22 +174,8 @@ async function build(options: GatewayOptions, closing: Steps): Promise<Gateway> 
       }
     },
     async close({ drainMs = 0 } = {}) {
-      const isSecond = isDraining
-      isDraining = true
-      // Of two stops, the shorter time counts, whichever of them closes the webhooks first.
-      deliverMs = Math.min(deliverMs ?? drainMs, drainMs)
-      tasks.hurry()
-      await giveNotice(drainMs)
-      const links = { stop: (reason: GatewayError) => stop.abort(reason) }
       const listeners = mcp.listener === undefined ? [listener] : [listener, mcp.listener]
-      const waitedFor = [calling.transport, links, tasks]
-      await stopListening({ listeners, billing: books.billing, waitedFor, waiting }, drainMs)
-      // A second stop is in a hurry, and does not wait for the calls that the first one lets finish. Videos whose id at
-      // the vendor is not known then are looked for by the next process.
-      if (isSecond) {
-        calling.taskTransport.stop(beingStopped())
-        await webhooks.close({ withinMs: drainMs })
-      }
+      await stopGently({ ...foundation, stop, listeners, waiting, calling, tasks, webhooks }, drainMs)
       await closing.close()
     },
   }
@@ -344,10 +321,20 @@ function openTools(
   })
 }
 
+function makeOperatorsRoutes(served: Foundation & Memory & Pick<AdminParts, 'tasks' | 'webhooks' | 'isDraining'>) {
+  const { environment, settings, books, market } = served
+  return makeAdminRoutes({
+    ...served,
+    operators: makeOperators({ ...served, ...settings.limits, metricsKey: environment.metricsKey }),
+    bringUpToDate: books.bringUpToDate,
+    unsold: () => market.current.unsold(),
+  })
+}
+
 const otherSecret =
   'the last start on this database used a different TURNPIKE_SECRET: keys made under it do not work here, and all nodes need the same one'
 
-async function notReady(books: Books, market: Market, isDraining: boolean): Promise<readonly string[]> {
+async function notReady(books: Books, market: Market, { isDraining }: Stop): Promise<readonly string[]> {
   if (isDraining) return ['draining']
   const reasons: string[] = []
   const { whyEmpty } = market.current
@@ -356,4 +343,41 @@ async function notReady(books: Books, market: Market, isDraining: boolean): Prom
   const trouble = books.trouble()
   if (trouble !== undefined) reasons.push(trouble)
   return reasons
+}
+
+/** How far a stop has come. */
+type Stop = {
+  isDraining: boolean
+  /** How long webhooks may still be delivered. */
+  deliverMs: number | undefined
+  /** Ends the fetching of links. */
+  readonly links: AbortController
+}
+
+type Running = Foundation & {
+  readonly stop: Stop
+  readonly listeners: readonly Listener[]
+  readonly waiting: Waiting
+  readonly calling: Calling
+  readonly tasks: Tasks
+  readonly webhooks: Webhooks
+}
+
+/** Ends all requests, those in flight at their own end or at the deadline. */
+async function stopGently(running: Running, drainMs: number): Promise<void> {
+  const { stop, listeners, waiting, calling, tasks, webhooks, books } = running
+  const isSecond = stop.isDraining
+  stop.isDraining = true
+  // Of two stops, the shorter time counts, whichever of them closes the webhooks first.
+  stop.deliverMs = Math.min(stop.deliverMs ?? drainMs, drainMs)
+  tasks.hurry()
+  await giveNotice(drainMs)
+  const links = { stop: (reason: GatewayError) => stop.links.abort(reason) }
+  const waitedFor = [calling.transport, links, tasks]
+  await stopListening({ listeners, billing: books.billing, waitedFor, waiting }, drainMs)
+  // A second stop is in a hurry, and does not wait for the calls that the first one lets finish. Videos whose id at
+  // the vendor is not known then are looked for by the next process.
+  if (!isSecond) return
+  calling.taskTransport.stop(beingStopped())
+  await webhooks.close({ withinMs: drainMs })
 }
