@@ -1,5 +1,5 @@
 import { readConfigFile } from '../src/config/file.ts'
-import { readCatalogue } from '../src/market.ts'
+import { readCatalogue } from '../src/plan.ts'
 import { simulatedModels } from '../src/simulated.ts'
 import { startSandbox } from '../src/sandbox/sandbox.ts'
 import { reportTo } from './control.ts'

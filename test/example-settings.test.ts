@@ -5,7 +5,7 @@ import { parseDocument } from 'yaml'
 import { z } from 'zod'
 import { readConfigFile } from '../src/config/file.ts'
 import { channelEntry, fileSchema } from '../src/config/schema.ts'
-import { planMarket } from '../src/market.ts'
+import { planMarket } from '../src/plan.ts'
 
 const text = readFileSync(join(import.meta.dir, '../turnpike.example.yaml'), 'utf8')
 

@@ -9,7 +9,7 @@ import {
 } from '../config/environment.ts'
 import { ConfigError, type ConfigFile } from '../config/file.ts'
 import { checkSecret } from '../config/installation-secret.ts'
-import { planMarket, type Plan } from '../market.ts'
+import { planMarket, type Plan } from '../plan.ts'
 import { assertSandboxAnswers, noSandboxMessage } from '../sandbox/remote-sandbox.ts'
 import { localCredential, type Channel } from '../upstream/channels.ts'
 import { complaintsAbout } from './complaints.ts'

@@ -1,7 +1,7 @@
 import { isObject } from '../base/json.ts'
 import { EnvironmentError } from '../config/environment.ts'
 import { byPosition, ConfigError, type ConfigFile } from '../config/file.ts'
-import { readCatalogue, readChannels } from '../market.ts'
+import { readCatalogue, readChannels } from '../plan.ts'
 import { channelsOfVariables } from '../upstream/vendor-variables.ts'
 
 // Enough to work on; each further complaint costs another reading of the whole catalogue.

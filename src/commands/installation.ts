@@ -5,7 +5,7 @@ import { databaseFile, readEnvironment, type Environment } from '../config/envir
 import { installationSecret } from '../config/installation-secret.ts'
 import { hadOtherSecret } from '../keys/first-start.ts'
 import { makeSecretKeys, type SecretKeys } from '../keys/secret-keys.ts'
-import { planMarket, type Plan } from '../market.ts'
+import { planMarket, type Plan } from '../plan.ts'
 import { anyAccount } from '../store/accounts.ts'
 import { isAway } from '../store/faults.ts'
 import { hasTable } from '../store/migrate.ts'

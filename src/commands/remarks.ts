@@ -4,7 +4,7 @@ import type { Model } from '../catalogue/model.ts'
 import { databaseFile, type Environment } from '../config/environment.ts'
 import type { ConfigFile } from '../config/file.ts'
 import { replacedSecretFile, exposedSecretFile } from '../config/installation-secret.ts'
-import { readChannels } from '../market.ts'
+import { readChannels } from '../plan.ts'
 import type { Mode } from '../store/schema.ts'
 import { ignoredVariables, type IgnoredVariable } from '../upstream/vendor-variables.ts'
 

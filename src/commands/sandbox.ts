@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { readEnvironment } from '../config/environment.ts'
-import { readCatalogue, readChannels } from '../market.ts'
-import { simulatedModels } from '../simulated.ts'
+import { readCatalogue, readChannels } from '../plan.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
+import { simulatedModels } from '../simulated.ts'
 import { counted, say, sayJson, table, warn } from './output.ts'
 import { loadSettings } from './settings.ts'
 

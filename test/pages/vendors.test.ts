@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { capabilities } from '../../src/capabilities/capability.ts'
 import { readConfigFile } from '../../src/config/file.ts'
-import { planMarket, servedModels } from '../../src/market.ts'
+import { planMarket, servedModels } from '../../src/plan.ts'
 import { vendors } from '../../src/vendors/index.ts'
 import type { Vendor } from '../../src/vendors/vendor.ts'
 

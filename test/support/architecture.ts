@@ -46,6 +46,7 @@ const composing = new Set([
   'gateway.ts',
   'foundation.ts',
   'market.ts',
+  'plan.ts',
   'simulated.ts',
   'books.ts',
   'main.ts',
