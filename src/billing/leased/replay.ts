@@ -1,4 +1,5 @@
-import { nano, zeroNano, type Nano } from '../../base/money.ts'
+import { zeroNano, type Nano } from '../../base/money.ts'
+import { chargeWithin } from '../../store/postings.ts'
 import type { AttemptRecord } from '../../store/requests.ts'
 import type { Posting } from '../../store/turns.ts'
 import type { Order, Progress, SentAttempt } from '../billing.ts'
@@ -77,7 +78,6 @@ function deliveredBy({ sent, progress }: Underway): Progress['delivered'] {
 function postingFor(id: string, hold: Underway): Posting | undefined {
   const { order, sent, progress } = hold
   if (sent.length === 0) return undefined
-  const charge = progress === undefined ? zeroNano : smaller(progress.price, order.amount)
   const delivered = new Map(deliveredBy(hold).map((one) => [one.id, one.vendorCost]))
   const attempts: AttemptRecord[] = sent.map((attempt) => ({
     ...attempt,
@@ -89,15 +89,10 @@ function postingFor(id: string, hold: Underway): Posting | undefined {
     holdId: id,
     accountId: order.accountId,
     priceVersion: order.priceVersion,
-    charge,
-    excess: zeroNano,
+    ...chargeWithin(order.amount, progress?.price ?? zeroNano, 'estimated'),
     basis: progress === undefined ? 'policy_zero' : 'estimated',
     usage: progress?.usage ?? null,
     request: recordOf(order, { status: crashedStatus, streamed: progress !== undefined, durationMs: 0 }),
     attempts,
   }
-}
-
-function smaller(a: Nano, b: Nano): Nano {
-  return nano(a < b ? a : b)
 }
