@@ -32,6 +32,7 @@ export async function inlineMedia(
   fetchLink: FetchLink,
 ): Promise<Conversation> {
   const links = linksOf(conversation)
+  // What a vendor reads by its link is a page with a video, and never an image.
   for (const link of links) {
     if (link.kind === 'image' && isReadByVendor(link.url)) throw atLink(notMedia(link.kind), link, asked.ask.native)
   }
@@ -58,7 +59,7 @@ export async function inlineLinks(
   fetchLink: FetchLink,
 ): Promise<ChatRouted> {
   const { ask, codec } = routed
-  const fetched = await fetchAll([...links], routed, fetchLink)
+  const fetched = await fetchAll(links, routed, fetchLink)
   return { ...routed, ask: codec.replaceLinks(ask, ({ url }) => dataUrlOf(fetched.get(url))) }
 }
 
@@ -71,19 +72,20 @@ type FetchedMedia = Extract<Media, { kind: 'bytes' }>
 
 /** Fetches links by the rules for strangers, several at a time. */
 async function fetchAll(
-  left: MediaLink[],
+  links: readonly MediaLink[],
   asked: Asked,
   fetchLink: FetchLink,
 ): Promise<ReadonlyMap<string, FetchedMedia>> {
-  if (left.length > linksMax) {
+  if (links.length > linksMax) {
     throw badRequest(`This model takes at most ${linksMax} linked files in one request.`, 'messages')
   }
   const { route, signal, ask } = asked
   const fetch = asked.linkTime.bound(fetchLink, () => asked.elapsedMs())
+  const left = [...links]
   const fetched = new Map<string, FetchedMedia>()
   const stop = new AbortController()
   const until = AbortSignal.any([signal, stop.signal])
-  const shareMax = Math.ceil(bytesMax / Math.min(sideBySideMax, left.length))
+  const shareMax = Math.ceil(bytesMax / Math.min(sideBySideMax, links.length))
   const larger: MediaLink[] = []
   let room = bytesMax
   const take = async ({ kind, url }: MediaLink, share: number) => {
