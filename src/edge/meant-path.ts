@@ -22,6 +22,7 @@ function depth({ path }: Route): number {
   return path.split('/').length
 }
 
+/** Compares what follows the version, before which a base address may have too little or too much. Open paths have none. */
 function isMeant({ path, auth }: Route, given: string): boolean {
   if (path === '/') return false
   const below = path.indexOf('/', 1)

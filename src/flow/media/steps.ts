@@ -120,9 +120,8 @@ class Walk {
   }
 
   fail(error: GatewayError, used: readonly Counted[]): Failed {
-    const last = this.#isPaid()
-      ? forbidRetry(withSecretsScrubbed(error, this.#routed))
-      : withSecretsScrubbed(error, this.#routed)
+    const scrubbed = withSecretsScrubbed(error, this.#routed)
+    const last = this.#isPaid() ? forbidRetry(scrubbed) : scrubbed
     logFailure(this.#parts, this.#routed, this.#answered.length > 0 ? 200 : 0, last)
     return { kind: 'failed', error: last, retry: 'no', attempts: this.#lost(used) }
   }

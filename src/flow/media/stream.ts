@@ -1,8 +1,7 @@
-import { GatewayError } from '../../base/errors.ts'
 import type { ChatStream } from '../../capabilities/chat.ts'
 import type { Counted } from '../../capabilities/usage.ts'
 import type { Call } from '../../vendors/vendor.ts'
-import { attempt, streams, type CallParts } from '../attempt.ts'
+import { attempt, didNotStream, streams, type CallParts } from '../attempt.ts'
 import { eventStream } from '../content-types.ts'
 import { failedInside } from '../failed.ts'
 import { StreamRelay, type Relay } from '../relay.ts'
@@ -22,8 +21,7 @@ export async function relayEvents(parts: CallParts, routed: Routed, call: Call, 
   // A vendor may be silent between two images for as long as before a whole one.
   const timeouts = { ...parts.timeouts, stream: { ...whole, idleMs: Math.max(whole.idleMs, whole.firstByteMs) } }
   const attempted = await attempt({ ...parts, timeouts }, routed, call, async (exchange): Promise<Outcome> => {
-    if (!(await streams(routed, exchange)))
-      throw new GatewayError('upstream-failed', "The model's vendor did not stream.")
+    if (!(await streams(routed, exchange))) throw didNotStream()
     const relay = new StreamRelay(exchange, following.events, {
       bytesMax: following.bytesMax,
       leg: { attemptId: routed.attemptId, count: () => following.count() },
