@@ -32,7 +32,10 @@ export async function readJsonBody(request: Request, bytesMax: number, limits: J
 export function checkHeaders({ headers }: Request, wanted: RegExp, name: string): string {
   const encoding = headers.get('content-encoding')
   if (encoding !== null && encoding !== 'identity') {
-    throw new GatewayError('wrong-type', 'Compressed request bodies are not accepted.')
+    throw new GatewayError(
+      'wrong-type',
+      'Compressed request bodies are not accepted: send the body without Content-Encoding.',
+    )
   }
   const type = headers.get('content-type')
   if (type === null || !wanted.test(type)) throw new GatewayError('wrong-type', `The Content-Type must be ${name}.`)

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import {
   MaxFileSizeExceededError,
-  MaxTotalSizeExceededError,
   MultipartParseError,
   MultipartParser,
   type MultipartPart,
@@ -27,7 +26,7 @@ export async function readForm(request: Request, bytesMax: number): Promise<Read
     maxHeaderSize: partHeadBytesMax,
     maxFileSize: fileBytesMax,
     maxParts: partsMax,
-    maxTotalSize: bytesMax,
+    maxTotalSize: bytesMax, // `takePieces` refuses more before the parser does
   })
   const form = new FormReader()
   let hasBegun = false
@@ -133,7 +132,6 @@ function explain(thrown: unknown): unknown {
   if (thrown instanceof MaxFileSizeExceededError) {
     return new GatewayError('too-large', `A file is larger than ${fileBytesMax} bytes.`)
   }
-  if (thrown instanceof MaxTotalSizeExceededError) return new GatewayError('too-large', 'The form is too large.')
   if (thrown instanceof MultipartParseError) return malformed(thrown.message.toLowerCase())
   // The text decoder throws this for invalid UTF-8, and nothing else does here.
   if (thrown instanceof TypeError) return badRequest('The form is not valid UTF-8.', undefined, 'invalid_utf8')
