@@ -1,3 +1,4 @@
+import { messageOf } from './base/errors.ts'
 import { withoutSecretsOf } from './commands/output.ts'
 
 /** `npm start` passes no options to parse, and starts 20 ms earlier without loading the parser. */
@@ -10,7 +11,6 @@ async function run(args: readonly string[]): Promise<void> {
 try {
   await run(process.argv.slice(2))
 } catch (thrown) {
-  const message = thrown instanceof Error ? thrown.message : String(thrown)
-  process.stderr.write(`turnpike: ${withoutSecretsOf(message, process.env)}\n`)
+  process.stderr.write(`turnpike: ${withoutSecretsOf(messageOf(thrown), process.env)}\n`)
   process.exit(1)
 }
