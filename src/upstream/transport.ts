@@ -238,6 +238,15 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     this.stop(new GatewayError('client-gone', 'The call was ended.'))
   }
 
+  stop(reason: GatewayError): void {
+    this.#stopped ??= reason
+    this.#over()
+    const giveUp = this.#giveUpConnecting
+    this.#giveUpConnecting = undefined // once: a connection that is given up twice would be in the pool twice
+    giveUp?.(reason)
+    this.#incoming?.abort(reason)
+  }
+
   #reach(target: Target, pieces: readonly Uint8Array[], connection: 'kept' | 'new'): void {
     if (this.#stopped !== undefined) throw this.#stopped
     const kept = connection === 'kept' ? this.#shared.pool.take(target) : undefined
@@ -267,15 +276,6 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
       if (this.#stopped === undefined) this.#ask(open, pieces)
     }
     connecting.connection.then(connected).catch(this.#failed)
-  }
-
-  stop(reason: GatewayError): void {
-    this.#stopped ??= reason
-    this.#over()
-    const giveUp = this.#giveUpConnecting
-    this.#giveUpConnecting = undefined // once: a connection that is given up twice would be in the pool twice
-    giveUp?.(reason)
-    this.#incoming?.abort(reason)
   }
 
   #over(): void {
