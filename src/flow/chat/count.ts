@@ -1,7 +1,7 @@
 import { asGatewayError } from '../../base/errors.ts'
 import { newAttemptId, type AttemptId } from '../../base/ids.ts'
 import { zeroNano } from '../../base/money.ts'
-import type { ChatAsk, CountCodec } from '../../capabilities/chat.ts'
+import type { ChatAsk, CountCodec, Protocol } from '../../capabilities/chat.ts'
 import type { ModelsOnOffer } from '../../catalogue/model.ts'
 import type { Limiter } from '../../limits/limiter.ts'
 import type { Route } from '../../upstream/channels.ts'
@@ -14,6 +14,7 @@ import { judge, logFailure, readRefusal } from '../failed.ts'
 import { readAsked } from '../read-asked.ts'
 import type { Stages } from '../run.ts'
 import type { Answer, Authenticated, Received } from '../stages.ts'
+import { linksInAsk } from './inline-media.ts'
 
 const countBytesMax = 64 * 1024
 
@@ -56,19 +57,20 @@ async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'pr
   const { codec } = asking
   const among = { models: parts.models, capability: 'chat' } as const
   const { read: ask, model } = await readAsked(asking, among, (asked, lookUp) => codec.readAsk(asked, lookUp))
-  const speaks: boolean[] = []
+  const protocols = new Set<Protocol | undefined>()
   for (const route of parts.channels().routes(model.offers)) {
     const { chat } = route.channel.vendor
-    speaks.push(chat?.protocol === ask.protocol)
+    protocols.add(chat?.protocol)
     if (chat?.count === undefined || chat.protocol !== ask.protocol) continue
     // A server on the operator's own network is sent no links, and a count is not worth fetching what they lead to.
-    if (isInside(route.channel) && codec.replaceLinks(ask, ({ url }) => url) !== ask) continue
+    if (isInside(route.channel) && linksInAsk({ ask, codec }).length > 0) continue
     const counting = { ...asking, route, ask, attemptId: newAttemptId() }
     const context = contextOf({ ...counting, model }, parts.tenantLabel)
     const counted = await countAt(parts, counting, chat.count, chat.count.call(ask, context))
     if (counted !== undefined) return counted
   }
-  if (speaks.length > 0 && !speaks.includes(true)) codec.checkTranslated(ask)
+  // A chat with these vendors would be translated, and what they cannot be told is refused here as it is there.
+  if (protocols.size > 0 && !protocols.has(ask.protocol)) codec.checkTranslated(ask)
   return codec.estimateInput(ask)
 }
 

@@ -3,7 +3,7 @@ import { writeFieldPath } from '../../base/field-path.ts'
 import { readImageHead } from '../../base/image-head.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { GuardRefusal } from '../../base/untrusted-url.ts'
-import type { ChatAsk } from '../../capabilities/chat.ts'
+import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
 import type { Conversation, Media, MediaLink, Turn, UserBlock } from '../../capabilities/conversation.ts'
 import type { FetchLink } from '../../upstream/links.ts'
 import type { ChatRouted } from './chat.ts'
@@ -42,8 +42,10 @@ export async function inlineMedia(
   return { ...conversation, turns: conversation.turns.map((turn) => withFetched(turn, fetched)) }
 }
 
+type Linking = { readonly ask: ChatAsk; readonly codec: Pick<ChatCodec, 'replaceLinks'> }
+
 /** The links to media in an ask, in the client's own protocol. */
-export function linksInAsk({ ask, codec }: ChatRouted): readonly MediaLink[] {
+export function linksInAsk({ ask, codec }: Linking): readonly MediaLink[] {
   const links = new Map<string, MediaLink>()
   codec.replaceLinks(ask, (link) => {
     links.set(link.url, link)
