@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { makeGuardedFetch, type FetchLimits, type GuardedFetch } from '../base/guarded-fetch.ts'
-import { makeFetchLink } from './links.ts'
+import type { Channel } from './channels.ts'
+import { isInside, makeFetchLink } from './links.ts'
 
 const vendor = { baseUrl: 'https://vendor.example' }
 const { signal } = new AbortController()
@@ -81,4 +82,16 @@ test("a client that leaves while a vendor's link is fetched is not the vendor's 
   } finally {
     await server.stop(true)
   }
+})
+
+// A server on the operator's own network is sent the files behind a client's links, and any other one the links.
+test.each([
+  ['https://models.internal/v1', true],
+  ['http://models.svc.cluster.local.', true],
+  ['http://[::1]:1', true],
+  ['https://api.vendor.example/v1', false],
+  ['https://api.vendor.example./v1', false],
+])('a channel at %s is on the network of its operator: %p', (baseUrl, expected) => {
+  expect(isInside({ baseUrl } as Channel)).toBe(expected)
+  expect(isInside({ baseUrl, isSimulator: true } as Channel)).toBe(false)
 })
