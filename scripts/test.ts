@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
+import { environmentVariables } from '../src/config/environment.ts'
 import { vendors } from '../src/vendors/index.ts'
 
 /**
@@ -7,8 +8,7 @@ import { vendors } from '../src/vendors/index.ts'
  * decide a result. They are removed before the tests' process begins, since whatever a test starts inherits the
  * environment that its process began with.
  */
-const ours = ['PORT', 'HOST', 'ADMIN_PORT', 'SANDBOX_PORT', 'SANDBOX_URL', 'DATABASE_URL']
-const taken = new Set([...ours, ...[...vendors.values()].flatMap(({ environment }) => environment)])
+const taken = new Set([...environmentVariables, ...[...vendors.values()].flatMap(({ environment }) => environment)])
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !taken.has(name) && !name.startsWith('TURNPIKE_')),
 )

@@ -49,6 +49,9 @@ const schema = z.object({
     .optional(),
 })
 
+/** Their names, for a process that must not inherit any of them. */
+export const environmentVariables: readonly string[] = Object.keys(schema.shape)
+
 export type Environment = {
   readonly host: string
   readonly port: number
