@@ -3,6 +3,7 @@ import { unixSeconds } from '../base/moment.ts'
 import { type Cap, showCap, toCap } from './accounts.ts'
 import { type Actor, recordAccessChange, recordAccessFields } from './audit.ts'
 import type { Transactor } from './transactor.ts'
+import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import { json } from './rows.ts'
 import type { ApiKeyTable, AuditDetail, KeyLimits, Metadata, Mode, Queries, Scope, Tx } from './schema.ts'
@@ -129,11 +130,8 @@ export async function listKeys(
     readonly after?: string | undefined
   },
 ): Promise<ApiKey[]> {
-  const { mode } = page
   let query = db.selectFrom('api_key').selectAll().orderBy('id').limit(page.limit)
-  if (mode !== undefined) {
-    query = query.where('account_id', 'in', (eb) => eb.selectFrom('account').select('id').where('mode', '=', mode))
-  }
+  if (page.mode !== undefined) query = query.where(isOfMode('api_key', page.mode))
   if (page.scope !== 'every-account') query = query.where('account_id', '=', page.scope.accountId)
   if (page.after !== undefined) query = query.where('id', '>', page.after)
   return (await query.execute()).map(toKey)

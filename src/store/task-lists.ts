@@ -1,4 +1,5 @@
 import type { Nano } from '../base/money.ts'
+import { isOfMode } from './mode.ts'
 import type { Mode, Queries, Scope } from './schema.ts'
 import type { StoredTaskState } from './task-schema.ts'
 import { type Task, toTask } from './tasks.ts'
@@ -26,9 +27,7 @@ export async function listTasks(
   const { before } = page
   let query = db.selectFrom('task').selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(page.limit)
   if (scope !== 'every-account') query = query.where('account_id', '=', scope.accountId)
-  else if (mode !== undefined) {
-    query = query.where('account_id', 'in', (eb) => eb.selectFrom('account').select('id').where('mode', '=', mode))
-  }
+  else if (mode !== undefined) query = query.where(isOfMode('task', mode))
   if (states !== undefined) query = query.where('state', 'in', states)
   if (model !== undefined) query = query.where('model', '=', model)
   if (inDoubt !== undefined) query = query.where('in_doubt', '=', inDoubt)

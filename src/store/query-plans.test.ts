@@ -8,7 +8,11 @@ import { recoverHolds } from './ledger.ts'
 import { openStore, type Store } from './open.ts'
 import * as outbox from './outbox.ts'
 import * as claims from './task-claims.ts'
+import { listKeys } from './keys.ts'
+import { listTasks } from './task-lists.ts'
 import { dropOldTasks } from './task-retention.ts'
+import { listRequests } from './usage.ts'
+import { listEvents } from './webhooks.ts'
 
 const [now, mode, owner] = [1_000_000, 'sandbox', 'node_a'] as const
 const accounts = [{ accountId: 'acc_a', host: 'x.example' }]
@@ -35,8 +39,17 @@ const work = {
   'drops old answers': ({ db }) => dropOldAnswers(db, now),
 } as const satisfies Record<string, (store: Store) => Promise<unknown>>
 
+/** The lists of an operator, each of all accounts of a mode. */
+const [all, page] = [{ scope: 'every-account', mode }, { limit: 9 }] as const
+const lists = {
+  keys: ({ db }) => listKeys(db, { ...all, ...page }),
+  requests: ({ db }) => listRequests(db, all, page),
+  tasks: ({ db }) => listTasks(db, all, page),
+  webhooks: ({ db }) => listEvents(db, all, page),
+} as const satisfies Record<string, (store: Store) => Promise<unknown>>
+
 // Only SQLite plans a query without regard to how few rows there are, so it is asked.
-describe('what a node does by itself', () => {
+describe('what a node does by itself, and what operators look at', () => {
   const file = join(temporaryFolder('plans'), 'turnpike.sqlite')
   let store: Store
   beforeAll(async () => {
@@ -53,5 +66,11 @@ describe('what a node does by itself', () => {
       // It would go through the accounts of the mode, one after another.
       expect(plan).not.toContain('SEARCH account USING INDEX account_name')
     }
+  })
+
+  test.each(Object.entries(lists))('a page of %s is read in its order, and no other row is', async (_, list) => {
+    const plans = await plansOf(file, store, list)
+    expect(plans).not.toBeEmpty()
+    for (const plan of plans) expect(plan).not.toContain('USE TEMP B-TREE FOR ORDER BY')
   })
 })
