@@ -3,6 +3,7 @@ import { unixSeconds } from '../base/moment.ts'
 import { type Cap, showCap, toCap } from './accounts.ts'
 import { type Actor, recordAccessChange, recordAccessFields } from './audit.ts'
 import type { Transactor } from './transactor.ts'
+import { locked } from './locks.ts'
 import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import { json } from './rows.ts'
@@ -158,7 +159,7 @@ export async function changeKey(
   { limits, ...fields }: Omit<KeyChange, 'limits'> & { readonly limits?: KeyChange['limits'] | ChangeLimits },
 ): Promise<ApiKey | undefined> {
   return store.transaction(async (tx) => {
-    const changed = typeof limits === 'function' ? limits(await lockedLimits(store, tx, fields.id)) : limits
+    const changed = typeof limits === 'function' ? limits(await lockedLimits(tx, fields.id)) : limits
     const change: KeyChange = { ...fields, limits: changed }
     const { cap } = change
     const row = await tx
@@ -186,11 +187,9 @@ export async function changeKey(
 }
 
 /** Locked, so that of two changes at once the second one builds on the first. */
-async function lockedLimits({ engine }: Store, tx: Tx, id: string): Promise<KeyLimits | null> {
+async function lockedLimits(tx: Tx, id: string): Promise<KeyLimits | null> {
   const key = tx.selectFrom('api_key').select('limits').where('id', '=', id)
-  // On SQLite no other transaction is open now.
-  const row = await (engine === 'postgres' ? key.forUpdate() : key).executeTakeFirst()
-  return row?.limits ?? null
+  return (await locked(tx, key).executeTakeFirst())?.limits ?? null
 }
 
 /** The given fields of a key for the audit, spelled as in the operator's API, where the audit is read. */

@@ -1,5 +1,6 @@
 import { type ExpressionBuilder, type SqlBool, sql } from 'kysely'
 import { newOrderedId } from '../base/ids.ts'
+import { lockedIfFree } from './locks.ts'
 import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import type { Mode, Queries, Schema } from './schema.ts'
@@ -117,8 +118,7 @@ export async function claimEvents(
     const rows = await tx
       .updateTable('webhook_event')
       .set({ claim_owner: owner, claim_until: until })
-      // Skips what another node is claiming at this moment. SQLite has one writer, and no SKIP LOCKED.
-      .where('id', 'in', store.engine === 'postgres' ? free.forUpdate().skipLocked() : free)
+      .where('id', 'in', lockedIfFree(tx, free))
       .returningAll()
       .execute()
     return rows.map((row) => ({

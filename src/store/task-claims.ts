@@ -1,5 +1,6 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
 import type { Nano } from '../base/money.ts'
+import { lockedIfFree } from './locks.ts'
 import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import { inPages } from './pages.ts'
@@ -73,8 +74,7 @@ export async function claimTasks(
       .where(isDue(due))
       .orderBy('next_poll_at')
       .limit(limit)
-    // SQLite has one writer, and no SKIP LOCKED.
-    const chosen = await (store.engine === 'postgres' ? free.forUpdate().skipLocked() : free).execute()
+    const chosen = await lockedIfFree(tx, free).execute()
     if (chosen.length === 0) return []
     // Chosen by a statement of their own: PostgreSQL may repeat a subquery for every row that it updates, and each time
     // it would choose others, beyond the limit.

@@ -1,3 +1,4 @@
+import { lockedIfFree } from './locks.ts'
 import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import type { Mode } from './schema.ts'
@@ -33,8 +34,7 @@ export async function dropOldTasks(
       )
       .orderBy('created_at')
       .limit(old.limit)
-    // Skips what another node is deleting at this moment. SQLite has one writer, and no SKIP LOCKED.
-    const rows = await (store.engine === 'postgres' ? ended.forUpdate().skipLocked() : ended).execute()
+    const rows = await lockedIfFree(tx, ended).execute()
     if (rows.length === 0) return 0
     const ids = rows.map(({ id }) => id)
     const events = tx.selectFrom('webhook_event').select('id').where('task_id', 'in', ids)

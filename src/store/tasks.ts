@@ -1,6 +1,7 @@
 import type { RawBuilder, Selectable, Updateable } from 'kysely'
 import { zeroNano } from '../base/money.ts'
 import { type NewHold, type TakeHoldOutcome, takeHoldIn } from './holds.ts'
+import { locked } from './locks.ts'
 import type { Store } from './open.ts'
 import { attemptRecordWrites, type AttemptRecord, type RequestRecord, requestRecordWrite } from './requests.ts'
 import { json } from './rows.ts'
@@ -233,9 +234,7 @@ export async function taskOnceRecorded(
   { id, accountId }: Pick<Task, 'id' | 'accountId'>,
 ): Promise<Task | undefined> {
   return store.transaction(async (tx) => {
-    const account = tx.selectFrom('account').select('id').where('id', '=', accountId)
-    // On SQLite no other transaction is open now.
-    await (store.engine === 'postgres' ? account.forUpdate() : account).execute()
+    await locked(tx, tx.selectFrom('account').select('id').where('id', '=', accountId)).execute()
     return taskById(tx, { scope: { accountId }, id })
   })
 }

@@ -1,7 +1,9 @@
 import { newOrderedId } from '../base/ids.ts'
 import { type Actor, recordChange } from './audit.ts'
+import { locked } from './locks.ts'
 import type { Store } from './open.ts'
 import type { Queries, Tx } from './schema.ts'
+import { isPostgres } from './writes.ts'
 
 /** The sealed secrets that sign an account's webhooks now, the newest first. */
 export async function sealedSecrets(db: Queries, accountId: string, now: number): Promise<string[]> {
@@ -27,7 +29,7 @@ export async function replaceSecret(
 ): Promise<'replaced' | 'absent'> {
   return store.transaction(async (tx) => {
     const now = store.now()
-    if (!(await findAccount(store, tx, secret.accountId, 'alone'))) return 'absent'
+    if (!(await lockAccount(tx, secret.accountId, 'alone'))) return 'absent'
     await tx
       .updateTable('webhook_secret')
       .set({ expires_at: now + secret.keepOldMs })
@@ -58,7 +60,7 @@ export async function replaceSecret(
 export async function addFirstSecret(store: Store, secret: NewSecret): Promise<void> {
   await store.transaction(async (tx) => {
     const now = store.now()
-    if (!(await findAccount(store, tx, secret.accountId, 'beside-others'))) return
+    if (!(await lockAccount(tx, secret.accountId, 'beside-others'))) return
     if ((await sealedSecrets(tx, secret.accountId, now)).length > 0) return
     const added = await tx
       .insertInto('webhook_secret')
@@ -79,13 +81,13 @@ export async function addFirstSecret(store: Store, secret: NewSecret): Promise<v
 
 /**
  * Replacing a secret locks the account exclusively. Adding the first one shares the account with others, such as
- * billing, but not with a replacement. On SQLite no other transaction is open now.
+ * billing, but not with a replacement.
  */
-async function findAccount(store: Store, tx: Tx, id: string, company: 'alone' | 'beside-others'): Promise<boolean> {
+async function lockAccount(tx: Tx, id: string, company: 'alone' | 'beside-others'): Promise<boolean> {
   const account = tx.selectFrom('account').select('id').where('id', '=', id)
-  if (store.engine === 'sqlite') return (await account.executeTakeFirst()) !== undefined
-  const locked = company === 'alone' ? account.forUpdate() : account.forKeyShare()
-  return (await locked.executeTakeFirst()) !== undefined
+  const isShared = company === 'beside-others' && isPostgres(tx)
+  const row = await (isShared ? account.forKeyShare() : locked(tx, account)).executeTakeFirst()
+  return row !== undefined
 }
 
 function rowOf({ accountId, sealed }: NewSecret, id: string, now: number) {

@@ -165,7 +165,7 @@ export const taskMutants: readonly Mutant[] = [
   {
     name: 'two nodes that look at the same moment claim the same task',
     file: 'src/store/task-claims.ts',
-    from: "store.engine === 'postgres' ? free.forUpdate().skipLocked() : free",
+    from: 'lockedIfFree(tx, free)',
     to: 'free',
     tests: ['src/store/task-claims.test.ts'],
   },
