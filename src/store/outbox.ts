@@ -3,8 +3,36 @@ import { newOrderedId } from '../base/ids.ts'
 import { lockedIfFree } from './locks.ts'
 import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
-import type { Mode, Queries, Schema } from './schema.ts'
-import { unclaimed } from './task-schema.ts'
+import type { Mode, Queries, Schema, Tx } from './schema.ts'
+import { type Claim, unclaimed } from './task-schema.ts'
+
+export type NewEvent = {
+  readonly id: string
+  readonly accountId: string
+  readonly taskId: string
+  readonly url: string
+  readonly payload: string
+}
+
+/** Puts an event into the outbox, in the commit that ends its task: neither is ever there without the other. */
+export async function addEventIn(tx: Tx, event: NewEvent, now: number): Promise<void> {
+  await tx
+    .insertInto('webhook_event')
+    .values({
+      id: event.id,
+      account_id: event.accountId,
+      task_id: event.taskId,
+      url: event.url,
+      host: new URL(event.url).host,
+      payload: event.payload,
+      state: 'pending',
+      attempts: 0,
+      next_at: now,
+      ...unclaimed,
+      created_at: now,
+    })
+    .execute()
+}
 
 /** One account's events to one host. A receiver that misbehaves affects only the account that named it. */
 export type Lane = { readonly accountId: string; readonly host: string }
@@ -96,8 +124,6 @@ export type ClaimedEvent = WaitingEvent & {
   readonly attempts: number
   readonly claim: Claim
 }
-
-export type Claim = { readonly owner: string; readonly until: number }
 
 /**
  * Claims those of the given events that are still free. An expired claim belongs to no node: the next one carries on,

@@ -6,8 +6,8 @@ import type { Store } from './open.ts'
 import { inPages } from './pages.ts'
 import type { Mode, Queries } from './schema.ts'
 import { sum } from './sum.ts'
-import { unclaimed, type StoredTaskState } from './task-schema.ts'
-import { type Claim, type Task, toTask } from './tasks.ts'
+import { type Claim, type StoredTaskState, unclaimed } from './task-schema.ts'
+import { type Task, toTask } from './tasks.ts'
 
 /** How many tasks are due for a poll, channel by channel, since each channel is polled at its own pace. */
 export async function dueChannels(

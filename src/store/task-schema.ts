@@ -134,6 +134,12 @@ export type TaskSchema = {
   webhook_secret: WebhookSecretTable
 }
 
+/**
+ * Which node a task or an event belongs to for now. Once the time is over any node may claim it, and then the changes of
+ * the old owner are refused.
+ */
+export type Claim = { readonly owner: string; readonly until: number }
+
 /** A task or an event that belongs to no node. */
 export const unclaimed = { claim_owner: null, claim_until: null } as const
 

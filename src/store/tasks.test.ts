@@ -8,6 +8,7 @@ import { thrownBy } from '../../test/support/thrown.ts'
 import { checkLedger } from './check.ts'
 import { settleHoldIn, voidHoldIn } from './ledger.ts'
 import type { Store } from './open.ts'
+import { addEventIn } from './outbox.ts'
 import {
   claimTasks,
   dueChannels,
@@ -19,7 +20,6 @@ import {
   openTaskRefs,
   releaseClaims,
 } from './task-claims.ts'
-import { addEventIn } from './task-events.ts'
 import { listTasks } from './task-lists.ts'
 import { dropOldTasks } from './task-retention.ts'
 import type { StoredTaskState } from './task-schema.ts'

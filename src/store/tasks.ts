@@ -6,7 +6,7 @@ import type { Store } from './open.ts'
 import { attemptRecordWrites, type AttemptRecord, type RequestRecord, requestRecordWrite } from './requests.ts'
 import { json } from './rows.ts'
 import type { Queries, Scope, Tx } from './schema.ts'
-import type { StoredTaskState, TaskError, TaskTable } from './task-schema.ts'
+import type { Claim, StoredTaskState, TaskError, TaskTable } from './task-schema.ts'
 
 type Row = Selectable<TaskTable>
 
@@ -66,12 +66,6 @@ export type NewTask = Pick<
   | 'createdAt'
   | 'deadline'
 > & { readonly claim: Claim }
-
-/**
- * Which node a task belongs to for now. Once the time is over any node may claim it, and then the changes of the old
- * owner are refused.
- */
-export type Claim = { readonly owner: string; readonly until: number }
 
 export type Recorded = { outcome: 'recorded'; task: Task } | Exclude<TakeHoldOutcome, { outcome: 'held' }>
 
