@@ -5,7 +5,7 @@ import { lockChain, platformChain } from './chain.ts'
 import type { Store } from './open.ts'
 import { Entries, type LedgerPosting, postingWrites } from './postings.ts'
 import type { RecordedAttempt, RecordedRequest } from './reconcile.ts'
-import { correctUsage, hourMs, startOf } from './rollups.ts'
+import { correctUsage, countedUnder, hourMs, startOf } from './rollups.ts'
 import type { Tx } from './schema.ts'
 import { executeWrites } from './writes.ts'
 
@@ -123,21 +123,19 @@ async function addToSums(
     .where('capability', '=', request.capability)
     .execute()
   const [first] = rows
-  const counted = rows.length > 1 ? await countedUnder(tx, request.id) : undefined
+  const counted = rows.length > 1 ? countedUnder(await callsOf(tx, request.id)) : undefined
   const under = rows.find(({ vendor }) => vendor === counted) ?? first
   if (under !== undefined) await correctUsage(tx, { ...request, vendor: under.vendor }, change)
 }
 
-/** The vendor under which `usedBy` counted a request: the one whose answer was delivered, or the last one called. */
-async function countedUnder(tx: Tx, requestId: string): Promise<string | undefined> {
-  const calls = await tx
+async function callsOf(tx: Tx, requestId: string) {
+  return tx
     .selectFrom('attempt')
     .select(['vendor', 'delivered'])
     .where('request_id', '=', requestId)
     .orderBy('created_at')
     .orderBy('id')
     .execute()
-  return (calls.find(({ delivered }) => delivered) ?? calls.at(-1))?.vendor
 }
 
 /** Records a call that only the vendor's bill knows as an attempt without a request; its cost is our loss. */

@@ -12,7 +12,7 @@ export type Used = {
   readonly keyId: string
   readonly model: string
   readonly capability: Capability
-  /** The vendor whose answer was delivered, or the last one called; '' where none was called. */
+  /** See `countedUnder`. */
   readonly vendor: string
   readonly createdAt: number
   readonly cost: Nano
@@ -33,12 +33,19 @@ export function usedBy(
     keyId: request.keyId,
     model: request.model,
     capability: request.capability,
-    vendor: (attempts.find(({ delivered }) => delivered) ?? attempts.at(-1))?.vendor ?? '',
+    vendor: countedUnder(attempts),
     createdAt: request.createdAt,
     cost,
     vendorCost: nano(attempts.reduce((sum, { vendorCost }) => sum + vendorCost, 0n)),
     usage,
   }
+}
+
+/** The vendor under which a request counts: whose answer was delivered, or the last one called; '' where none was. */
+export function countedUnder(
+  calls: readonly { readonly vendor: string; readonly delivered: boolean | null }[],
+): string {
+  return (calls.find(({ delivered }) => delivered) ?? calls.at(-1))?.vendor ?? ''
 }
 
 /** Column by unit: the one place that knows both spellings. */
