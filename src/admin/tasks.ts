@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { exactText, pageFields, periodFields, readQuery } from '../reports/query.ts'
-import { reportTasks, showTaskRow } from '../reports/tasks.ts'
-import { holdsOfTasks } from '../store/task-lists.ts'
+import { reportTask, reportTasks } from '../reports/tasks.ts'
 import { storedTaskStates } from '../store/task-schema.ts'
 import { taskById } from '../store/tasks.ts'
 import { absent, type Call } from './call.ts'
@@ -36,7 +35,7 @@ export function taskCalls({ store, mode }: Pick<AdminParts, 'store' | 'mode'>) {
     read: async ({ id }: Call) => {
       const task = await taskById(store.db, { scope: 'every-account', id })
       if (task === undefined) throw absent('task')
-      return showTaskRow(task, (await holdsOfTasks(store.db, [task])).get(task.holdId))
+      return reportTask(store.db, task)
     },
   }
 }

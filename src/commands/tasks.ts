@@ -1,10 +1,10 @@
 import { unixSeconds } from '../base/moment.ts'
 import { showDollars } from '../base/money.ts'
 import { pause } from '../base/pause.ts'
-import { reportTasks, showTaskRow, type ShownTask } from '../reports/tasks.ts'
+import { reportTask, reportTasks, type ShownTask } from '../reports/tasks.ts'
 import type { Store } from '../store/open.ts'
 import type { StoredTaskState } from '../store/task-schema.ts'
-import { holdsOfTasks, typicalTaskMs } from '../store/task-lists.ts'
+import { typicalTaskMs } from '../store/task-lists.ts'
 import { type Task, taskById } from '../store/tasks.ts'
 import { isOver } from '../tasks/state.ts'
 import { withInstallation, type InstallationOptions as Options } from './installation.ts'
@@ -49,7 +49,7 @@ function stateOf({ state, in_doubt: isInDoubt }: Pick<ShownTask, 'state' | 'in_d
 export async function show(id: string, options: Options): Promise<void> {
   await withInstallation(options, async ({ store }) => {
     const task = await taskNamed(store, id)
-    const row = showTaskRow(task, (await holdsOfTasks(store.db, [task])).get(task.holdId))
+    const row = await reportTask(store.db, task)
     if (options.json) return sayJson(row)
     const { error, created_at: _, updated_at: __, finished_at: ___, deadline: ____, next_poll_at: next, ...facts } = row
     const shown = Object.entries(facts).map(([name, value]) => [name, value === null ? '-' : String(value)] as const)

@@ -20,10 +20,14 @@ export async function reportTasks(db: Queries, filter: TaskFilter, page: PageAsk
   )
 }
 
+export async function reportTask(db: Queries, task: Task): Promise<ShownTask> {
+  return showTaskRow(task, (await holdsOfTasks(db, [task])).get(task.holdId))
+}
+
 export type ShownTask = ReturnType<typeof showTaskRow>
 
 /** Shows the stored state, which customers do not see: they are never shown `creating` or `refused`. */
-export function showTaskRow(task: Task, held: Nano | undefined) {
+function showTaskRow(task: Task, held: Nano | undefined) {
   return {
     id: task.id,
     account: task.accountId,
