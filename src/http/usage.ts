@@ -8,7 +8,7 @@ import type { Stages } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { exactText, pageFields, periodFields, readQuery, sumPageFields } from '../reports/query.ts'
 import { reportRequests, type ShownRequest } from '../reports/requests.ts'
-import { reportUsage } from '../reports/usage.ts'
+import { customerGroupings, reportUsage } from '../reports/usage.ts'
 import { accountById, available } from '../store/accounts.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
@@ -25,16 +25,13 @@ export type UsageParts = {
   readonly heldHere: CappedBilling['heldHere']
 }
 
-// All groupings that sums are kept by except the vendor: which vendor answered is the operator's business.
-export const groupings = ['hour', 'day', 'model', 'key', 'account', 'capability'] as const
-
 const key = z.literal('self', { error: "only 'self', the calling key" }).exactOptional()
 const sums = z.strictObject({
   ...periodFields,
   ...sumPageFields,
   key,
   model: exactText.exactOptional(),
-  group_by: z.enum(groupings).exactOptional(),
+  group_by: z.enum(customerGroupings).exactOptional(),
   // `records=true` has a query of its own, below; it is listed here so that the error for another value names it.
   records: z.enum(['true', 'false']).exactOptional(),
 })

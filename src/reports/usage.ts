@@ -4,7 +4,7 @@ import { formatDollars } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { Store } from '../store/open.ts'
 import { hourMs, type SummedColumn, summedColumns, unitColumns } from '../store/rollups.ts'
-import { type UsageFilter, type GroupBy, sumUsage, type UsageSum } from '../store/usage.ts'
+import { groupings, type UsageFilter, type GroupBy, sumUsage, type UsageSum } from '../store/usage.ts'
 import { checkPeriod, type Page, pageOf } from './query.ts'
 
 /** The names under which counts are shown, in sums and in single records alike. */
@@ -25,6 +25,9 @@ const shownAs = {
   images: 'images',
   video_seconds: 'video_seconds',
 } as const satisfies Record<SummedColumn, string>
+
+/** Which vendor answered is the operator's business, so customers group by everything else. */
+export const customerGroupings = groupings.filter((by) => by !== 'vendor')
 
 export type UsageQuery = {
   readonly group_by?: GroupBy | undefined

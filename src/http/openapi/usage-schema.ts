@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { groupings } from '../usage.ts'
+import { customerGroupings } from '../../reports/usage.ts'
 
 /** What usage and balance look like, for the reference and for tests; nothing is checked against these while serving. */
 const text = (description: string) => z.string().meta({ description })
@@ -109,7 +109,7 @@ export const usageQuery: readonly QueryDocs[] = [
   {
     name: 'group_by',
     description: 'What to group by. Without it, a single total.',
-    schema: { type: 'string', enum: groupings },
+    schema: { type: 'string', enum: customerGroupings },
   },
   { name: 'key', description: '`self`: only the calling key.', schema: { type: 'string', enum: ['self'] } },
   { name: 'model', description: 'Only this model.', schema: { type: 'string' } },

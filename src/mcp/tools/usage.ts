@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { customerGroupings } from '../../reports/usage.ts'
 import { reading, tool } from '../tool.ts'
 
 const sums = 'GET /v1/usage'
@@ -13,10 +14,7 @@ export const getUsage = tool({
   annotations: reading,
   input: z.strictObject({
     report: z.enum(['sums', 'requests', 'balance']).default('sums'),
-    group_by: z
-      .enum(['hour', 'day', 'model', 'key', 'account', 'capability'])
-      .optional()
-      .meta({ description: 'For totals: what to group by.' }),
+    group_by: z.enum(customerGroupings).optional().meta({ description: 'For totals: what to group by.' }),
     from: z
       .string()
       .optional()
