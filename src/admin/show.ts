@@ -1,4 +1,4 @@
-import { unixSeconds } from '../base/moment.ts'
+import { unixSeconds, unixSecondsOrNull } from '../base/moment.ts'
 import { formatDollars } from '../base/money.ts'
 import { showCap, type Account } from '../store/accounts.ts'
 import type { AuditRecord } from '../store/audit.ts'
@@ -32,7 +32,7 @@ export function showKey(key: ApiKey, accountName: string, now: number) {
     cap: showCap(key.cap),
     enabled: key.enabled,
     state: keyState(key, now),
-    expires_at: key.expiresAt === null ? null : unixSeconds(key.expiresAt),
+    expires_at: unixSecondsOrNull(key.expiresAt),
     metadata: key.metadata,
     created_at: unixSeconds(key.createdAt),
   }

@@ -15,3 +15,8 @@ export function parseMoment(text: string): number | undefined {
 export function unixSeconds(unixMs: number): number {
   return Math.floor(unixMs / 1000)
 }
+
+/** The same of a time that there may not be, which is null in JSON. */
+export function unixSecondsOrNull(unixMs: number | null | undefined): number | null {
+  return unixMs === null || unixMs === undefined ? null : unixSeconds(unixMs)
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Clock } from '../base/clock.ts'
-import { unixSeconds } from '../base/moment.ts'
+import { unixSecondsOrNull } from '../base/moment.ts'
 import { formatDollars, nano, type Nano } from '../base/money.ts'
 import { endOf, startOf, type CappedBilling } from '../billing/caps.ts'
 import { bearerOf } from '../edge/credential.ts'
@@ -103,7 +103,6 @@ async function showCap(store: Store, { cap, heldByRequests }: HeldOf, now: numbe
   const { of, amount, period } = cap
   const held = heldByRequests + (await heldByTasks(store.db, of))
   const spent = await spentSince(store.db, { ...of, since: startOf(period, now) })
-  const end = endOf(period, now)
   const left = amount - spent - held
   return {
     of: of.keyId === undefined ? 'account' : 'key',
@@ -111,6 +110,6 @@ async function showCap(store: Store, { cap, heldByRequests }: HeldOf, now: numbe
     period,
     spent: formatDollars(spent),
     remaining: formatDollars(nano(left > 0n ? left : 0n)),
-    resets_at: end === undefined ? null : unixSeconds(end),
+    resets_at: unixSecondsOrNull(endOf(period, now)),
   }
 }

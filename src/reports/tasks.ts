@@ -1,4 +1,4 @@
-import { unixSeconds } from '../base/moment.ts'
+import { unixSeconds, unixSecondsOrNull } from '../base/moment.ts'
 import { formatDollars, type Nano } from '../base/money.ts'
 import type { Queries } from '../store/schema.ts'
 import type { StoredTaskState } from '../store/task-schema.ts'
@@ -48,12 +48,8 @@ function showTaskRow(task: Task, held: Nano | undefined) {
     webhook: task.webhookUrl !== null,
     created_at: unixSeconds(task.createdAt),
     updated_at: unixSeconds(task.updatedAt),
-    finished_at: secondsOf(task.finishedAt),
+    finished_at: unixSecondsOrNull(task.finishedAt),
     deadline: unixSeconds(task.deadline),
-    next_poll_at: secondsOf(task.nextPollAt),
+    next_poll_at: unixSecondsOrNull(task.nextPollAt),
   }
-}
-
-function secondsOf(moment: number | null): number | null {
-  return moment === null ? null : unixSeconds(moment)
 }

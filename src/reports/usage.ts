@@ -1,5 +1,5 @@
 import { badRequest } from '../base/errors.ts'
-import { unixSeconds } from '../base/moment.ts'
+import { unixSeconds, unixSecondsOrNull } from '../base/moment.ts'
 import { formatDollars } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { Store } from '../store/open.ts'
@@ -66,7 +66,7 @@ export async function reportUsage(
     (row) => show(row, by, reader),
     ({ group }) => shownGroup(group),
   )
-  return { ...page, from: secondsOf(filter.from), to: secondsOf(filter.to) }
+  return { ...page, from: unixSecondsOrNull(filter.from), to: unixSecondsOrNull(filter.to) }
 }
 
 function show({ group, requests, cost, vendorCost, counts }: UsageSum, by: GroupBy | undefined, reader: string) {
@@ -95,10 +95,6 @@ function readCursor(after: string, by: GroupBy | undefined): string | number {
 function wholeHours(filter: UsageFilter): UsageFilter {
   const { from, to } = filter
   return { ...filter, from: from && Math.floor(from / hourMs) * hourMs, to: to && Math.ceil(to / hourMs) * hourMs }
-}
-
-function secondsOf(unixMs: number | undefined): number | null {
-  return unixMs === undefined ? null : unixSeconds(unixMs)
 }
 
 /** The usage of one request, under the same names as in the sums. */

@@ -1,4 +1,4 @@
-import { unixSeconds } from '../base/moment.ts'
+import { unixSeconds, unixSecondsOrNull } from '../base/moment.ts'
 import type { WebhookAttempt } from '../store/outbox.ts'
 import type { Queries } from '../store/schema.ts'
 import type { WebhookEventState } from '../store/task-schema.ts'
@@ -43,7 +43,7 @@ function showEvent(event: WebhookEvent, attempts: readonly WebhookAttempt[]) {
     task: event.taskId,
     url: withoutQuery(event.url),
     state: event.state === 'given-up' ? 'given_up' : event.state,
-    next_attempt_at: event.nextAt === null ? null : unixSeconds(event.nextAt),
+    next_attempt_at: unixSecondsOrNull(event.nextAt),
     created_at: unixSeconds(event.createdAt),
     attempts: attempts.map(({ at, status, why, excerpt, durationMs }) => ({
       created_at: unixSeconds(at),

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { unixSeconds } from '../base/moment.ts'
+import { unixSecondsOrNull } from '../base/moment.ts'
 import { type Cap, showCap, toCap } from './accounts.ts'
 import { type Actor, recordAccessChange, recordAccessFields } from './audit.ts'
 import type { Transactor } from './transactor.ts'
@@ -200,7 +200,7 @@ function given(to: Omit<KeyChange, 'id'>): AuditDetail {
     ...(models !== undefined && { models }),
     ...(limits !== undefined && { limits: showLimits(limits) }),
     ...(cap !== undefined && { cap: showCap(cap) }),
-    ...(expiresAt !== undefined && { expires_at: expiresAt === null ? null : unixSeconds(expiresAt) }),
+    ...(expiresAt !== undefined && { expires_at: unixSecondsOrNull(expiresAt) }),
     ...(metadata !== undefined && { metadata }),
     ...(enabled !== undefined && { enabled }),
   }
