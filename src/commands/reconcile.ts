@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
+import { isHttpUrl } from '../base/http-url.ts'
 import { parseMoment } from '../base/moment.ts'
 import { formatDollars, nano, showDollars } from '../base/money.ts'
 import { readBill, readExport, type BillLine } from '../billing/reconcile/bill.ts'
@@ -81,10 +82,6 @@ async function readAnyBill({ bill, vendorExport }: Options): Promise<BillLine[] 
   })
   if (!response.ok) throw new Error(`the bill at ${bill} cannot be read: it answers ${response.status}`)
   return readBill(await response.text())
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 }
 
 function readSince(text: string): number {

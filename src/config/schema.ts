@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isAddressRange } from '../base/address-ranges.ts'
+import { isHttpUrl } from '../base/http-url.ts'
 
 /**
  * Every setting of `turnpike.yaml`. `turnpike.example.yaml` shows each with its default and the reason to change it; a
@@ -12,7 +13,7 @@ const bytes = z.int().min(1024)
 // A path is appended to each of these addresses, and would become a part of a query.
 const httpUrl = z
   .string()
-  .refine(isHttpUrl, 'must be an http or https address without a trailing slash')
+  .refine((text) => isHttpUrl(text) && !text.endsWith('/'), 'must be an http or https address without a trailing slash')
   .refine((text) => !/[?#\s]/.test(text), 'must not have a query, a fragment or spaces')
   .refine((text) => !hasLogin(text), 'must not have a user name or a password: they would not be sent')
 // A host with a scheme, a path or a wildcard would never be equal to what a client sends.
@@ -131,8 +132,4 @@ function isOriginOrAny(text: string): boolean {
 function hasLogin(text: string): boolean {
   const url = URL.parse(text)
   return url !== null && (url.username !== '' || url.password !== '')
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && !text.endsWith('/')
 }

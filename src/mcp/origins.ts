@@ -1,4 +1,5 @@
 import { badRequest } from '../base/errors.ts'
+import { isHttpUrl } from '../base/http-url.ts'
 import { addressesOfThisMachine, isEverywhere } from '../base/listen.ts'
 
 export type OriginParts = {
@@ -60,7 +61,5 @@ function hostsOf({ host, hostname, port, protocol }: URL): string[] {
 }
 
 function isOurs(origin: string, allowed: ReadonlySet<string>): boolean {
-  if (!URL.canParse(origin)) return false
-  const url = new URL(origin)
-  return /^https?:$/.test(url.protocol) && hostsOf(url).some((host) => allowed.has(host))
+  return isHttpUrl(origin) && hostsOf(new URL(origin)).some((host) => allowed.has(host))
 }

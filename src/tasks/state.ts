@@ -1,4 +1,5 @@
 import { unreachable } from '../base/errors.ts'
+import { isHttpUrl } from '../base/http-url.ts'
 import type { TaskState, VideoNews } from '../capabilities/video.ts'
 import type { StoredTaskState, TaskError } from '../store/task-schema.ts'
 
@@ -74,7 +75,7 @@ export function decide(
     case 'running':
       return statesBefore('running').includes(task.state) ? { kind: 'run' } : { kind: 'stay', lost: 0 }
     case 'succeeded':
-      return isUsable(news.result?.videoUrl) ? { kind: 'end', state: 'succeeded' } : failed(noOutput)
+      return isHttpUrl(news.result?.videoUrl ?? '') ? { kind: 'end', state: 'succeeded' } : failed(noOutput)
     case 'failed':
       // Clients show the message, so a vendor that gives none does not leave it empty.
       return failed({ code: news.error?.code ?? notMade.code, message: news.error?.message || notMade.message })
@@ -91,10 +92,6 @@ export function decide(
 
 function failed(failure: TaskError): Decision {
   return { kind: 'end', state: 'failed', failure }
-}
-
-function isUsable(url: string | undefined): boolean {
-  return url !== undefined && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)
 }
 
 const notMade: TaskError = { code: 'upstream_failed', message: 'The vendor could not make the video.' }
