@@ -40,12 +40,23 @@ export async function withInstallation<T>(
   options: InstallationOptions,
   work: (installation: Installation) => Promise<T>,
 ): Promise<T> {
+  return inEitherMode(options, async (opened) => work({ ...opened, mode: options.mode ?? (await opened.plan()).mode }))
+}
+
+/** For work that is the same in both modes, such as on a key, whose id is enough to find it. */
+export async function inEitherMode<T>(
+  { config }: Pick<InstallationOptions, 'config'>,
+  work: (installation: Omit<Installation, 'mode'>) => Promise<T>,
+): Promise<T> {
   const environment = readEnvironment(process.env)
   const store = await openPresent(environment)
   if (store === undefined) throw new Error(`${describeAbsence(environment)}: start the gateway once first (npm start)`)
   try {
-    const plan = async () => planNow(options.config, await anyAccount(store.db, 'real'))
-    return await work({ environment, store, mode: options.mode ?? (await plan()).mode, plan })
+    return await work({
+      environment,
+      store,
+      plan: async () => planNow(config, await anyAccount(store.db, 'real')),
+    })
   } finally {
     await store.close()
   }

@@ -21,7 +21,13 @@ import {
   type LimitOptions,
 } from './allowance.ts'
 import { readExpiry } from './expiry.ts'
-import { actor, secretKeysOf, withInstallation, type InstallationOptions as Options } from './installation.ts'
+import {
+  actor,
+  inEitherMode,
+  secretKeysOf,
+  withInstallation,
+  type InstallationOptions as Options,
+} from './installation.ts'
 import { say, sayJson, sheet, showTime, table, warn, type Column } from './output.ts'
 
 /** The options that say what a key may do. */
@@ -84,7 +90,7 @@ export async function change(
   const { json, config: _, ...given } = options
   mustChange(given)
   const models = ifGiven(options.models, readPatterns)
-  await withInstallation({ ...options, mode: 'real' }, async ({ store, plan }) => {
+  await inEitherMode(options, async ({ store, plan }) => {
     if (models) warnOfStrays(models, await plan())
     const changed = await changeKey(store, {
       id,
@@ -117,7 +123,7 @@ export async function list(options: Options & { account?: string }): Promise<voi
 
 /** `turnpike keys revoke-operators` */
 export async function revokeOperators(options: Pick<Options, 'json'>): Promise<void> {
-  await withInstallation({ mode: 'real' }, async ({ store }) => {
+  await inEitherMode({}, async ({ store }) => {
     const revoked = await revokeAdminKeys(store, actor)
     if (options.json) return sayJson({ revoked })
     const next = 'The next start takes TURNPIKE_ADMIN_KEY, or makes a new one and prints it.'
@@ -127,8 +133,7 @@ export async function revokeOperators(options: Pick<Options, 'json'>): Promise<v
 
 /** `turnpike keys revoke` */
 export async function revoke(id: string, options: Pick<Options, 'json'>): Promise<void> {
-  // A key is found by its id in either mode, so the mode given here does not matter.
-  await withInstallation({ mode: 'real' }, async ({ store }) => {
+  await inEitherMode({}, async ({ store }) => {
     const done = await revokeKey(store, { id, actor })
     const known = done ? undefined : await keyById(store.db, id)
     if (!done && known === undefined) throw new Error(`there is no key "${id}"; turnpike keys list shows their ids`)

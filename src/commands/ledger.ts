@@ -1,7 +1,7 @@
 import { formatDollars, showDollars, type Nano } from '../base/money.ts'
 import { nodeSeenAt, reclaimNode } from '../store/leases.ts'
 import { openLeasesAndHolds } from '../store/reconcile.ts'
-import { actor, withInstallation } from './installation.ts'
+import { actor, inEitherMode } from './installation.ts'
 import { say, sayJson, showTime } from './output.ts'
 
 // A node that has leases speaks to the database every twenty seconds.
@@ -10,7 +10,7 @@ const aliveMs = 60_000
 /** `turnpike ledger reclaim`: for a node whose disk is gone. One that can still be started must be started instead. */
 export async function reclaim(options: { node: string; confirm?: boolean; json?: boolean }): Promise<void> {
   const { node } = options
-  await withInstallation({ mode: 'real' }, async ({ store }) => {
+  await inEitherMode({}, async ({ store }) => {
     if (!options.confirm) {
       const seenAt = await nodeSeenAt(store.db, node)
       if (seenAt === undefined) throw absent(node)

@@ -15,7 +15,7 @@ import {
 import { holdMarginMs } from '../flow/admit.ts'
 import { vendors } from '../vendors/index.ts'
 import { ifGiven } from './allowance.ts'
-import { withInstallation, type Installation } from './installation.ts'
+import { inEitherMode, type Installation } from './installation.ts'
 import { counted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 import { loadSettings } from './settings.ts'
 
@@ -42,8 +42,7 @@ export async function reconcile(options: Options): Promise<void> {
   if (bill?.length === 0 && options.vendor === undefined) {
     throw new Error('the bill has no lines; if that is correct, name its vendor with --vendor')
   }
-  await withInstallation({ ...options, mode: 'real' }, async (installation) => {
-    const { store } = installation
+  await inEitherMode(options, async ({ store, plan }) => {
     const { totalSeconds } = loadSettings(options.config).file.settings.timeouts
     const { vendor } = options
     const parts = {
@@ -51,7 +50,7 @@ export async function reconcile(options: Options): Promise<void> {
       bill,
       since,
       vendor,
-      priceLists: await priceLists(installation),
+      priceLists: await priceLists(plan),
       requestMsMax: totalSeconds * 1000 + holdMarginMs,
     }
     const found = await compareBooks(parts)
@@ -92,7 +91,7 @@ function readSince(text: string): number {
 }
 
 /** The price lists in use now. A charge by an older list is not recalculated. */
-async function priceLists({ plan }: Installation): Promise<Parameters<typeof compareBooks>[0]['priceLists']> {
+async function priceLists(plan: Installation['plan']): Promise<Parameters<typeof compareBooks>[0]['priceLists']> {
   const { catalogue } = await plan()
   return (model, version) => {
     const lists = catalogue.models.get(model)

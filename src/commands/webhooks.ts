@@ -10,7 +10,7 @@ import {
 import { resendEvent } from '../store/webhooks.ts'
 import { makeWebhookSecrets } from '../tasks/webhooks/secrets.ts'
 import { accountNamed } from './accounts.ts'
-import { actor, secretOf, withInstallation, type InstallationOptions as Options } from './installation.ts'
+import { actor, inEitherMode, secretOf, withInstallation, type InstallationOptions as Options } from './installation.ts'
 import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, showTime, type Column } from './output.ts'
 
@@ -34,8 +34,7 @@ export async function list(options: Options & Listed): Promise<void> {
 
 /** `turnpike webhooks resend` */
 export async function resend(id: string, options: Pick<Options, 'json'>): Promise<void> {
-  // An event is found by its id in either mode, so the mode given here does not matter.
-  await withInstallation({ mode: 'real' }, async ({ store }) => {
+  await inEitherMode({}, async ({ store }) => {
     const event = await resendEvent(store, { id, actor })
     if (event === undefined) throw new Error(`there is no webhook "${id}"; turnpike webhooks list shows their ids`)
     if (options.json) return sayJson(await reportWebhook(store.db, event))
