@@ -7,7 +7,7 @@ import type { StoredTaskState } from '../store/task-schema.ts'
 import { typicalTaskMs } from '../store/task-lists.ts'
 import { type Task, taskById } from '../store/tasks.ts'
 import { isOver } from '../tasks/state.ts'
-import { withInstallation, type InstallationOptions as Options } from './installation.ts'
+import { inEitherMode, withInstallation, type InstallationOptions as Options } from './installation.ts'
 import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, sheet, showTime, type Column } from './output.ts'
 import { bar, type Progress } from './progress.ts'
@@ -47,7 +47,7 @@ function stateOf({ state, in_doubt: isInDoubt }: Pick<ShownTask, 'state' | 'in_d
 
 /** `turnpike tasks show` */
 export async function show(id: string, options: Options): Promise<void> {
-  await withInstallation(options, async ({ store }) => {
+  await inEitherMode(options, async ({ store }) => {
     const task = await taskNamed(store, id)
     const row = await reportTask(store.db, task)
     if (options.json) return sayJson(row)
@@ -77,7 +77,7 @@ const frameMs = 200
 
 /** `turnpike tasks watch`: a bar on a terminal, a line for each change elsewhere. Exits with 1 if no video was made. */
 export async function watch(id: string, options: Options): Promise<void> {
-  await withInstallation(options, async ({ store }) => {
+  await inEitherMode(options, async ({ store }) => {
     const isLive = process.stdout.isTTY && !options.json
     let task = await taskNamed(store, id)
     const usualMs = await typicalTaskMs(store.db, task.model)

@@ -8,7 +8,7 @@ import type { Mode } from '../store/schema.ts'
 import { hourMs } from '../store/rollups.ts'
 import { requestById, type UsageFilter, type GroupBy } from '../store/usage.ts'
 import { allAccounts } from './accounts.ts'
-import { withInstallation, type InstallationOptions as Options } from './installation.ts'
+import { inEitherMode, withInstallation, type InstallationOptions as Options } from './installation.ts'
 import { keysOf, whoseColumns } from './keys.ts'
 import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
@@ -65,7 +65,7 @@ export async function listRequests(options: Options & Filtered & PageOptions): P
 
 /** `turnpike requests show` */
 export async function showRequest(id: string, options: Options): Promise<void> {
-  await withInstallation(options, async ({ store }) => {
+  await inEitherMode(options, async ({ store }) => {
     const found = await requestById(store.db, { scope: 'every-account', id })
     if (found === undefined) throw new Error(`there is no request "${id}"`)
     const request = showOne(found.request)

@@ -90,7 +90,8 @@ test.each([
   { args: ['usage', '--key', 'key_nobody'], says: 'there is no key "key_nobody"; turnpike keys list shows their ids' },
   { args: ['requests', 'list', '--limit', '101'], says: '--limit takes a number from 1 to 100' },
   { args: ['requests', 'list', '--after', 'req_0'], says: 'There is no such request' },
-  { args: ['requests', 'show', 'req_0'], says: 'there is no request "req_0"' },
+  // Settings that cannot be read stop no command that needs none.
+  { args: ['requests', 'show', 'req_0', '--config', 'missing.yaml'], says: 'there is no request "req_0"' },
 ])('$args is refused', async ({ args, says }) => {
   const { code, out, err } = await cli.run(args)
   expect({ code, out }).toEqual({ code: 1, out: '' })
