@@ -1,5 +1,6 @@
 import type { AttemptId } from '../base/ids.ts'
 import { asGatewayError, type GatewayError } from '../base/errors.ts'
+import { isSuccess } from '../base/status.ts'
 import { decodeUtf8 } from '../base/utf8.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Channel, Route } from '../upstream/channels.ts'
@@ -40,16 +41,12 @@ export async function makeCall(
   const { exchange } = sent
   try {
     const { status } = exchange
-    const body = await (isAnswer(status) ? exchange.readAll(answerBytesMax) : readRefusalBody(exchange))
+    const body = await (isSuccess(status) ? exchange.readAll(answerBytesMax) : readRefusalBody(exchange))
     return { kind: 'answered', status, header: (name) => exchange.header(name), body }
   } catch (thrown) {
     exchange.abort()
     return { kind: 'failed', error: asGatewayError(thrown), delivery: 'unknown' }
   }
-}
-
-function isAnswer(status: number): boolean {
-  return status >= 200 && status <= 299
 }
 
 /** The channel that has a task, with a credential of it that works. */

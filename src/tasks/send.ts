@@ -1,5 +1,6 @@
 import { crashPoint } from '../base/crash-points.ts'
 import { asGatewayError, badRequest, GatewayError } from '../base/errors.ts'
+import { isSuccess } from '../base/status.ts'
 import type { VideoAsk } from '../capabilities/video.ts'
 import { isOfferedAt, type Offer } from '../catalogue/model.ts'
 import { findTask, type Task } from '../store/tasks.ts'
@@ -129,8 +130,7 @@ export async function sendLeg(parts: TaskParts, leg: Leg): Promise<SendOutcome> 
     const { error, delivery } = answered
     return delivery === 'unsent' ? { kind: 'unsent', error } : { kind: 'doubt', error }
   }
-  const { status } = answered
-  if (status < 200 || status > 299) return refusalOf(parts, leg, answered)
+  if (!isSuccess(answered.status)) return refusalOf(parts, leg, answered)
   try {
     const created = leg.adapter.readCreated(answered)
     if (typeof created === 'string') return { kind: 'created', upstreamId: created }
@@ -150,8 +150,7 @@ async function bringUploads(
   for (const call of leg.uploads) {
     const answered = await callOnce(parts, leg, call)
     if (answered.kind === 'failed') return { kind: 'unsent', error: answered.error }
-    const { status } = answered
-    if (status < 200 || status > 299) return refusedBy(parts, leg, answered)
+    if (!isSuccess(answered.status)) return refusedBy(parts, leg, answered)
     try {
       const name = leg.adapter.upload?.read(answered)
       if (typeof name === 'object') return refusedBy(parts, leg, { ...answered, status: name.errorStatus })

@@ -1,6 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { GuardedFetch } from '../../base/guarded-fetch.ts'
 import { scrub } from '../../base/scrub.ts'
+import { isSuccess } from '../../base/status.ts'
 import { GuardRefusal } from '../../base/untrusted-url.ts'
 import type { Next, WebhookAttempt } from '../../store/outbox.ts'
 import type { Ending } from './gate.ts'
@@ -37,7 +38,7 @@ export async function attemptDelivery(
   try {
     const message = { headers: signedHeaders(letter, secrets, at), body: letter.payload }
     const { status, body } = await fetch.post(letter.url, message, { ...limits, signal })
-    return ended({ status, excerpt: isYes(status) ? null : excerptOf(body) })
+    return ended({ status, excerpt: isSuccess(status) ? null : excerptOf(body) })
   } catch (thrown) {
     if (signal.aborted) return undefined
     return ended({ why: thrown instanceof GuardRefusal ? thrown.reason : 'internal' })
@@ -48,7 +49,7 @@ const gone = 410
 
 /** What follows from an attempt; `attempts` counts it and those before. */
 export function nextAfter({ status }: WebhookAttempt, attempts: number, now: number, random: () => number): Next {
-  if (isYes(status)) return { state: 'delivered' }
+  if (isSuccess(status)) return { state: 'delivered' }
   if (status === gone) return { state: 'gone' }
   const waitMs = waitAfter(attempts, random)
   return waitMs === undefined ? { state: 'given-up' } : { state: 'pending', nextAt: now + waitMs }
@@ -61,10 +62,6 @@ const silentStatuses: ReadonlySet<number> = new Set([429, 502, 503, 504])
 export function endingOf({ status, why }: WebhookAttempt): Ending {
   if (why === 'unsigned' || why === 'internal') return 'abandoned'
   return status === 0 || silentStatuses.has(status) ? 'silent' : 'answered'
-}
-
-function isYes(status: number): boolean {
-  return status >= 200 && status < 300
 }
 
 const excerptCharacters = 200
