@@ -24,6 +24,7 @@ import type { Orderer } from './orderer.ts'
 import type { TaskParts } from './parts.ts'
 import { draftFor, type Leg, legMs, type NotTaken, sendLeg, type SendOutcome, writeLeg } from './send.ts'
 import { showAccepted } from './show.ts'
+import { failureOf } from './state.ts'
 
 /** A video that a client asks for, checked and allowed. */
 export type VideoOrder = {
@@ -115,7 +116,7 @@ async function refuse(
   outcome: NotTaken,
 ): Promise<GatewayError> {
   const { error } = outcome
-  const failure = { code: error.details.code ?? 'upstream_refused', message: error.message }
+  const failure = failureOf(error)
   const end = { failure, status: recordedStatus(error), vendorStatus: statusOf(outcome), forget: order.forget }
   const undo = async () => {
     if (!orderer.hasTask) return withdraw(parts, task, end)

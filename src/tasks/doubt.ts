@@ -20,7 +20,7 @@ import { endTask } from './end.ts'
 import { jittered, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 import { type Leg, legMs, sendLeg, writeLeg } from './send.ts'
-import { type PollOutcome, timedOut } from './state.ts'
+import { failureOf, notTakenByVendor, type PollOutcome, timedOut } from './state.ts'
 
 /**
  * A task is sent again only where the vendor surely did not receive the send before. A send is counted before it is
@@ -62,7 +62,7 @@ export async function resolveDoubt(parts: TaskParts, task: Task): Promise<PollOu
   const lost = task.lost + 1
   if (isLate || lost < absencesMin) return wait(pace.doubtMs, { lost, failures: 0 })
   if (task.sends < sendsMax) return sendAgain(parts, taskRoute, task)
-  return fail(parts, task, { code: 'upstream_failed', message: 'The vendor did not take the task.' })
+  return fail(parts, task, notTakenByVendor)
 }
 
 type Found = { readonly upstreamId: string } | 'absent' | 'unsure' | 'failed'
@@ -153,12 +153,6 @@ async function sendAgain(parts: TaskParts, taskRoute: TaskRoute, task: Task): Pr
     return lookAgain(parts, resent, ms, { sends: task.sends, lost: absencesMin - 1, failures: task.failures + 1 })
   }
   return 'open'
-}
-
-function failureOf(thrown: unknown): TaskError {
-  if (!(thrown instanceof GatewayError))
-    return { code: 'upstream_failed', message: 'The vendor did not take the task.' }
-  return { code: thrown.details.code ?? 'upstream_refused', message: thrown.message }
 }
 
 async function fail(parts: TaskParts, task: Task, failure: TaskError): Promise<PollOutcome> {

@@ -1,4 +1,4 @@
-import { unreachable } from '../base/errors.ts'
+import { GatewayError, unreachable } from '../base/errors.ts'
 import { isHttpUrl } from '../base/http-url.ts'
 import type { TaskState, VideoNews } from '../capabilities/video.ts'
 import type { StoredTaskState, TaskError } from '../store/task-schema.ts'
@@ -95,6 +95,13 @@ function failed(failure: TaskError): Decision {
 }
 
 const notMade: TaskError = { code: 'upstream_failed', message: 'The vendor could not make the video.' }
+export const notTakenByVendor: TaskError = { code: 'upstream_failed', message: 'The vendor did not take the task.' }
 export const noOutput: TaskError = { code: 'upstream_no_output', message: 'The vendor gave no video.' }
 export const timedOut: TaskError = { code: 'timeout', message: 'The video was not made in time.' }
 export const lostByVendor: TaskError = { code: 'upstream_task_lost', message: 'The vendor has lost the task.' }
+
+/** Why an order came to nothing, as its task shows it. */
+export function failureOf(thrown: unknown): TaskError {
+  if (!(thrown instanceof GatewayError)) return notTakenByVendor
+  return { code: thrown.details.code ?? 'upstream_refused', message: thrown.message }
+}
