@@ -155,7 +155,6 @@ function newEntry(override: OperatorModel, path: Path, markups: readonly PriceLa
 
 /** An entry with the operator's values laid over it. */
 function lay(entry: Entry, override: OperatorModel, path: Path): Entry {
-  const facts = factsOf(override)
   const { prices } = override
   if (prices !== undefined) checkTiers(entry.layers, prices, [...path, 'prices'])
   const amounts = prices !== undefined && Object.keys(prices).some((key) => key !== 'markup' && key !== 'currency')
@@ -164,16 +163,7 @@ function lay(entry: Entry, override: OperatorModel, path: Path): Entry {
     capabilities: capabilitiesOf(override) ?? entry.capabilities,
     vendor: override.vendor ?? entry.vendor,
     offers: offersOf(entry, override),
-    facts: {
-      ...entry.facts,
-      ...facts,
-      // Groups are merged key by key: widening the resolutions must not lose the durations.
-      ...(['images', 'embeddings', 'speech', 'video'] as const).reduce(
-        (groups, group) =>
-          facts[group] === undefined ? groups : { ...groups, [group]: { ...entry.facts[group], ...facts[group] } },
-        {},
-      ),
-    },
+    facts: mergedFacts(entry.facts, factsOf(override)),
     layers: prices === undefined ? entry.layers : [...entry.layers, { written: prices, path: [...path, 'prices'] }],
     date: override.created ?? entry.date,
     ...(amounts ? { source: 'the operator', confidence: 'listed' as const } : {}),
@@ -183,6 +173,15 @@ function lay(entry: Entry, override: OperatorModel, path: Path): Entry {
     aliases: [...entry.aliases, ...readAliases(override.aliases ?? [])],
     path,
   }
+}
+
+const factGroups = ['images', 'embeddings', 'speech', 'video'] as const satisfies readonly (keyof Facts)[]
+
+/** Groups are merged key by key: widening the resolutions must not lose the durations. */
+function mergedFacts(known: Facts, given: Facts): Facts {
+  const groups = factGroups.filter((group) => given[group] !== undefined)
+  const merged = groups.map((group) => [group, { ...known[group], ...given[group] }])
+  return { ...known, ...given, ...Object.fromEntries(merged) }
 }
 
 function capabilitiesOf({ capability, capabilities }: OperatorModel): Entry['capabilities'] | undefined {
