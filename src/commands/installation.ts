@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { type Dialect, Kysely } from 'kysely'
 import { databaseFile, readEnvironment, type Environment } from '../config/environment.ts'
-import { installationSecret } from '../config/installation-secret.ts'
+import { installationSecret, secretFile } from '../config/installation-secret.ts'
 import { hadOtherSecret } from '../keys/first-start.ts'
 import { makeSecretKeys, type SecretKeys } from '../keys/secret-keys.ts'
 import { planMarket, type Plan } from '../plan.ts'
@@ -86,9 +85,8 @@ type Opened = Pick<Installation, 'environment' | 'store'>
 /** The installation's secret, as the gateway has it. */
 export async function secretOf({ environment, store }: Opened): Promise<Uint8Array> {
   const { secret: given, dataFolder } = environment
-  if (given === undefined && !existsSync(join(dataFolder, 'secret'))) {
-    throw new Error(`${join(dataFolder, 'secret')} is missing: ${asItHas}`)
-  }
+  const file = secretFile(dataFolder)
+  if (given === undefined && !existsSync(file)) throw new Error(`${file} is missing: ${asItHas}`)
   const secret = installationSecret(given, dataFolder)
   if (await hadOtherSecret(store, makeSecretKeys(secret))) {
     throw new Error(`the last start on this database used a different secret: ${asItHas}`)

@@ -2,10 +2,6 @@ import { z } from 'zod'
 import { isAddressRange } from '../base/address-ranges.ts'
 import { isHttpUrl } from '../base/http-url.ts'
 
-/**
- * Every setting of `turnpike.yaml`. `turnpike.example.yaml` shows each with its default and the reason to change it; a
- * test keeps the two in step. Unknown keys are errors: a misspelt limit must not silently be no limit.
- */
 const mebibyte = 1024 * 1024
 const seconds = z.number().positive().max(86_400)
 const bytes = z.int().min(1024)
@@ -89,6 +85,10 @@ const artifacts = z.strictObject({
     .optional(),
 })
 
+/**
+ * Every setting of `turnpike.yaml`. `turnpike.example.yaml` shows each with its default and the reason to change it; a
+ * test keeps the two in step. Unknown keys are errors: a misspelt limit must not silently be no limit.
+ */
 export const fileSchema = z.strictObject({
   sandbox: z.boolean().optional(),
   channels: z.array(channelEntry).default([]),
