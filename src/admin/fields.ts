@@ -87,8 +87,8 @@ export const metadata = z
   .record(keptText(64).min(1), keptText(500))
   .refine((given) => Object.keys(given).length <= 16, 'at most 16 entries')
 
-const yearsMax = 100
-const yearMs = 366 * 86_400_000
+// A hundred years. A later time is meant in another unit.
+export const expiryMsMax = 100 * 366 * 86_400_000
 
 /** Unix seconds, or a date or time as text; it has to be in the future. */
 export function expiry(now: () => number) {
@@ -96,7 +96,7 @@ export function expiry(now: () => number) {
     const at = typeof given === 'number' ? given * 1000 : parseMoment(given)
     if (at === undefined) context.addIssue('unix seconds, or a date such as "2027-01-31" or "2027-01-31T18:00:00Z"')
     else if (at <= now()) context.addIssue('in the past')
-    else if (at > now() + yearsMax * yearMs) context.addIssue('too far away: unix seconds, not milliseconds')
+    else if (at > now() + expiryMsMax) context.addIssue('too far away: unix seconds, not milliseconds')
     else return at
     return z.NEVER
   })

@@ -1,8 +1,8 @@
+import { expiryMsMax } from '../admin/fields.ts'
 import { parseMoment } from '../base/moment.ts'
 
 const hourMs = 3_600_000
 const unitMs = { h: hourMs, d: 24 * hourMs, w: 7 * 24 * hourMs } as const
-const yearsMax = 100
 
 const duration = /^(\d{1,6})([hdw])$/
 
@@ -14,8 +14,7 @@ export function readExpiry(text: string, now = Date.now()): number | null {
     throw new Error(`"${text}" is not a time: write 12h, 30d, 8w, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z`)
   }
   if (at <= now) throw new Error(`${text} is in the past`)
-  if (at > now + yearsMax * 366 * unitMs.d)
-    throw new Error(`${text} is too far away; leave it out for a key that never expires`)
+  if (at > now + expiryMsMax) throw new Error(`${text} is too far away; leave it out for a key that never expires`)
   return at
 }
 

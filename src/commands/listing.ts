@@ -1,4 +1,4 @@
-import { momentRule, readMoment, type PageAsked } from '../reports/query.ts'
+import { momentRule, pageSizeMax, readMoment, type PageAsked } from '../reports/query.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { accountNamed } from './accounts.ts'
@@ -10,8 +10,6 @@ export type PageOptions = { readonly limit: string; readonly after?: string }
 
 /** The options that narrow a list to an account and a period. */
 export type FilterOptions = { readonly account?: string; readonly from?: string; readonly to?: string }
-
-const pageSizeMax = 100
 
 export function readPage({ limit, after }: PageOptions): PageAsked {
   const size = Number(limit)

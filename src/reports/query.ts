@@ -15,14 +15,14 @@ export function readQuery<S extends z.ZodType>(request: Request, schema: S): z.o
   return parsed.data
 }
 
-const limitMax = 100
+export const pageSizeMax = 100
 const limitDefault = 20
 
 const limit = z
   .string()
-  .regex(/^\d{1,3}$/, `a whole number from 1 to ${limitMax}`)
+  .regex(/^\d{1,3}$/, `a whole number from 1 to ${pageSizeMax}`)
   .transform(Number)
-  .refine((count) => count >= 1 && count <= limitMax, `a whole number from 1 to ${limitMax}`)
+  .refine((count) => count >= 1 && count <= pageSizeMax, `a whole number from 1 to ${pageSizeMax}`)
 
 /** Matched exactly, never as a pattern. No id or name has control characters, and PostgreSQL refuses some of them. */
 export const exactText = z
@@ -34,7 +34,7 @@ const groupName = z.string().regex(/^[^\p{Cc}]{0,200}$/u, '200 characters at mos
 /** Which page of a list. `after` is the `next` of the previous page. */
 export const pageFields = { limit: limit.default(limitDefault), after: exactText.exactOptional() }
 /** The same for sums. They are few, so the default is the longest page. */
-export const sumPageFields = { limit: limit.default(limitMax), after: groupName.exactOptional() }
+export const sumPageFields = { limit: limit.default(pageSizeMax), after: groupName.exactOptional() }
 
 export const momentRule = 'unix seconds, or a date such as 2027-01-31 or 2027-01-31T18:00:00Z'
 
