@@ -69,12 +69,12 @@ export function isObject(value: unknown): value is JsonObject {
 }
 
 /** In a body, null means that the field is absent. */
-export function isGiven<T>(value: T | null | undefined): value is T {
+export function isGiven<T>(value: T): value is NonNullable<T> {
   return value !== null && value !== undefined
 }
 
-export function withoutNull(object: JsonObject): Record<string, Json> {
-  const kept: Record<string, Json> = {}
+export function withoutNull<V>(object: Readonly<Record<string, V>>): Record<string, NonNullable<V>> {
+  const kept: Record<string, NonNullable<V>> = {}
   for (const [name, value] of Object.entries(object)) if (isGiven(value)) kept[name] = value
   return kept
 }

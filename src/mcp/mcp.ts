@@ -133,7 +133,7 @@ function idOf({ id }: JsonObject): string | number | null {
   return typeof id === 'string' || typeof id === 'number' ? id : null
 }
 
+/** The id of the request that a cancellation means. */
 function cancelledIn({ params }: JsonObject): string | number {
-  const id = typeof params === 'object' && params !== null ? (params as JsonObject)['requestId'] : undefined
-  return typeof id === 'string' || typeof id === 'number' ? id : ''
+  return (isObject(params) ? idOf({ id: params['requestId'] }) : null) ?? ''
 }

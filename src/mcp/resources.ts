@@ -2,7 +2,7 @@ import { ProtocolError, ResourceNotFoundError } from '@modelcontextprotocol/serv
 import { unixSeconds } from '../base/moment.ts'
 import { decodeId } from '../edge/target.ts'
 import { findModel } from '../flow/find-model.ts'
-import type { ToolContext, RouteName } from './tool-context.ts'
+import type { Asking, RouteName, ToolContext } from './tool-context.ts'
 import { invalidParams } from './errors.ts'
 import { endpointsOf, readContract, writeEndpoint, writeErrors, writeIndex } from './reference.ts'
 import { modelPage, modelsFor, showModel } from './show-models.ts'
@@ -147,15 +147,11 @@ const monthMs = 30 * 24 * 60 * 60 * 1000
 
 async function readUsage(context: ToolContext) {
   const from = String(unixSeconds(context.clock.now() - monthMs))
-  const balance = await answerOf(context, 'GET /v1/balance', {})
+  const balance = await answerOf(context, 'GET /v1/balance')
   return { balance, usage: await answerOf(context, 'GET /v1/usage', { query: { group_by: 'model', from } }) }
 }
 
-async function answerOf(
-  context: ToolContext,
-  route: RouteName,
-  asking: Parameters<ToolContext['ask']>[1],
-): Promise<unknown> {
+async function answerOf(context: ToolContext, route: RouteName, asking?: Asking): Promise<unknown> {
   return (await context.ask(route, asking)).json()
 }
 

@@ -1,5 +1,6 @@
 import type { CallToolResult, ContentBlock, Tool as ListedTool, ToolAnnotations } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { withoutNull } from '../base/json.ts'
 import { fieldError } from '../wire/issues.ts'
 import type { ToolContext, RouteName } from './tool-context.ts'
 
@@ -67,7 +68,8 @@ export async function callTool(
   context: ToolContext,
 ): Promise<CallToolResult> {
   try {
-    const parsed = called.input.safeParse(withoutNulls(given))
+    // Some clients, and some models, give every argument that they leave out as null. Every path treats that as absent.
+    const parsed = called.input.safeParse(withoutNull(given))
     if (!parsed.success) return await context.counted(() => Promise.reject(fieldError(parsed.error, given)))
     const { blocks, structured } = await called.call(parsed.data, context)
     return {
@@ -78,13 +80,6 @@ export async function callTool(
   } catch (thrown) {
     return refusal(thrown, context)
   }
-}
-
-/**
- * Some clients, and some models, give every argument that they leave out as null. Every path treats that as absent.
- */
-function withoutNulls(given: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null))
 }
 
 /** An answer that failed after part of it was delivered and paid for. */

@@ -1,7 +1,7 @@
 import type { ContentBlock } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { readBase64Head } from '../../base/image-head.ts'
-import type { ToolContext, RouteName } from '../tool-context.ts'
+import type { Asking, RouteName, ToolContext } from '../tool-context.ts'
 import { costField, costOf, fileLink, modelField, spending, tool, type Shown } from '../tool.ts'
 import { formOf } from './form.ts'
 
@@ -108,12 +108,7 @@ type Made = {
   readonly usage?: object
 }
 
-function makeImages(
-  context: ToolContext,
-  route: RouteName,
-  asking: Parameters<ToolContext['ask']>[1],
-  model: string,
-): Promise<Shown> {
+function makeImages(context: ToolContext, route: RouteName, asking: Asking, model: string): Promise<Shown> {
   return context.progress.during('The image is being generated', async () => {
     const response = await context.ask(route, asking)
     const { data, usage } = (await response.json()) as Made
