@@ -1,6 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
 import type { VideoNews } from '../capabilities/video.ts'
 import type { Task } from '../store/tasks.ts'
+import type { VideoAdapter } from '../vendors/vendor.ts'
 import { rereadTask } from './adopt.ts'
 import { ask, contextOf, type TaskRoute, taskRouteOf, isAboutUs, judgeQuestion } from './calls.ts'
 import { endTask } from './end.ts'
@@ -22,14 +23,7 @@ export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
   if (cancel === undefined) throw notCancellable('its vendor cannot stop a task')
   // Where the vendor's call would delete a task that is over, it is made only for a task that is still queued.
   if (cancel.deletes === true && (await newsOf(parts, taskRoute, task)).state !== 'submitted') throw tooLate()
-  const answered = await ask(parts, taskRoute, cancel.call(task.upstreamId, contextOf(parts, taskRoute, task)), task)
-  // The next poll shows whether the vendor received the call.
-  if (answered.kind === 'failed') throw answered.error
-  // Some vendors answer 403 where it is too late, which is about the task and not about us; their adapters can read it.
-  if (isAboutUs(answered) && !(answered.status === 403 && isReadable(() => cancel.read(answered)))) {
-    throw judgeQuestion(parts, taskRoute, answered)
-  }
-  if (!cancel.read(answered)) throw tooLate()
+  if (!(await isStopped(parts, taskRoute, task, cancel))) throw tooLate()
   // The vendor's record after the cancellation is shown with the task. Where a vendor's yes is not enough, the record
   // has to confirm it.
   const news =
@@ -44,6 +38,20 @@ export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
   const seen = await rereadTask(parts, task)
   if (seen.state !== 'cancelled') throw notCancellable('it is over') // a poll saw the end first
   return seen
+}
+
+type Cancel = NonNullable<VideoAdapter['cancel']>
+
+/** Asks the vendor to stop the task. False where it says that it is too late. */
+async function isStopped(parts: TaskParts, taskRoute: TaskRoute, task: Task, cancel: Cancel): Promise<boolean> {
+  const call = cancel.call(task.upstreamId ?? '', contextOf(parts, taskRoute, task))
+  const answered = await ask(parts, taskRoute, call, task)
+  // The next poll shows whether the vendor received the call.
+  if (answered.kind === 'failed') throw answered.error
+  // Some vendors answer 403 where it is too late, which is about the task and not about us; their adapters can read it.
+  const isRead = !isAboutUs(answered) || (answered.status === 403 && isReadable(() => cancel.read(answered)))
+  if (!isRead) throw judgeQuestion(parts, taskRoute, answered)
+  return cancel.read(answered)
 }
 
 async function newsOf(parts: TaskParts, taskRoute: TaskRoute, task: Task): Promise<VideoNews> {
