@@ -16,7 +16,7 @@ import {
 } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
-import { ifGiven, isTrue, mustChange, readCap, showCap } from './allowance.ts'
+import { ifGiven, isTrue, mustChange, readCap, showCap } from './options.ts'
 import { actor, withInstallation, type InstallationOptions as Options } from './installation.ts'
 import { quoted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 

@@ -19,7 +19,7 @@ import {
   showCap,
   showLimits,
   type LimitOptions,
-} from './allowance.ts'
+} from './options.ts'
 import { readExpiry } from './expiry.ts'
 import {
   actor,

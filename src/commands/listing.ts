@@ -2,7 +2,7 @@ import { momentRule, pageSizeMax, readMoment, type PageAsked } from '../reports/
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { accountNamed } from './accounts.ts'
-import { ifGiven } from './allowance.ts'
+import { ifGiven } from './options.ts'
 import { say, sayJson, table, type Column } from './output.ts'
 
 /** The options that choose a page of a list. */

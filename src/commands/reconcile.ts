@@ -14,7 +14,7 @@ import {
 } from '../billing/reconcile/reconcile.ts'
 import { holdMarginMs } from '../flow/admit.ts'
 import { vendors } from '../vendors/index.ts'
-import { ifGiven } from './allowance.ts'
+import { ifGiven } from './options.ts'
 import { inEitherMode, type Installation } from './installation.ts'
 import { counted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 import { loadSettings } from './settings.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { nano } from '../base/money.ts'
-import { readCap, readLimits, readMetadata, showCap, showLimits } from './allowance.ts'
+import { readCap, readLimits, readMetadata, showCap, showLimits } from './options.ts'
 
 test('a cap is read as dollars for a period', () => {
   expect(readCap('25/month')).toEqual({ amount: nano(25_000_000_000n), period: 'month' })
