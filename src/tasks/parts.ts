@@ -8,6 +8,7 @@ import type { Tally } from '../telemetry/tally.ts'
 import type { Channels } from '../upstream/channels.ts'
 import type { FetchLink } from '../upstream/links.ts'
 import type { Timeouts, Transport } from '../upstream/transport.ts'
+import type { ConcurrencyLimit } from './concurrency.ts'
 import type { WithDatabaseRetries } from './database-retries.ts'
 import type { Allowances, PaceSettings, StoreRest } from './pace.ts'
 
@@ -84,33 +85,3 @@ export type KeepResult = (
   result: Uint8Array | ReadableStream<Uint8Array>,
   about: { readonly mediaType: string; readonly accountId: string; readonly signal: AbortSignal },
 ) => Promise<{ readonly url: string; readonly expiresAt: number }>
-
-/** Runs a limited number of functions at a time; the others wait in order. */
-export type ConcurrencyLimit = { run<T>(work: () => Promise<T>): Promise<T> }
-
-export function limitConcurrencyByChannel(atOnceMax: number): (channelId: string) => ConcurrencyLimit {
-  const turns = new Map<string, ConcurrencyLimit>()
-  return (channelId) => {
-    const known = turns.get(channelId) ?? makeConcurrencyLimit(atOnceMax)
-    turns.set(channelId, known)
-    return known
-  }
-}
-
-function makeConcurrencyLimit(atOnceMax: number): ConcurrencyLimit {
-  let running = 0
-  const waiting: (() => void)[] = []
-  return {
-    async run(work) {
-      if (running >= atOnceMax) await new Promise<void>((resolve) => waiting.push(resolve))
-      else running++
-      try {
-        return await work()
-      } finally {
-        const next = waiting.shift()
-        if (next === undefined) running--
-        else next()
-      }
-    },
-  }
-}
