@@ -12,7 +12,7 @@ import { customerGroupings, reportUsage } from '../reports/usage.ts'
 import { accountById, available } from '../store/accounts.ts'
 import type { SpendingCap } from '../store/keys.ts'
 import type { Store } from '../store/open.ts'
-import { heldByTasks } from '../store/task-claims.ts'
+import { heldByTasks } from '../store/task-lists.ts'
 import { spentSince, type UsageFilter } from '../store/usage.ts'
 import { serveKeyed } from './keyed.ts'
 

@@ -9,7 +9,7 @@ import { openStore, type Store } from './open.ts'
 import * as outbox from './outbox.ts'
 import * as claims from './task-claims.ts'
 import { listKeys } from './keys.ts'
-import { listTasks } from './task-lists.ts'
+import { heldByTasks, listTasks } from './task-lists.ts'
 import { dropOldTasks } from './task-retention.ts'
 import { listRequests } from './usage.ts'
 import { listEvents } from './webhooks.ts'
@@ -27,7 +27,7 @@ const work = {
     claims.claimTasks(store, { channel: 'first', limit: 9, now, mode, claim: { owner, until: now } }),
   'releases claims on tasks': ({ db }) => claims.releaseClaims(db, owner, now),
   'brings tasks forward': ({ db }) => claims.bringForward(db, { owner, now, ms: 1 }),
-  'adds up what tasks hold': ({ db }) => claims.heldByTasks(db, { accountId: 'acc_a', keyId: 'key_a' }),
+  'adds up what tasks hold': ({ db }) => heldByTasks(db, { accountId: 'acc_a', keyId: 'key_a' }),
   'drops old tasks': (store) => dropOldTasks(store, { endedBefore: now, mode, limit: 9 }),
   'looks for due events': ({ db }) => outbox.dueEvents(db, { now, mode, limit: 9, except }),
   'looks for waiting events': ({ db }) => outbox.hasWaitingEvents(db, mode),

@@ -5,17 +5,8 @@ import { accountId, fundedAccount, holdOf } from '../../test/support/ledger.ts'
 import { put, recorded } from '../../test/support/stored-tasks.ts'
 import { nano } from '../base/money.ts'
 import { takeHold } from './holds.ts'
-import {
-  bringForward,
-  claimTasks,
-  dropClaims,
-  heldByTasks,
-  hintTask,
-  knownUpstreamIds,
-  releaseClaims,
-  renewClaims,
-} from './task-claims.ts'
-import { holdsOfTasks, listTasks, typicalTaskMs } from './task-lists.ts'
+import { bringForward, claimTasks, dropClaims, hintTask, releaseClaims, renewClaims } from './task-claims.ts'
+import { heldByTasks, holdsOfTasks, knownUpstreamIds, listTasks, typicalTaskMs } from './task-lists.ts'
 import { taskById } from './tasks.ts'
 
 // Beside each task there is another that differs in one respect, and must not show in an answer about the first.

@@ -1,11 +1,8 @@
 import { type Expression, type SqlBool, sql } from 'kysely'
-import type { Nano } from '../base/money.ts'
 import { lockedIfFree } from './locks.ts'
 import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
-import { inPages } from './pages.ts'
 import type { Mode, Queries } from './schema.ts'
-import { sum } from './sum.ts'
 import { type Claim, type StoredTaskState, unclaimed } from './task-schema.ts'
 import { type Task, toTask } from './tasks.ts'
 
@@ -186,54 +183,4 @@ export async function hintTask(db: Queries, id: string, now: number): Promise<bo
 /** When to poll again after a poll, unless a hint came in the meantime. */
 export function nextPollUnlessHinted({ nextPollAt }: Pick<Task, 'nextPollAt'>, next: number) {
   return sql<number>`case when next_poll_at = ${nextPollAt} then cast(${next} as bigint) else next_poll_at end`
-}
-
-// Longer than any model's deadline, after which nothing is sent.
-const resentMsMax = 7 * 24 * 60 * 60_000
-
-/** The vendor's ids that tasks of a channel already have: a task searched for in the vendor's list is another one. */
-export async function knownUpstreamIds(
-  db: Queries,
-  by: { readonly channel: string; readonly sentSince: number },
-): Promise<Set<string>> {
-  const rows = await db
-    .selectFrom('task')
-    .select('upstream_id')
-    .where('channel', '=', by.channel)
-    .where('upstream_id', 'is not', null)
-    .where('sent_at', '>=', by.sentSince)
-    // A task can only have been sent again within this time after its creation, and `created_at` is what has an index.
-    .where('created_at', '>=', by.sentSince - resentMsMax)
-    .execute()
-  return new Set(rows.flatMap(({ upstream_id: id }) => (id === null ? [] : [id])))
-}
-
-/** Which of these references belong to unfinished tasks, whose cost is not recorded yet. */
-export async function openTaskRefs(db: Queries, refs: readonly string[]): Promise<Set<string>> {
-  const open = new Set<string>()
-  for (const page of inPages(refs)) {
-    const rows = await db
-      .selectFrom('task')
-      .select('attempt_id')
-      .where('attempt_id', 'in', page)
-      .where('state', 'in', ['creating', 'submitted', 'running'])
-      .execute()
-    for (const { attempt_id: ref } of rows) open.add(ref)
-  }
-  return open
-}
-
-/** What is held for the tasks of an account, or of one of its keys. */
-export async function heldByTasks(
-  db: Queries,
-  by: { readonly accountId: string; readonly keyId?: string },
-): Promise<Nano> {
-  let query = db
-    .selectFrom('hold')
-    .select((eb) => sum(eb.ref('amount')).as('total'))
-    .where('state', '=', 'open')
-    .where('kind', '=', 'task')
-    .where('account_id', '=', by.accountId)
-  if (by.keyId !== undefined) query = query.where('key_id', '=', by.keyId)
-  return (await query.executeTakeFirstOrThrow()).total
 }

@@ -1,6 +1,8 @@
 import type { Nano } from '../base/money.ts'
 import { isOfMode } from './mode.ts'
+import { inPages } from './pages.ts'
 import type { Mode, Queries, Scope } from './schema.ts'
+import { sum } from './sum.ts'
 import type { StoredTaskState } from './task-schema.ts'
 import { type Task, toTask } from './tasks.ts'
 
@@ -70,4 +72,54 @@ export async function typicalTaskMs(db: Queries, model: string): Promise<number>
     .execute()
   const took = rows.map((row) => (row.finished_at ?? row.created_at) - row.created_at).toSorted((a, b) => a - b)
   return took[Math.floor(took.length / 2)] ?? typicalMsUnknown
+}
+
+// Longer than any model's deadline, after which nothing is sent.
+const resentMsMax = 7 * 24 * 60 * 60_000
+
+/** The vendor's ids that tasks of a channel already have: a task searched for in the vendor's list is another one. */
+export async function knownUpstreamIds(
+  db: Queries,
+  by: { readonly channel: string; readonly sentSince: number },
+): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('task')
+    .select('upstream_id')
+    .where('channel', '=', by.channel)
+    .where('upstream_id', 'is not', null)
+    .where('sent_at', '>=', by.sentSince)
+    // A task can only have been sent again within this time after its creation, and `created_at` is what has an index.
+    .where('created_at', '>=', by.sentSince - resentMsMax)
+    .execute()
+  return new Set(rows.flatMap(({ upstream_id: id }) => (id === null ? [] : [id])))
+}
+
+/** Which of these references belong to unfinished tasks, whose cost is not recorded yet. */
+export async function openTaskRefs(db: Queries, refs: readonly string[]): Promise<Set<string>> {
+  const open = new Set<string>()
+  for (const page of inPages(refs)) {
+    const rows = await db
+      .selectFrom('task')
+      .select('attempt_id')
+      .where('attempt_id', 'in', page)
+      .where('state', 'in', ['creating', 'submitted', 'running'])
+      .execute()
+    for (const { attempt_id: ref } of rows) open.add(ref)
+  }
+  return open
+}
+
+/** What is held for the tasks of an account, or of one of its keys. */
+export async function heldByTasks(
+  db: Queries,
+  by: { readonly accountId: string; readonly keyId?: string },
+): Promise<Nano> {
+  let query = db
+    .selectFrom('hold')
+    .select((eb) => sum(eb.ref('amount')).as('total'))
+    .where('state', '=', 'open')
+    .where('kind', '=', 'task')
+    .where('account_id', '=', by.accountId)
+  if (by.keyId !== undefined) query = query.where('key_id', '=', by.keyId)
+  return (await query.executeTakeFirstOrThrow()).total
 }

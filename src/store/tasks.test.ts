@@ -13,14 +13,11 @@ import {
   claimTasks,
   dueChannels,
   hasWatchedTasks,
-  heldByTasks,
   hintTask,
-  knownUpstreamIds,
   nextPollUnlessHinted,
-  openTaskRefs,
   releaseClaims,
 } from './task-claims.ts'
-import { listTasks } from './task-lists.ts'
+import { heldByTasks, knownUpstreamIds, listTasks, openTaskRefs } from './task-lists.ts'
 import { dropOldTasks } from './task-retention.ts'
 import type { StoredTaskState } from './task-schema.ts'
 import { changeTask, findTask, recordTask, rerouteTask, taskById, taskOnceRecorded } from './tasks.ts'

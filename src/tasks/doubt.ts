@@ -1,7 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
 import { isUnavailable } from '../store/faults.ts'
 import { unclaimed, type TaskError } from '../store/task-schema.ts'
-import { knownUpstreamIds } from '../store/task-claims.ts'
+import { knownUpstreamIds } from '../store/task-lists.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
 import type { SoughtTask } from '../vendors/vendor.ts'
 import { clockSkewMs } from '../vendors/video-news.ts'

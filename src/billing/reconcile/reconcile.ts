@@ -10,7 +10,7 @@ import {
   vendorOfModel,
   type OpenLeasesAndHolds,
 } from '../../store/reconcile.ts'
-import { openTaskRefs } from '../../store/task-claims.ts'
+import { openTaskRefs } from '../../store/task-lists.ts'
 import { byRef, type BillLine } from './bill.ts'
 import { compare, ledgerOnly, ofRunningTask, vendorOnly, type Finding, type OpenSince } from './compare.ts'
 import { creditsFor, type PriceListsOf } from './credit.ts'
