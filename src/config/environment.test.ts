@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { EnvironmentError, readEnvironment } from './environment.ts'
+import { readFileSync } from 'node:fs'
+import { EnvironmentError, environmentVariables, readEnvironment } from './environment.ts'
 
 test('an empty environment is enough', () => {
   expect(readEnvironment({})).toMatchObject({
@@ -123,3 +124,8 @@ test.each(['http://127.0.0.1:9090', 'http://[::1]:9090', 'https://simulators.exa
     expect(readEnvironment({ SANDBOX_URL: url, SANDBOX_PORT: '9090' })).toMatchObject({ sandboxUrl: url })
   },
 )
+
+test('docs/operators.md names every variable', () => {
+  const page = readFileSync(new URL('../../docs/operators.md', import.meta.url), 'utf8')
+  expect(environmentVariables.filter((name) => !page.includes(`\`${name}\``))).toEqual([])
+})
