@@ -10,7 +10,7 @@ import type { Limiter } from '../limits/limiter.ts'
 import { byName, type Caller } from './tool-context.ts'
 import { inOlderCodes, writeRpcError } from './errors.ts'
 import { makeServers, type ServerParts } from './server.ts'
-import { makeSessions } from './sessions.ts'
+import { makeSessions, type Answering } from './sessions.ts'
 
 export type McpParts = Omit<ServerParts, 'routes'> & {
   readonly routes: readonly Route[]
@@ -65,27 +65,34 @@ export function makeMcp(parts: McpParts): Mcp {
   }
 
   async function dispatch(handler: McpHttpHandler, body: JsonObject, caller: Caller): Promise<Response> {
-    const { request } = caller.visit
-    const isOlder = await isLegacyRequest(request, body)
-    const id = idOf(body)
-    if (isOlder && body['method'] === 'initialize' && id !== null) checkInitialize(body)
-    const session = isOlder ? request.headers.get('mcp-session-id') : null
-    if (session !== null) sessions.check(session, caller.principal.keyId)
-    if (session !== null && body['method'] === 'notifications/cancelled') sessions.cancel(session, cancelledIn(body))
+    const { request, responseHeaders } = caller.visit
     const answer = async (signal: AbortSignal) => {
       const inner = new Request(request.url, { method: 'POST', headers: acceptingBoth(request.headers), signal })
       callers.set(inner, caller)
-      const newer = await handler.fetch(inner, { parsedBody: body })
-      const response = isOlder && body['method'] === 'resources/read' ? await inOlderCodes(newer) : newer
-      if (isOlder && body['method'] === 'initialize' && response.ok) {
-        response.headers.set('mcp-session-id', sessions.open(caller.principal.keyId, revisionIn(body)))
-      }
-      for (const [header, value] of Object.entries(caller.visit.responseHeaders)) response.headers.set(header, value)
+      const response = await handler.fetch(inner, { parsedBody: body })
+      for (const [header, value] of Object.entries(responseHeaders)) response.headers.set(header, value)
       return response
     }
-    return session === null || id === null
-      ? answer(request.signal)
-      : sessions.follow(session, id, request.signal, answer)
+    return (await isLegacyRequest(request, body)) ? answerOlder(body, caller, answer) : answer(request.signal)
+  }
+
+  /** Older clients begin with a handshake, cancel within the session that it gave them, and know other error codes. */
+  async function answerOlder(body: JsonObject, { visit, principal }: Caller, answer: Answering): Promise<Response> {
+    const { headers, signal } = visit.request
+    const { method } = body
+    const id = idOf(body)
+    if (method === 'initialize' && id !== null) checkInitialize(body)
+    const session = headers.get('mcp-session-id')
+    if (session !== null) sessions.check(session, principal.keyId)
+    if (session !== null && method === 'notifications/cancelled') sessions.cancel(session, cancelledIn(body))
+    const inOlderForm: Answering = async (until) => {
+      const response = await answer(until)
+      if (method === 'initialize' && response.ok) {
+        response.headers.set('mcp-session-id', sessions.open(principal.keyId, revisionIn(body)))
+      }
+      return method === 'resources/read' ? inOlderCodes(response) : response
+    }
+    return session === null || id === null ? inOlderForm(signal) : sessions.follow(session, id, signal, inOlderForm)
   }
 
   return {

@@ -20,7 +20,8 @@ export type Sessions = {
   cancel(session: string, id: string | number): void
 }
 
-type Answering = (signal: AbortSignal) => Promise<Response>
+/** Answers a request until the signal aborts. */
+export type Answering = (signal: AbortSignal) => Promise<Response>
 
 const nameBytes = 16
 
