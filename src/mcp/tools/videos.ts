@@ -1,9 +1,10 @@
 import type { ContentBlock } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { pause } from '../../base/pause.ts'
+import { taskStates, type TaskState } from '../../capabilities/video.ts'
 import { isUnavailable } from '../../store/faults.ts'
 import { findTask } from '../../store/tasks.ts'
-import { shownState } from '../../tasks/state.ts'
+import { isOver, shownState } from '../../tasks/state.ts'
 import type { ToolContext } from '../tool-context.ts'
 import { fileLink, modelField, reading, spending, tool, type Shown } from '../tool.ts'
 
@@ -90,7 +91,7 @@ export const listVideos = tool({
   description: 'The account’s video tasks, newest first. Free.',
   annotations: reading,
   input: z.strictObject({
-    status: z.enum(['submitted', 'running', 'succeeded', 'failed', 'cancelled']).optional(),
+    status: z.enum(taskStates).optional(),
     model: z.string().optional(),
     limit: z.int().min(1).max(100).optional(),
     after: z.string().optional().meta({ description: 'The `next` of the previous page.' }),
@@ -118,7 +119,11 @@ export const cancelVideo = tool({
   },
 })
 
-type Task = { readonly id: string; readonly status: string; readonly content?: { readonly video_url?: string | null } }
+type Task = {
+  readonly id: string
+  readonly status: TaskState
+  readonly content?: { readonly video_url?: string | null }
+}
 
 async function readTask(context: ToolContext, taskId: string): Promise<Task> {
   return (await (await context.ask(retrieve, { id: taskId })).json()) as Task
@@ -130,10 +135,6 @@ function show(task: Task): Shown {
   return { blocks, structured: { ...task } }
 }
 
-function isOver(status: string): boolean {
-  return status === 'succeeded' || status === 'failed' || status === 'cancelled'
-}
-
 const lookMs = 500
 const tellMs = 5_000
 
@@ -141,7 +142,7 @@ const tellMs = 5_000
  * Reads the task's row until the task is over, the time is up, the client has left or the node is about to stop, and
  * reports progress. It does not use the path, so that waiting does not use up the key's requests.
  */
-async function waitForEnd(context: ToolContext, { id: taskId, status }: Task, withinMs: number): Promise<string> {
+async function waitForEnd(context: ToolContext, { id: taskId, status }: Task, withinMs: number): Promise<TaskState> {
   const { clock, progress, store, principal } = context
   const left = AbortSignal.any([context.signal, context.hurried])
   const startedAt = clock.monotonic()
