@@ -47,6 +47,9 @@ export function showDollars(amount: Nano | string): string {
   return text.startsWith('-') ? `-$${text.slice(1)}` : `$${text}`
 }
 
+/** A currency as ISO 4217 writes it. */
+export const currencyPattern = /^[A-Z]{3}$/
+
 /** An exact decimal: `digits / 10^scale`. Prices, exchange rates and markups are multiplied as such, not as floats. */
 export type Decimal = { readonly digits: bigint; readonly scale: number }
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { type Decimal, multiply, parseDecimal, type Pico, picoPerUnit } from '../base/money.ts'
+import { currencyPattern, type Decimal, multiply, parseDecimal, type Pico, picoPerUnit } from '../base/money.ts'
 import { type PriceList, type Rated, type Rates, type Tier, units } from '../capabilities/usage.ts'
 import { CatalogueError, type Path } from './error.ts'
 import { type UnitKey, unitKeys, type WrittenPrices } from './schema.ts'
@@ -37,7 +37,7 @@ export function readExchange(rates: Readonly<Record<string, string>> = {}): Exch
   const exchange = new Map<string, Decimal>()
   for (const [currency, text] of Object.entries({ ...defaultExchange.rates, ...rates })) {
     const at = ['exchange', currency]
-    if (!/^[A-Z]{3}$/.test(currency)) throw new CatalogueError(at, 'a currency is three capital letters')
+    if (!currencyPattern.test(currency)) throw new CatalogueError(at, 'a currency is three capital letters')
     if (currency === 'USD') throw new CatalogueError(at, 'prices are turned into dollars, so the dollar has no rate')
     const rate = parseDecimal(text)
     if (rate === undefined || rate.digits <= 0n) throw new CatalogueError(at, 'a rate is a decimal above 0, in quotes')

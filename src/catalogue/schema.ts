@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { parseDecimal } from '../base/money.ts'
+import { currencyPattern, parseDecimal } from '../base/money.ts'
 import { capabilities } from '../capabilities/capability.ts'
 import { videoForms } from '../capabilities/limits.ts'
 import { inPlainWords } from '../config/plain-words.ts'
@@ -15,6 +15,7 @@ const globPattern = /^[a-z0-9.*-]{1,128}$/
 const modelId = z.string().regex(idPattern, 'a model id is lower case letters, digits, dots and hyphens')
 /** An id, or a pattern of ids in which `*` stands for any text. */
 export const modelGlob = z.string().regex(globPattern, 'a model id, or a pattern of one with *')
+const vendorId = z.string().regex(/^[a-z0-9-]{1,32}$/)
 const upstreamId = z.string().min(1).max(256)
 const count = z.int().min(1).max(100_000_000)
 const words = z.array(z.string().min(1).max(64)).max(200)
@@ -70,10 +71,7 @@ const pricesSchema = z.strictObject({
     .array(z.strictObject({ aboveInputTokens: count, ...unitAmounts.shape }))
     .max(16)
     .exactOptional(),
-  currency: z
-    .string()
-    .regex(/^[A-Z]{3}$/, 'a currency is three capital letters')
-    .exactOptional(),
+  currency: z.string().regex(currencyPattern, 'a currency is three capital letters').exactOptional(),
   markup: amount
     .refine(
       (text) => !/^[0.]*$/.test(text),
@@ -201,7 +199,7 @@ const familyModelSchema = z.strictObject({
  * files against this schema, so that a start need not.
  */
 export const familySchema = z.strictObject({
-  vendor: z.string().regex(/^[a-z0-9-]{1,32}$/),
+  vendor: vendorId,
   date: day,
   source: z.string().min(1),
   confidence: z.enum(confidences),
@@ -215,10 +213,7 @@ const operatorModelSchema = z
     from: modelId.exactOptional(),
     capability: capability.exactOptional(),
     capabilities: z.array(capability).min(1).exactOptional(),
-    vendor: z
-      .string()
-      .regex(/^[a-z0-9-]{1,32}$/)
-      .exactOptional(),
+    vendor: vendorId.exactOptional(),
     upstreamModel: upstreamId.exactOptional(),
     channels: z
       .array(z.strictObject({ channel: z.string().min(1).max(128), upstreamModel: upstreamId.exactOptional() }))

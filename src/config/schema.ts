@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isAddressRange } from '../base/address-ranges.ts'
 import { isHttpUrl } from '../base/http-url.ts'
+import { currencyPattern } from '../base/money.ts'
 
 const mebibyte = 1024 * 1024
 const seconds = z.number().positive().max(86_400)
@@ -14,7 +15,7 @@ const httpUrl = z
   .refine((text) => !hasLogin(text), 'must not have a user name or a password: they would not be sent')
 // A host with a scheme, a path or a wildcard would never be equal to what a client sends.
 const host = z.string().regex(/^[^\s/*]+$/, 'must be written as in the Host header, such as tools.example.com:8443')
-const currency = z.string().regex(/^[A-Z]{3}$/, 'must be three capital letters, such as CNY')
+const currency = z.string().regex(currencyPattern, 'must be three capital letters, such as CNY')
 const origin = z.string().refine(isOriginOrAny, "must be an origin such as https://example.com, or '*'")
 
 // Vendors' curl examples show the address of a call: with that as the base address, every call would be a 404.
