@@ -290,6 +290,10 @@ describe('faulty overrides', () => {
     ],
     [[{ id: 'gpt-4o', aliases: [{}] }], 'models[0].aliases[0].id: is missing'],
     [[{ id: 'gpt-4o', hidden: null }], 'models[0].hidden: has no value: write one, or remove the line'],
+    [
+      [{ id: 'gpt-4o', vendor: 'OpenAI' }],
+      'models[0].vendor: a vendor is written as in docs/vendors.md, in lower case',
+    ],
     [[{ id: 'gpt-4o', prices: { markup: '-1' } }], 'models[0].prices.markup: an amount is not negative'],
     [[{ id: 'gpt-4o', prices: { markup: 1.1 } }], 'models[0].prices.markup: an amount is a decimal in quotes'],
     [[{ id: 'gpt-4o', prices: { markup: '1,1' } }], 'models[0].prices.markup: an amount is a decimal'],

@@ -15,7 +15,7 @@ const globPattern = /^[a-z0-9.*-]{1,128}$/
 const modelId = z.string().regex(idPattern, 'a model id is lower case letters, digits, dots and hyphens')
 /** An id, or a pattern of ids in which `*` stands for any text. */
 export const modelGlob = z.string().regex(globPattern, 'a model id, or a pattern of one with *')
-const vendorId = z.string().regex(/^[a-z0-9-]{1,32}$/)
+const vendorId = z.string().regex(/^[a-z0-9-]{1,32}$/, 'a vendor is written as in docs/vendors.md, in lower case')
 const upstreamId = z.string().min(1).max(256)
 const count = z.int().min(1).max(100_000_000)
 const words = z.array(z.string().min(1).max(64)).max(200)
