@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { anthropicSignature } from '../../capabilities/conversation.ts'
+import { hasSignature, withoutSignature } from '../google-signature.ts'
 import { itemsIn, objectIn, textIn } from '../loose.ts'
-import { googlePart, withoutSignature } from '../openai/pass-ask.ts'
 import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
 
 export type PassTarget = {
@@ -48,7 +48,7 @@ function isForeign(block: Json): boolean {
 }
 
 function isForeignCall(block: Json): boolean {
-  return objectIn(block)['type'] === 'tool_use' && googlePart(block) !== undefined
+  return objectIn(block)['type'] === 'tool_use' && hasSignature(block)
 }
 
 function isForeignThinking(value: Json): boolean {

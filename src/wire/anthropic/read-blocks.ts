@@ -12,8 +12,8 @@ import {
   type ToolResultBlock,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { readSignature } from '../google-signature.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
-import { readSignature } from '../openai/read-answer.ts'
 import { asImage } from '../openai/read-blocks.ts'
 import { shortName } from '../short-name.ts'
 import { readCitations } from './citations.ts'

@@ -8,8 +8,8 @@ import {
   type ToolCallBlock,
 } from '../../capabilities/conversation.ts'
 import { estimateReply } from '../../capabilities/estimate-reply.ts'
+import { writeSignature } from '../google-signature.ts'
 import { argumentsIn, textIn } from '../loose.ts'
-import { writeSignature } from '../openai/write-messages.ts'
 import { writeCitation } from './citations.ts'
 import { estimateInput } from './estimate.ts'
 import { thinkingDisplayFor, writeEnding, writeImageText, type ThinkingDisplay } from './shown.ts'

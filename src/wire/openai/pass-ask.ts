@@ -1,9 +1,9 @@
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { isEffort } from '../../capabilities/conversation.ts'
+import { hasSignature, takesGoogleSignatures, withoutSignature } from '../google-signature.ts'
 import { itemsIn, objectIn } from '../loose.ts'
 import { outputCapOf } from './chat-ask.ts'
-import { takesGoogleSignatures } from './write-messages.ts'
 import { writeThinking, type Thinker } from './write-thinking.ts'
 
 export type ChatTarget = Thinker & {
@@ -113,7 +113,7 @@ function withoutForeign(written: Json, { upstreamModel, pastReasoning }: ChatTar
   const isForeign = isGiven(signed) && !/claude/i.test(upstreamModel)
   // Beside signed thinking, `reasoning_content` repeats the same text.
   const isUnwanted = words !== undefined && (isForeign || pastReasoning === 'refused' || pastReasoning === 'parts')
-  const isSigned = itemsIn(calls).some((call) => isGiven(googlePart(call))) && !takesGoogleSignatures(upstreamModel)
+  const isSigned = itemsIn(calls).some(hasSignature) && !takesGoogleSignatures(upstreamModel)
   if (!isForeign && !isUnwanted && !isSigned) return written
   return {
     ...rest,
@@ -132,15 +132,4 @@ function withoutForeignParts(written: Json, { pastReasoning }: ChatTarget): Json
   const parts = itemsIn(content).filter((part) => !partsOfMistral.has(objectIn(part)['type']))
   if (parts.length === content.length) return written
   return { ...objectIn(written), content: parts.length > 0 ? parts : '' }
-}
-
-/** Google's signature of a call, as it is written for clients that have no better place for it. */
-export function googlePart(call: Json): Json | undefined {
-  return objectIn(objectIn(call)['extra_content'])['google']
-}
-
-export function withoutSignature(written: Json): JsonObject {
-  const { extra_content: extra, ...call } = objectIn(written)
-  const { google: _, ...others } = objectIn(extra)
-  return Object.keys(others).length > 0 ? { ...call, extra_content: others } : call
 }

@@ -2,7 +2,6 @@ import { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import {
   isCutOff,
-  markGoogle,
   type AssistantBlock,
   type Choice,
   type Citation,
@@ -10,6 +9,7 @@ import {
   type Reply,
   type ToolCallBlock,
 } from '../../capabilities/conversation.ts'
+import { readSignature } from '../google-signature.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { readChoices, readUsage } from './chat-answer.ts'
@@ -127,14 +127,6 @@ function readCall(call: JsonObject, madeId: string): ToolCallBlock {
 /** A string by the protocol; some servers that adopted it send the object itself. */
 export function argumentsTextIn(written: Json | undefined): string {
   return isObject(written) ? JSON.stringify(written) : textIn(written)
-}
-
-/** Where Google's own common-protocol endpoint puts the signature, and therefore we do. */
-export function readSignature(call: object): string | undefined {
-  const extra: unknown = 'extra_content' in call ? call.extra_content : undefined
-  const google = isObject(extra) ? extra['google'] : undefined
-  const signature = isObject(google) ? google['thought_signature'] : undefined
-  return typeof signature === 'string' ? markGoogle(signature) : undefined
 }
 
 export function readCitations(annotations: Json | undefined): Citation[] {

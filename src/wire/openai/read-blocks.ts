@@ -10,9 +10,10 @@ import type {
   ToolResultBlock,
   UserBlock,
 } from '../../capabilities/conversation.ts'
+import { readSignature } from '../google-signature.ts'
 import { invalid } from '../issues.ts'
 import { argumentsIn, objectWrittenIn } from '../loose.ts'
-import { readSignature, thinkingTextOf } from './read-answer.ts'
+import { thinkingTextOf } from './read-answer.ts'
 import type { ChatRequest } from './schema.ts'
 
 type Message = ChatRequest['messages'][number]

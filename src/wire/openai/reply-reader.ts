@@ -3,18 +3,11 @@ import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import type { Citation, ReplyEvent } from '../../capabilities/conversation.ts'
 import { unreadableEvent } from '../answer-body.ts'
+import { readSignature } from '../google-signature.ts'
 import { isWholeObject, itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
 import { failureOf, namedFailure, usageIn } from './chat-answer.ts'
-import {
-  argumentsTextIn,
-  partsIn,
-  readCitations,
-  readFinish,
-  readSignature,
-  reasoningIn,
-  sourcesIn,
-} from './read-answer.ts'
+import { argumentsTextIn, partsIn, readCitations, readFinish, reasoningIn, sourcesIn } from './read-answer.ts'
 
 /** Reads a stream of the common protocol, for clients that speak another. */
 export function openReader(): ReplyReader {

@@ -3,7 +3,6 @@ import { excerpt } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import {
   gap,
-  googleSignature,
   type AssistantBlock,
   type AudioBlock,
   type Conversation,
@@ -16,6 +15,7 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { takesGoogleSignatures, writeSignature } from '../google-signature.ts'
 import { unsupportedBlock } from '../unsupported-block.ts'
 import { withInstructionsAsText } from '../turns.ts'
 import type { TranslationTarget } from './write-ask.ts'
@@ -24,11 +24,6 @@ type Speaker = Pick<
   TranslationTarget,
   'upstreamModel' | 'reasoning' | 'takesDeveloper' | 'pastReasoning' | 'callIds' | 'instructions' | 'afterToolResults'
 >
-
-/** Google's models want the signatures of their calls back at every vendor; other models do not know the field. */
-export function takesGoogleSignatures(upstreamModel: string): boolean {
-  return /gemini/i.test(upstreamModel)
-}
 
 /** The turns of a conversation as messages of the common protocol. */
 export function writeMessages({ system, turns }: Conversation, speaker: Speaker): JsonObject[] {
@@ -213,10 +208,4 @@ type Called = Pick<ToolCallBlock, 'id' | 'name' | 'argumentsText' | 'signature'>
 export function writeCall({ id, name, argumentsText, signature }: Called, isSigned = true): JsonObject {
   const called = { name, arguments: argumentsText }
   return { id, type: 'function', function: called, ...(isSigned && writeSignature(signature)) }
-}
-
-/** A call's signature where Google's own common-protocol endpoint has it; `readSignature` reads it back. */
-export function writeSignature(signature: string | undefined): JsonObject {
-  const google = googleSignature(signature)
-  return google === undefined ? {} : { extra_content: { google: { thought_signature: google } } }
 }

@@ -10,8 +10,8 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { readSignature } from '../google-signature.ts'
 import { invalid, missing } from '../issues.ts'
-import { readSignature } from '../openai/read-answer.ts'
 import { argumentsOf, mediaOf, imageMediaOf } from '../openai/read-blocks.ts'
 import type { Item } from './schema.ts'
 import { isMarked, thinkingBlockOf, unseal } from './sealed.ts'
