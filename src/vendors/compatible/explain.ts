@@ -4,7 +4,7 @@ import { withoutSecrets } from '../../base/scrub.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import { indexOfBytes } from '../../wire/json-bytes.ts'
 import { itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { failureIn } from '../../wire/openai/chat-answer.ts'
+import { failureIn } from '../../wire/openai/errors.ts'
 import { explain as explainGoogle } from '../google/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
 import {

@@ -6,7 +6,9 @@ import { unreadableEnd } from '../answer-body.ts'
 import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
-import { failureOf, imagesIn, namedFailure, readUsage, usageIn } from './chat-answer.ts'
+import { imagesIn } from './chat-answer.ts'
+import { failureOf, namedFailure } from './errors.ts'
+import { readUsage, usageIn } from './usage.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')

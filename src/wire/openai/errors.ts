@@ -1,8 +1,10 @@
-import type { GatewayError, ErrorKind } from '../../base/errors.ts'
+import { GatewayError, refusedInside, type ErrorKind } from '../../base/errors.ts'
 import type { RequestId } from '../../base/ids.ts'
+import { isObject, type JsonObject } from '../../base/json.ts'
 import type { WireError } from '../../capabilities/errors.ts'
 import { errorHeaders } from '../error-headers.ts'
-import { isTooLong, contextLengthCode } from '../too-long.ts'
+import { countIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
+import { contextLengthCode, isTooLong, saysTooLong } from '../too-long.ts'
 
 /** Shape B of the specification. A new kind does not compile until it has a row here. */
 const rows = {
@@ -66,4 +68,67 @@ export function errorObject(error: GatewayError) {
     param: param ?? null,
     code: isLong ? contextLengthCode : (finer ?? code),
   }
+}
+
+/**
+ * The failure that an answer or a chunk of it tells of, if it does. OpenRouter puts the failure of a model's host into
+ * each choice, beside an empty message.
+ */
+export function failureOf(json: JsonObject): GatewayError | undefined {
+  const told = failureIn(json)
+  if (told !== undefined) return told
+  const failures = objectsIn(json['choices']).map(failureIn)
+  return failures.every((each) => each !== undefined) ? failures[0] : undefined
+}
+
+/**
+ * The error in place of an answer, if there is one; xAI and others send a string instead of an object, hosts of vLLM the
+ * object itself, and MiniMax a number of its own, which is zero beside an answer.
+ */
+export function failureIn(json: JsonObject): GatewayError | undefined {
+  const { error, code, object, base_resp: base } = json
+  if (isObject(error)) return readFailure(error)
+  if (object === 'error') return readFailure(json)
+  if (countIn(objectIn(base)['status_code']) > 0) return refusedInside({ status: 200, body: JSON.stringify(json) })
+  return textIn(error) === '' ? undefined : readFailure({ message: error, code })
+}
+
+/** An event named `error` is a failure, whatever it holds. */
+export function namedFailure(text: string): GatewayError {
+  const json = parseLoosely(text)
+  return isObject(json) ? (failureIn(json) ?? readFailure(json)) : readFailure({ message: text })
+}
+
+/**
+ * The codes by which vendors report a rate limit, missing funds, a bad credential, overload, and whose fault it is. What
+ * a filter holds back is the request's fault: counted as the vendor's, a customer's words would set a channel aside.
+ */
+const statuses: readonly (readonly [RegExp, status: number])[] = [
+  [
+    /rate_?limit|limit_requests|throttling|too_?many_?requests|quota|credit_balance|billing_hard_limit|billing_not_active|access_terminated|arrearage|overdue|\b1113\b/i,
+    429,
+  ],
+  [/invalid_api_key|authentication_error/, 401],
+  [/overloaded|slow_down|unavailable/i, 503],
+  [/server_error|internal_?(?:server_?|service_?)?error/i, 500],
+  [
+    /context_length|invalid_?request|content_?(?:policy|filter)|moderation_blocked|inspection|sensitive|user_error/i,
+    400,
+  ],
+]
+
+/** Reads an error object that came in place of an answer. Where no code tells whose fault it is, its text passes on. */
+export function readFailure(error: JsonObject): GatewayError {
+  const message = textIn(error['message']) || "The model's vendor reported an error."
+  // LM Studio streams this error without a code, and clients have to learn of it as a refusal.
+  const status = statusOf(error) ?? (saysTooLong(message) ? 400 : undefined)
+  if (status === undefined) return new GatewayError('upstream-failed', message)
+  return refusedInside({ status, body: JSON.stringify({ error }) }, message)
+}
+
+/** OpenRouter and others put the HTTP status itself into `code`. */
+function statusOf({ code, type }: JsonObject): number | undefined {
+  if (typeof code === 'number' && code >= 400 && code < 600) return code
+  const words = [code, type].filter((word) => typeof word === 'string').join(' ')
+  return statuses.find(([said]) => said.test(words))?.[1]
 }

@@ -4,7 +4,7 @@ import { unixSeconds } from '../../base/moment.ts'
 import type { ImagesAnswer, ImageTokens, MadeImage, ImageAskBase } from '../../capabilities/images.ts'
 import { answerIn } from '../answer-body.ts'
 import { countIn, objectIn, objectsIn, textIn } from '../loose.ts'
-import { failureIn } from './chat-answer.ts'
+import { failureIn } from './errors.ts'
 
 /**
  * Reads a vendor's answer in this protocol, whose own bytes pass on where they are as clients expect them. Throws where

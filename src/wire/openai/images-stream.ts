@@ -6,7 +6,7 @@ import type { ImageTokens, Looks, ImageAskBase, ImageStream } from '../../capabi
 import { unreadableEnd } from '../answer-body.ts'
 import { findTopLevelString } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
-import { failureIn, readFailure } from './chat-answer.ts'
+import { failureIn, readFailure } from './errors.ts'
 import { eventPrefix, readTokens } from './images-answer.ts'
 
 const [typeKey, sizeKey, qualityKey] = [Buffer.from('type'), Buffer.from('size'), Buffer.from('quality')]

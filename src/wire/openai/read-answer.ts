@@ -12,7 +12,8 @@ import {
 import { readSignature } from '../google-signature.ts'
 import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
-import { readChoices, readUsage } from './chat-answer.ts'
+import { readChoices } from './chat-answer.ts'
+import { readUsage } from './usage.ts'
 
 /** A vendor's whole answer in the common protocol, as a neutral reply. */
 export function readAnswer(body: Uint8Array): Reply {

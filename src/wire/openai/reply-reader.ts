@@ -6,8 +6,9 @@ import { unreadableEvent } from '../answer-body.ts'
 import { readSignature } from '../google-signature.ts'
 import { isWholeObject, itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { madeCallId } from '../made-call-id.ts'
-import { failureOf, namedFailure, usageIn } from './chat-answer.ts'
+import { failureOf, namedFailure } from './errors.ts'
 import { argumentsTextIn, partsIn, readCitations, readFinish, reasoningIn, sourcesIn } from './read-answer.ts'
+import { usageIn } from './usage.ts'
 
 /** Reads a stream of the common protocol, for clients that speak another. */
 export function openReader(): ReplyReader {

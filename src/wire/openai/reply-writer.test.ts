@@ -3,7 +3,6 @@ import type { Json } from '../../base/json.ts'
 import type { AssistantBlock, Choice, ReplyEvent } from '../../capabilities/conversation.ts'
 import { openaiChat } from './chat.ts'
 import { name, plainAsk, streamAsk } from './testing.ts'
-import { writeUsage } from './write-answer.ts'
 
 const text = (said: string): AssistantBlock => ({ kind: 'text', text: said })
 const call: AssistantBlock = { kind: 'tool-call', id: 'c', name: 'f', argumentsText: '{}' }
@@ -189,15 +188,4 @@ test('a choice whose vendor never says why it ended is finished at the end of th
 test('a whole answer has a fingerprint, which is null, because some clients require the field', () => {
   const body = openaiChat.writeAnswer(plainAsk, { choices: [], usage: undefined }, name)
   expect(JSON.parse(Buffer.from(body).toString())).toHaveProperty('system_fingerprint', null)
-})
-
-test('usage is written with all input and output in its totals, and with what was written to the cache', () => {
-  const input = { input: 10, cachedInput: 5, cacheWrite: 3, cacheWriteHour: 2, imageInput: 4, audioInput: 6 }
-  expect(writeUsage({ ...input, output: 7, audioOutput: 2, imageOutput: 8, reasoning: 1 })).toEqual({
-    prompt_tokens: 30,
-    completion_tokens: 17,
-    total_tokens: 47,
-    prompt_tokens_details: { cached_tokens: 5, audio_tokens: 6, cache_write_tokens: 5 },
-    completion_tokens_details: { reasoning_tokens: 1, audio_tokens: 2 },
-  })
 })

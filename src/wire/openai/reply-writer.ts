@@ -4,7 +4,8 @@ import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts
 import { gap, type ReplyEvent } from '../../capabilities/conversation.ts'
 import { HeldLists } from './held-lists.ts'
 import { isLegacy } from './legacy-functions.ts'
-import { writeFinish, writeHead, writeImage, writeUsage } from './write-answer.ts'
+import { writeUsage } from './usage.ts'
+import { writeFinish, writeHead, writeImage } from './write-answer.ts'
 import { writeCall } from './write-messages.ts'
 
 const encoder = new TextEncoder()

@@ -1,10 +1,10 @@
-import type { Json, JsonObject } from '../../base/json.ts'
+import type { JsonObject } from '../../base/json.ts'
 import { unixSeconds } from '../../base/moment.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Citation, Finish, Reply } from '../../capabilities/conversation.ts'
-import type { Usage } from '../../capabilities/usage.ts'
 import { CitedText } from '../cited-text.ts'
 import { isLegacy, legacyFinish, writeFunctionCall } from './legacy-functions.ts'
+import { writeUsage } from './usage.ts'
 import { textsOf, writeCall } from './write-messages.ts'
 
 /** A reply as a whole answer of the common protocol. */
@@ -116,24 +116,4 @@ export function writeImage({ mediaType, base64 }: { mediaType: string; base64: s
 export function writeCitation({ url, title }: Citation, cited: CitedText): JsonObject[] {
   if (url === undefined) return []
   return [{ type: 'url_citation', url_citation: { url, title: title ?? url, ...cited.cite() } }]
-}
-
-/** `prompt_tokens` includes cached and cache-written tokens, and `completion_tokens` includes reasoning. */
-export function writeUsage(usage: Usage): { readonly [field: string]: Json } {
-  const { input = 0, cachedInput = 0, cacheWrite = 0, cacheWriteHour = 0, imageInput = 0, audioInput = 0 } = usage
-  const { output = 0, audioOutput = 0, imageOutput = 0, reasoning = 0 } = usage
-  const prompt = input + cachedInput + cacheWrite + cacheWriteHour + imageInput + audioInput
-  const completion = output + audioOutput + imageOutput
-  const written = cacheWrite + cacheWriteHour
-  return {
-    prompt_tokens: prompt,
-    completion_tokens: completion,
-    total_tokens: prompt + completion,
-    prompt_tokens_details: {
-      cached_tokens: cachedInput,
-      audio_tokens: audioInput,
-      ...(written > 0 && { cache_write_tokens: written }),
-    },
-    completion_tokens_details: { reasoning_tokens: reasoning, audio_tokens: audioOutput },
-  }
 }

@@ -3,8 +3,7 @@ import type { RequestId } from '../../base/ids.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { WireError } from '../../capabilities/errors.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
-import { readFailure as readCommonFailure } from '../openai/chat-answer.ts'
-import { errorObject, writeError as writeCommonError } from '../openai/errors.ts'
+import { errorObject, readFailure as readCommonFailure, writeError as writeCommonError } from '../openai/errors.ts'
 
 /** The field names of vendors and translations, with the names that clients of this protocol use. */
 const fields: readonly (readonly [RegExp, string])[] = [
