@@ -4,6 +4,10 @@ import { estimateTokens } from '../capabilities/estimate-tokens.ts'
 /** About what an image of usual size takes; its real size is not known here. */
 export const imageTokens = 1_500
 
+// The most expensive published image of any vendor is about 48,000 tokens (gpt-4o-mini at high detail). A hold must
+// cover it in whichever protocol the image came, because asks are translated. Anthropic's own images stay below 5,000.
+export const imageTokensMax = 50_000
+
 const everythingIsRead: ReadonlySet<string> = new Set()
 
 /**

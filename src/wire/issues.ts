@@ -127,6 +127,13 @@ function receivedBy(issue: Issue): string | undefined {
   return undefined
 }
 
+/** `'low', 'medium', and 'high'`: OpenAI's own punctuation, which tools match. */
+export function listValues(values: readonly string[]): string {
+  const quoted = values.map((value) => `'${value}'`)
+  if (quoted.length <= 2) return quoted.join(' and ')
+  return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
+}
+
 function listed(names: readonly string[]): string {
   return names.length <= 1 ? (names[0] ?? 'something else') : `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`
 }

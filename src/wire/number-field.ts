@@ -1,4 +1,4 @@
-import { asDouble, type Json } from '../base/json.ts'
+import { asDouble, type Json, type JsonObject } from '../base/json.ts'
 import type { Conversation } from '../capabilities/conversation.ts'
 
 type NumberField = 'temperature' | 'topP' | 'topK' | 'seed' | 'presencePenalty' | 'frequencyPenalty'
@@ -7,4 +7,10 @@ type NumberField = 'temperature' | 'topP' | 'topK' | 'seed' | 'presencePenalty' 
 export function numberField(field: NumberField, given: Json | undefined): Pick<Conversation, NumberField> {
   const value = asDouble(given)
   return typeof value === 'number' ? { [field]: value } : {}
+}
+
+/** `0.70000000000000000001` is a temperature too: it passes on as written, and is checked as the nearest double. */
+export function withDoubles(body: JsonObject, fields: readonly string[]): JsonObject {
+  if (!fields.some((field) => typeof body[field] === 'object')) return body
+  return { ...body, ...Object.fromEntries(fields.map((field) => [field, asDouble(body[field])])) }
 }

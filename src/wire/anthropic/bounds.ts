@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatTraits } from '../../capabilities/chat.ts'
+import { imageTokensMax } from '../estimate.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
-import { imageTokensMax } from '../openai/chat-ask.ts'
 import { familyOf, kindOf, toolsIn, typeOf } from './tools.ts'
 
 // The vendor adds up to 530 tokens of its own that tell the model how to call tools.

@@ -1,11 +1,13 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
-import { asDouble, isGiven, without, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, without, type Json, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
-import { efforts, type Conversation } from '../../capabilities/conversation.ts'
+import { effortsOf, plainTiers, searchesMax } from '../chat-rules.ts'
 import { checkSpellingInside, checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
-import { invalid, notSupported, unsupportedValue } from '../issues.ts'
+import { imageTokensMax } from '../estimate.ts'
+import { invalid, listValues, notSupported, unsupportedValue } from '../issues.ts'
+import { withDoubles } from '../number-field.ts'
 import { requireModel } from '../require-model.ts'
 import { refuseRerouting, reroutingFields } from '../rerouting.ts'
 import { chatRequest, type ChatRequest } from './schema.ts'
@@ -26,13 +28,6 @@ const ignoredWhenReasoning: ReadonlySet<string> = new Set([
   'audio',
   'prediction',
 ])
-
-/** The common protocol has no field for how often a model may search; this is our limit. */
-export const searchesMax = 5
-
-// The most expensive published image of any vendor is about 48,000 tokens (gpt-4o-mini at high detail). A hold must
-// cover it in whichever protocol the image came, because asks are translated. Anthropic's own images stay below 5,000.
-export const imageTokensMax = 50_000
 
 export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: string) => ChatTraits): ChatAsk {
   const model = requireModel(body)
@@ -76,12 +71,6 @@ export function outputCapOf(request: Pick<ChatRequest, 'max_tokens' | 'max_compl
 
 const fractions = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty'] as const
 
-/** `0.70000000000000000001` is a temperature too: it passes on as written, and is checked as the nearest double. */
-export function withDoubles(body: JsonObject, fields: readonly string[]): JsonObject {
-  if (!fields.some((field) => typeof body[field] === 'object')) return body
-  return { ...body, ...Object.fromEntries(fields.map((field) => [field, asDouble(body[field])])) }
-}
-
 function checkFieldsTogether(request: ChatRequest): void {
   if (isGiven(request.top_logprobs) && request.logprobs !== true) throw needs('top_logprobs', "when 'logprobs' is true")
   if (isGiven(request.stream_options) && request.stream !== true) throw needs('stream_options', "when 'stream' is true")
@@ -96,17 +85,6 @@ function checkFieldsTogether(request: ChatRequest): void {
 
 function needs(field: keyof ChatRequest, what: string) {
   return badRequest(`'${field}' is only allowed ${what}.`, field, 'invalid_value')
-}
-
-/** The protocol's efforts, and one more that some servers of open models know. */
-const anyVendorsEfforts: readonly string[] = [...efforts, 'default']
-
-/**
- * Where a model's efforts are unknown its vendor judges, but a word that no vendor knows is refused, because many would
- * answer and charge all the same.
- */
-export function effortsOf(traits: ChatTraits): readonly string[] {
-  return traits.efforts.length > 0 ? traits.efforts : anyVendorsEfforts
 }
 
 function checkModelRules(request: ChatRequest, traits: ChatTraits): void {
@@ -158,9 +136,6 @@ function isAsked(value: Json | undefined): boolean {
   return isGiven(value) && value !== false && !(Array.isArray(value) && value.length === 0)
 }
 
-/** The tiers that a vendor sells at its plain price. */
-export const plainTiers: readonly string[] = ['auto', 'default', 'standard_only']
-
 /** Refuses a field that changes the vendor's price and has no price of ours; it is never sold at the plain price. */
 function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatTraits): void {
   const { service_tier: tier } = request
@@ -193,23 +168,6 @@ export function refuseUncountedSearch(body: JsonObject): void {
   const field = searchFields.find((name) => isAsked(body[name]))
   if (field !== undefined)
     throw notSupported(field, 'the vendor that serves this model here does not count its searches.')
-}
-
-/**
- * Refuses hosted search where no search can be written for the vendor, even if the model has a price for it: the answer
- * would be one without a search. Clients of messages are answered without, because many offer it with every request.
- */
-export function refuseUnwrittenSearch({ protocol }: ChatAsk, { hostedTools }: Conversation): void {
-  if (hostedTools.length === 0 || protocol === 'anthropic') return
-  const field = protocol === 'openai' ? 'web_search_options' : 'tools'
-  throw badRequest('This model has no hosted web search.', field, 'unsupported_value')
-}
-
-/** `'low', 'medium', and 'high'`: the vendor's own punctuation, which tools match. */
-export function listValues(values: readonly string[]): string {
-  const quoted = values.map((value) => `'${value}'`)
-  if (quoted.length <= 2) return quoted.join(' and ')
-  return `${quoted.slice(0, -1).join(', ')}, and ${quoted.at(-1)}`
 }
 
 function boundByBytes(request: ChatRequest, bodyBytes: number, traits: ChatTraits): number {

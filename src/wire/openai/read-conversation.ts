@@ -11,11 +11,12 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { searchesMax } from '../chat-rules.ts'
 import { invalid } from '../issues.ts'
 import { objectIn, textIn } from '../loose.ts'
 import { numberField } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
-import { outputCapOf, searchesMax } from './chat-ask.ts'
+import { outputCapOf } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
 import { assistantBlocks, cacheHint, legacyCallId, resultBlock, textBlocks, userBlock } from './read-blocks.ts'
 import { readThinking } from './read-thinking.ts'

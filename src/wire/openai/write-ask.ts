@@ -7,10 +7,10 @@ import {
   type Tool,
   type ToolChoice,
 } from '../../capabilities/conversation.ts'
+import { refuseUnwrittenSearch } from '../chat-rules.ts'
 import { formatInstruction } from '../format-instruction.ts'
 import { invalid } from '../issues.ts'
 import { resolveReference } from '../schema-reference.ts'
-import { refuseUnwrittenSearch } from './chat-ask.ts'
 import { capField, type ChatTarget } from './pass-ask.ts'
 import { canBeStrict, strictFor } from './strict-schema.ts'
 import { writeMessages } from './write-messages.ts'

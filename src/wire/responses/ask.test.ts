@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { errorOf } from '../../../test/support/thrown.ts'
 import type { JsonObject } from '../../base/json.ts'
-import { imageTokensMax } from '../openai/chat-ask.ts'
+import { imageTokensMax } from '../estimate.ts'
 import { responsesChat } from './chat.ts'
 import { plainModel } from '../../capabilities/testing.ts'
 import { askOf } from './testing.ts'

@@ -1,8 +1,7 @@
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { estimateOnce } from '../../capabilities/estimate-tokens.ts'
-import { countJson, countText, imageTokens } from '../estimate.ts'
+import { countJson, countText, imageTokens, imageTokensMax } from '../estimate.ts'
 import { objectsIn } from '../loose.ts'
-import { imageTokensMax } from '../openai/chat-ask.ts'
 import type { Item, ResponsesRequest } from './schema.ts'
 import { placedTools } from './tools.ts'
 

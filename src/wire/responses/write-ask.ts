@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { Conversation, ReplyFormat, Tool } from '../../capabilities/conversation.ts'
-import { refuseUnwrittenSearch } from '../openai/chat-ask.ts'
+import { refuseUnwrittenSearch } from '../chat-rules.ts'
 import { strictFor } from '../openai/strict-schema.ts'
 import { writeSchema } from '../openai/write-ask.ts'
 import { writeParameters } from '../openai/write-parameters.ts'
