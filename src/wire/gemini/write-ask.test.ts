@@ -280,8 +280,10 @@ describe('tools', () => {
     expect(written({ toolChoice })).not.toHaveProperty('toolConfig')
   })
 
-  test('a tool that the vendor would run is a bad request', () => {
-    expect(refusal({ hostedTools: [{ kind: 'web-search' }] })).toEqual({ kind: 'bad-request', param: 'tools' })
+  test('a search that the vendor would run is a bad request that names the field of the client', () => {
+    const search = { hostedTools: [{ kind: 'web-search' as const }] }
+    expect(refusal(search)).toEqual({ kind: 'bad-request', param: 'web_search_options' })
+    expect(refusal(search, { ...second, protocol: 'responses' }).param).toBe('tools')
   })
 })
 

@@ -8,6 +8,7 @@ import {
   type Tool,
   type ToolChoice,
 } from '../../capabilities/conversation.ts'
+import { noHostedSearch } from '../chat-rules.ts'
 import { formatInstruction } from '../format-instruction.ts'
 import { invalid } from '../issues.ts'
 import { type Family, familyOf } from './family.ts'
@@ -27,10 +28,8 @@ export type AskTarget = {
 
 /** The body of generateContent and streamGenerateContent. docs/translation.md lists what has to be left out. */
 export function writeAsk(conversation: Conversation, target: AskTarget): JsonObject {
-  if (conversation.hostedTools.length > 0) {
-    // The vendor takes no limit on its searches, so a hold could not be sure to cover them.
-    throw badRequest('This model has no hosted web search.', 'tools', 'unsupported_value')
-  }
+  // The vendor takes no limit on its searches, so a hold could not be sure to cover them.
+  if (conversation.hostedTools.length > 0) throw noHostedSearch(target.protocol)
   const family = familyOf(target.upstreamModel)
   const system = writeSystem(conversation.system, conversation.turns)
   const contents = writeContents(conversation.turns, family)
