@@ -7,6 +7,7 @@ import type { Counted } from '../capabilities/usage.ts'
 import { noAnswer } from '../wire/answer-body.ts'
 import { readSize, writeSize } from '../wire/image-sizes.ts'
 import { objectsIn } from '../wire/loose.ts'
+import { dataUrlOf } from '../wire/media-url.ts'
 import type { Call, VendorResponse, Step } from './vendor.ts'
 import { contentRefused } from './verdicts.ts'
 
@@ -16,7 +17,7 @@ export const imageBytesMax = 48 * 1024 * 1024
 /** An image for vendors that take either a link or a `data:` URL. */
 export function linkOrData(media: Media): string {
   if (media.kind === 'url') return media.url
-  return media.kind === 'bytes' ? `data:${media.mediaType};base64,${media.base64}` : media.id
+  return media.kind === 'bytes' ? dataUrlOf(media) : media.id
 }
 
 /** An image that came as base64, with the type that its own header tells. */

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { itemsIn, objectIn, textIn } from '../loose.ts'
-import { mediaOf } from '../openai/read-blocks.ts'
+import { mediaOf } from '../media-url.ts'
 import { replaceLinksIn, type Replace } from '../replace-links.ts'
 import { writeSource } from './write-blocks.ts'
 

@@ -14,7 +14,7 @@ import {
 } from '../../capabilities/conversation.ts'
 import { readSignature } from '../google-signature.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
-import { asImage } from '../openai/read-blocks.ts'
+import { asImage } from '../media-url.ts'
 import { shortName } from '../short-name.ts'
 import { readCitations } from './citations.ts'
 import { readCallId } from './tool-ids.ts'

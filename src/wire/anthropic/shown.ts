@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import type { Finish, Media } from '../../capabilities/conversation.ts'
 import { objectIn } from '../loose.ts'
+import { dataUrlOf } from '../media-url.ts'
 
 /** What the client sees of the thinking. A client that asked for none expects its answer in the first block. */
 export type ThinkingDisplay = 'shown' | 'omitted' | 'none'
@@ -48,6 +49,6 @@ function stopReasonOf(finish: Finish | undefined, hasCalls: boolean): string {
 
 /** This protocol's models produce no images, so an image is written as a link in the text. */
 export function writeImageText(media: Media): string {
-  if (media.kind === 'bytes') return `![image](data:${media.mediaType};base64,${media.base64})`
+  if (media.kind === 'bytes') return `![image](${dataUrlOf(media)})`
   return media.kind === 'url' ? `![image](${media.url})` : `[image ${media.id}]`
 }

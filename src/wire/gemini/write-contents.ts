@@ -11,10 +11,10 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { headingOf } from '../document-heading.ts'
 import { argumentsIn, objectWrittenIn } from '../loose.ts'
-import { unsupportedBlock } from '../unsupported-block.ts'
-import { headingOf } from '../openai/write-messages.ts'
 import { continuePrompt, openingWords } from '../turns.ts'
+import { unsupportedBlock } from '../unsupported-block.ts'
 import type { Family } from './family.ts'
 import { writeName } from './function-name.ts'
 import { writeMedia } from './write-media.ts'

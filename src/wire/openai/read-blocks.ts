@@ -4,15 +4,14 @@ import type {
   AssistantBlock,
   CacheHint,
   DocumentBlock,
-  Media,
   TextBlock,
   ToolCallBlock,
   ToolResultBlock,
   UserBlock,
 } from '../../capabilities/conversation.ts'
 import { readSignature } from '../google-signature.ts'
-import { invalid } from '../issues.ts'
 import { argumentsIn, objectWrittenIn } from '../loose.ts'
+import { imageMediaOf, mediaOf } from '../media-url.ts'
 import { thinkingTextOf } from './read-answer.ts'
 import type { ChatRequest } from './schema.ts'
 
@@ -83,30 +82,6 @@ function documentOf(part: Extract<ResultPart, { type: 'file' }>, at: string): Do
   }
   if (typeof id === 'string') return { kind: 'document', media: { kind: 'file', id }, ...extras }
   throw badRequest("'file' needs file_data or file_id.", `${at}.file`, 'missing_required_parameter')
-}
-
-export function imageMediaOf(url: string, param: string): Media {
-  return asImage(mediaOf(url, param), param)
-}
-
-/** Refuses anything else: a video in the place of an image would cost far more than the hold for an image. */
-export function asImage(media: Media, param: string): Media {
-  if (media.kind === 'bytes' && !media.mediaType.startsWith('image/')) throw invalid(param, 'not an image')
-  return media
-}
-
-const [scheme, mark] = ['data:', ';base64']
-
-/** A `data:` URL taken apart, or the URL of media to fetch. */
-export function mediaOf(url: string, param: string): Media {
-  if (url.slice(0, scheme.length).toLowerCase() !== scheme) return { kind: 'url', url }
-  // Not by a regular expression, which would backtrack over all parameters of the type, maybe megabytes.
-  const end = url.indexOf(',')
-  const head = url.slice(scheme.length, Math.max(0, end))
-  if (head.slice(-mark.length).toLowerCase() !== mark) {
-    throw invalid(param, 'not a base64 data: URL')
-  }
-  return { kind: 'bytes', mediaType: head.slice(0, head.indexOf(';')).toLowerCase(), base64: url.slice(end + 1) }
 }
 
 export function assistantBlocks(message: AssistantMessage, at: number): AssistantBlock[] {

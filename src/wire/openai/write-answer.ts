@@ -3,6 +3,7 @@ import { unixSeconds } from '../../base/moment.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Citation, Finish, Reply } from '../../capabilities/conversation.ts'
 import { CitedText } from '../cited-text.ts'
+import { dataUrlOf } from '../media-url.ts'
 import { isLegacy, legacyFinish, writeFunctionCall } from './legacy-functions.ts'
 import { writeUsage } from './usage.ts'
 import { textsOf, writeCall } from './write-messages.ts'
@@ -108,8 +109,8 @@ function isWorthKeeping(block: JsonObject): boolean {
 }
 
 /** The common protocol has no images in replies; this is the form that other gateways use. */
-export function writeImage({ mediaType, base64 }: { mediaType: string; base64: string }): JsonObject {
-  return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${base64}` } }
+export function writeImage(image: { mediaType: string; base64: string }): JsonObject {
+  return { type: 'image_url', image_url: { url: dataUrlOf(image) } }
 }
 
 /** The protocol has citations of web pages only. */

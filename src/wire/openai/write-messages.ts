@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { excerpt } from '../../base/errors.ts'
 import type { Json, JsonObject } from '../../base/json.ts'
 import {
   gap,
@@ -7,17 +6,17 @@ import {
   type AudioBlock,
   type Conversation,
   type DocumentBlock,
-  type Media,
-  type Placed,
   type TextBlock,
   type ToolCallBlock,
   type ToolResultBlock,
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { withHeading } from '../document-heading.ts'
 import { takesGoogleSignatures, writeSignature } from '../google-signature.ts'
-import { unsupportedBlock } from '../unsupported-block.ts'
+import { urlOf } from '../media-url.ts'
 import { withInstructionsAsText } from '../turns.ts'
+import { unsupportedBlock } from '../unsupported-block.ts'
 import type { TranslationTarget } from './write-ask.ts'
 
 type Speaker = Pick<
@@ -123,22 +122,6 @@ function writeDocument(document: DocumentBlock): JsonObject[] {
     ...(context === undefined ? [] : [{ type: 'text', text: context }]),
     { type: 'file', file: { filename, file_data: urlOf(media, document) } },
   ]
-}
-
-export function withHeading(document: DocumentBlock, text: string): string {
-  const heading = headingOf(document)
-  return heading === '' ? text : `${heading}\n\n${text}`
-}
-
-/** A document's title and context, for vendors that have no fields for them. */
-export function headingOf({ title, context }: DocumentBlock): string {
-  return [title, context].filter((line) => line !== undefined && line !== '').join('\n')
-}
-
-export function urlOf(media: Media, place: Placed): string {
-  if (media.kind === 'url') return media.url
-  if (media.kind === 'bytes') return `data:${media.mediaType};base64,${media.base64}`
-  throw unsupportedBlock(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
 }
 
 // Vendors that require the thinking of every turn only check that there is some. A client may never have been shown it,

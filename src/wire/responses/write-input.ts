@@ -9,8 +9,10 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { withHeading } from '../document-heading.ts'
+import { urlOf } from '../media-url.ts'
+import { joined, resultText, textOf, writeCallId } from '../openai/write-messages.ts'
 import { unsupportedBlock } from '../unsupported-block.ts'
-import { joined, resultText, textOf, urlOf, withHeading, writeCallId } from '../openai/write-messages.ts'
 
 /** A conversation in this protocol: the instructions, and a list of items. */
 export function writeInput({ system, turns }: Conversation): JsonObject {

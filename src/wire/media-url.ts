@@ -1,0 +1,42 @@
+import { excerpt } from '../base/errors.ts'
+import type { Media, Placed } from '../capabilities/conversation.ts'
+import { invalid } from './issues.ts'
+import { unsupportedBlock } from './unsupported-block.ts'
+
+const [scheme, mark] = ['data:', ';base64']
+
+/** A `data:` URL taken apart, or the URL of media to fetch. */
+export function mediaOf(url: string, param: string): Media {
+  if (url.slice(0, scheme.length).toLowerCase() !== scheme) return { kind: 'url', url }
+  // Not by a regular expression, which would backtrack over all parameters of the type, maybe megabytes.
+  const end = url.indexOf(',')
+  const head = url.slice(scheme.length, Math.max(0, end))
+  if (head.slice(-mark.length).toLowerCase() !== mark) {
+    throw invalid(param, 'not a base64 data: URL')
+  }
+  return { kind: 'bytes', mediaType: head.slice(0, head.indexOf(';')).toLowerCase(), base64: url.slice(end + 1) }
+}
+
+export function imageMediaOf(url: string, param: string): Media {
+  return asImage(mediaOf(url, param), param)
+}
+
+/** Refuses anything else: a video in the place of an image would cost far more than the hold for an image. */
+export function asImage(media: Media, param: string): Media {
+  if (media.kind === 'bytes' && !media.mediaType.startsWith('image/')) throw invalid(param, 'not an image')
+  return media
+}
+
+/** The URL of media, for vendors that know no ids of files but their own. */
+export function urlOf(media: Media, place: Placed): string {
+  if (media.kind === 'url') return media.url
+  if (media.kind === 'bytes') return dataUrlOf(media)
+  throw unsupportedBlock(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
+}
+
+export function dataUrlOf({
+  mediaType,
+  base64,
+}: Pick<Extract<Media, { kind: 'bytes' }>, 'mediaType' | 'base64'>): string {
+  return `data:${mediaType};base64,${base64}`
+}
