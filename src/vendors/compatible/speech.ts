@@ -1,11 +1,12 @@
 import { GatewayError } from '../../base/errors.ts'
-import { dataOf, EventSplitter } from '../../base/sse.ts'
+import { dataOf } from '../../base/sse.ts'
 import type { AudioForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { namespacedLabels } from '../../wire/openai/pass-ask.ts'
-import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 import { jsonCallAt, type EndpointOf } from '../json-call.ts'
+import { audioBodyReader, audioInEvents, commonRate } from '../speech.ts'
+import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 
 /** Speech in the common protocol: bare audio, or events where only those report the usage. */
 export function speechAt(reach: EndpointOf): SpeechAdapter {
@@ -45,23 +46,6 @@ function formFor({ format, limits: { formats } }: SpeechAsk): { format: string; 
   if (isMade && format !== 'wav' && format !== 'pcm') return { format, form: { kind: 'ready' } }
   if (format !== 'pcm' && formats.includes('wav')) return { format: 'wav', form: { kind: 'wav' } }
   return { format: 'pcm', form: { kind: 'pcm', rate: commonRate } }
-}
-
-/** The sample rate of the common protocol's `pcm`. */
-export const commonRate = 24_000
-
-/** The body is the audio, and ends with it. It reports no usage, and a count of ours would not be the vendor's. */
-export function audioBodyReader(form: AudioForm): AudioReader {
-  return { form, usage: undefined, ended: true, refusal: undefined, read: (bytes) => bytes }
-}
-
-// A second of raw samples is 64 KiB in base64; a vendor that does not split its audio sends minutes at once.
-const audioEventBytesMax = 64 * 1024 * 1024
-
-/** Reads audio that comes in events: `take` gives the audio in each of them. */
-export function audioInEvents(take: (event: Uint8Array) => Uint8Array): AudioReader['read'] {
-  const splitter = new EventSplitter(audioEventBytesMax)
-  return (bytes) => Buffer.concat(splitter.push(bytes).map((event) => take(event)))
 }
 
 /** Reads `speech.audio.delta` events, each with a piece of audio, and `speech.audio.done` with the usage. */

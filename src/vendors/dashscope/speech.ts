@@ -4,8 +4,8 @@ import { decodeUtf8 } from '../../base/utf8.ts'
 import type { AudioForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import { commonRate, audioInEvents } from '../compatible/speech.ts'
 import { bearer, jsonCall } from '../json-call.ts'
+import { audioInEvents, commonRate } from '../speech.ts'
 import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 
 /**

@@ -2,8 +2,8 @@ import { badRequest } from '../../base/errors.ts'
 import type { AudioForm, SpeechAsk } from '../../capabilities/speech.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn } from '../../wire/loose.ts'
-import { audioBodyReader, commonRate } from '../compatible/speech.ts'
 import { jsonCall } from '../json-call.ts'
+import { audioBodyReader, commonRate } from '../speech.ts'
 import type { VendorResponse, SpeechAdapter } from '../vendor.ts'
 
 /** Audio as it is made; the voice is a part of the path, the format of the query. */
