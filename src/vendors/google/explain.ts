@@ -48,6 +48,11 @@ export function explain(response: BadResponse, secrets: { baseUrl: string; crede
   return rejected(withoutSecrets(message.trim(), secrets), { protocol: 'gemini', status, body })
 }
 
+/** The status that an error stands for where it came with a 2xx: Google's errors repeat theirs as `code`. */
+export function statusOf({ code }: JsonObject): number {
+  return typeof code === 'number' && code >= 400 && code < 600 ? code : 500
+}
+
 function isOperators({ status, message, details }: JsonObject): boolean {
   const said = textIn(message)
   if (objectsIn(details).some(({ reason }) => refusedReason.test(textIn(reason))) || refusedKey.test(said)) return true

@@ -23,6 +23,7 @@ import {
 import type { Adapter, CallContext, VendorResponse, Step } from '../vendor.ts'
 import { hiddenRefusalBytesMax } from '../verdicts.ts'
 import { callTo } from './call.ts'
+import { statusOf } from './explain.ts'
 
 /** Google makes images in two ways: Imagen by a prediction, and the Gemini models as the answer to a chat. */
 export const images: Adapter<ImagesAsk, ImagesAnswer> = {
@@ -38,12 +39,10 @@ export const images: Adapter<ImagesAsk, ImagesAnswer> = {
   },
 }
 
-/** An error under a 2xx status; its code is the status that it usually has. */
+/** Google may refuse with a 2xx status. */
 function statusIn(body: Uint8Array): number {
   const { error } = body.length <= hiddenRefusalBytesMax ? fieldsIn(body) : {}
-  if (!isObject(error)) return 200
-  const { code } = error
-  return typeof code === 'number' && code >= 400 ? code : 500
+  return isObject(error) ? statusOf(error) : 200
 }
 
 type Bytes = Extract<Media, { kind: 'bytes' }>

@@ -10,6 +10,7 @@ import { audioInEvents } from '../speech.ts'
 import type { AudioReader, SpeechAdapter } from '../vendor.ts'
 import { contentRefused } from '../verdicts.ts'
 import { callTo } from './call.ts'
+import { statusOf } from './explain.ts'
 
 /** Google's speech: ordinary content generation whose output is audio. */
 export const speech: SpeechAdapter = {
@@ -43,8 +44,7 @@ class EventReader implements AudioReader {
     const data = dataOf(event)
     const answer = objectIn(parseLoosely(data))
     if (isObject(answer['error'])) {
-      const { code } = answer['error']
-      this.refusal ??= { status: typeof code === 'number' ? code : 500, body: data }
+      this.refusal ??= { status: statusOf(answer['error']), body: data }
       return new Uint8Array()
     }
     this.usage = readUsage(answer['usageMetadata'], 'AUDIO') ?? this.usage

@@ -6,6 +6,7 @@ import type { CreateContext, VideoAdapter } from '../vendor.ts'
 import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, type StateWords } from '../video-news.ts'
 import { negativePromptOf, gatewayParameters, refuseAllBut } from '../video-foreign.ts'
 import { callTo } from './call.ts'
+import { statusOf } from './explain.ts'
 
 /** An operation has no word for its state: these are our own words for what its fields say together. */
 const words: StateWords = { waiting: 'running', made: 'succeeded', filtered: 'failed', failed: 'failed' }
@@ -87,11 +88,6 @@ const codes: Readonly<Record<number, string>> = {
   9: 'FAILED_PRECONDITION',
   13: 'INTERNAL',
   14: 'UNAVAILABLE',
-}
-
-/** Google's errors repeat their HTTP status as `code`. */
-function statusOf({ code }: JsonObject): number {
-  return typeof code === 'number' && code >= 400 && code < 600 ? code : 500
 }
 
 function writeInstance(ask: VideoAsk, context: CreateContext): JsonObject {
