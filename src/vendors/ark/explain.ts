@@ -2,6 +2,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
+import { overRate } from '../verdicts.ts'
 
 /**
  * Other vendors use this code for an account out of credit. Ark uses it for a used-up free quota and for too many
@@ -12,8 +13,8 @@ const tooManyQueued = 'QuotaExceeded'
 
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
   const { code } = objectIn(objectIn(parseLoosely(response.body))['error'])
-  const isRate = response.status === 429 && textIn(code) === tooManyQueued
-  return explainCommon(isRate ? { ...response, body: '' } : response, secrets)
+  const isRate = response.status === 429 && code === tooManyQueued
+  return isRate ? overRate(response) : explainCommon(response, secrets)
 }
 
 /** Ark's error types, by the statuses that they usually come with. */

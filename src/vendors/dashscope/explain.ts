@@ -1,11 +1,11 @@
 import { GatewayError } from '../../base/errors.ts'
-import { isObject, type JsonObject } from '../../base/json.ts'
+import { isObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
+import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { nativeProtocol } from '../../wire/native/errors.ts'
-import { parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
 import type { BadResponse, Verdict } from '../vendor.ts'
-import { contentRefused, rejected } from '../verdicts.ts'
+import { contentRefused, overRate, rejected } from '../verdicts.ts'
 
 /** Codes for which the operator's key or account is at fault; they come with several statuses. */
 const operatorFaultCodes =
@@ -23,24 +23,18 @@ const tokenRate = 'insufficient_quota'
  * no error object; that code is judged here as if it had come in the common protocol.
  */
 export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
-  const json = parseLoosely(response.body)
-  if (response.status === 429 && isObject(json) && isObject(json['error']) && json['error']['code'] === tokenRate)
-    return explainCommon({ ...response, body: '' }, secrets)
-  if (!isObject(json) || typeof json['code'] !== 'string' || isObject(json['error'])) {
-    return explainCommon(response, secrets)
-  }
-  const status = operatorFaultCodes.test(json['code']) ? 401 : unknownModel.test(json['code']) ? 404 : response.status
-  const verdict = explainCommon({ ...response, status, body: commonBody(json) }, secrets)
+  const { code, message, error: common } = objectIn(parseLoosely(response.body))
+  if (response.status === 429 && objectIn(common)['code'] === tokenRate) return overRate(response)
+  if (typeof code !== 'string' || isObject(common)) return explainCommon(response, secrets)
+  const status = operatorFaultCodes.test(code) ? 401 : unknownModel.test(code) ? 404 : response.status
+  const asCommon = JSON.stringify({ error: { message: textIn(message), code } })
+  const verdict = explainCommon({ ...response, status, body: asCommon }, secrets)
   const { refusal } = verdict.error.details
   if (refusal === undefined) return verdict
   const body = withoutSecrets(response.body, secrets)
   const { error } = rejected(verdict.error.message, { protocol: nativeProtocol, status: response.status, body })
-  const details = { ...error.details, ...(json['code'] === refusedContent && { code: contentRefused }) }
+  const details = { ...error.details, ...(code === refusedContent && { code: contentRefused }) }
   return { ...verdict, error: new GatewayError(error.kind, error.message, details) }
-}
-
-function commonBody(json: JsonObject): string {
-  return JSON.stringify({ error: { message: textIn(json['message']), code: json['code'] } })
 }
 
 /** The status that a code stands for where it came with a 2xx. */
