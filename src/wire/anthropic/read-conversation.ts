@@ -33,14 +33,14 @@ export function readConversation({ native, outputTokensMax, searchesMax }: ChatA
   const format = readFormat(native)
   const thinking = readThinking(native)
   const user = objectIn(native['metadata'])['user_id']
-  const { tools, hostedTools } = readTools(native)
+  const offered = readTools(native)
   return {
     system,
     turns,
-    tools,
+    tools: offered.tools,
     // A model that cannot search answers without searching; the clients that send the tool accept such an answer.
-    hostedTools: searchesMax > 0 ? hostedTools : [],
-    ...readToolChoice(native),
+    hostedTools: searchesMax > 0 ? offered.hostedTools : [],
+    ...readToolChoice(native, offered),
     outputTokensMax,
     stop: itemsIn(native['stop_sequences']).filter((stop) => typeof stop === 'string'),
     ...numberField('temperature', native['temperature']),

@@ -115,26 +115,26 @@ function readTool(tool: JsonObject): Tool {
   }
 }
 
-export function readToolChoice(body: JsonObject): Pick<Conversation, 'toolChoice' | 'parallelTools'> {
+export function readToolChoice(body: JsonObject, offered: Tools): Pick<Conversation, 'toolChoice' | 'parallelTools'> {
   const choice = objectIn(body['tool_choice'])
   const alone = choice['disable_parallel_tool_use']
-  const toolChoice = choiceOf(choice, body)
+  const toolChoice = choiceOf(choice, body, offered)
   return {
     ...(toolChoice !== undefined && { toolChoice }),
     ...(typeof alone === 'boolean' && { parallelTools: !alone }),
   }
 }
 
-function choiceOf({ type, name }: JsonObject, body: JsonObject): ToolChoice | undefined {
+function choiceOf({ type, name }: JsonObject, body: JsonObject, offered: Tools): ToolChoice | undefined {
   switch (textIn(type)) {
     case 'auto':
       return 'auto'
     case 'none':
       return 'none'
     case 'any':
-      return anyOf(readTools(body))
+      return anyOf(offered)
     case 'tool':
-      return forced(textIn(name), body)
+      return forced(textIn(name), body, offered)
     default:
       return undefined
   }
@@ -146,9 +146,9 @@ function anyOf({ tools, hostedTools }: Tools): ToolChoice {
 }
 
 /** A hosted tool is offered to other vendors, which cannot be forced to use it. */
-function forced(name: string, body: JsonObject): ToolChoice | undefined {
+function forced(name: string, body: JsonObject, { tools }: Tools): ToolChoice | undefined {
   const neutral = shortName(name)
-  if (readTools(body).tools.some((tool) => tool.name === neutral)) return { name: neutral }
+  if (tools.some((tool) => tool.name === neutral)) return { name: neutral }
   if (toolsIn(body).some(({ tool }) => tool['name'] === name)) return undefined
   throw invalid('tool_choice.name', `none of 'tools' is called '${excerpt(name)}'`)
 }
