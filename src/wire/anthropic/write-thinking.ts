@@ -25,7 +25,7 @@ const effortUsual = 'high'
 // Thinking gets at most this share of the output limit, so that room is left for an answer.
 const thinkingShare = 0.8
 
-export type ThinkingAsk = {
+type ThinkingAsk = {
   readonly conversation: Conversation
   readonly messages: readonly Message[]
   /** The model's efforts, lowest first. */
@@ -36,30 +36,35 @@ export type ThinkingAsk = {
 export type WrittenThinking = { readonly thinking?: JsonObject; readonly effort?: string }
 
 /** Models with the highest efforts decide how long they think and take an effort instead of a budget. */
-export function isAdaptive(listed: readonly string[]): boolean {
-  return listed.includes('xhigh') || listed.includes('max')
+export function isAdaptive(efforts: readonly string[]): boolean {
+  return efforts.includes('xhigh') || efforts.includes('max')
 }
 
-export function writeThinking(ask: ThinkingAsk): WrittenThinking {
-  const { conversation, efforts: listed } = ask
-  const { thinking } = conversation
+export function writeThinking({ conversation, messages, efforts, maxTokens }: ThinkingAsk): WrittenThinking {
+  const { thinking, toolChoice } = conversation
   if (thinking === undefined) return {}
-  if (thinking.effort === 'none') return listed.includes('none') ? { thinking: { type: 'disabled' } } : {}
-  const isForced = isCallForced(conversation.toolChoice)
-  if (isAdaptive(listed)) {
-    const isSaid = thinking.effort !== undefined || thinking.budget !== undefined
-    // The clients' `minimal` does not exist at the vendor, whose scale begins with `low`.
-    const own = listed.filter((known) => known !== 'minimal')
-    const effort = isSaid ? nearestEffort(thinking, own) : undefined
-    const display = thinking.isShown ? 'summarized' : 'omitted'
-    return {
-      // The vendor refuses thinking beside a forced call.
-      ...(!isForced && { thinking: { type: 'adaptive', display } }),
-      ...(effort !== undefined && { effort }),
-    }
+  if (thinking.effort === 'none') return efforts.includes('none') ? { thinking: { type: 'disabled' } } : {}
+  // The vendor refuses thinking beside a forced call.
+  const isForced = isCallForced(toolChoice)
+  if (isAdaptive(efforts)) return writeAdaptive(thinking, efforts, isForced)
+  return isForced || !startsWithThinking(messages) ? {} : writeBudget(thinking, maxTokens)
+}
+
+function writeAdaptive(thinking: Thinking, efforts: readonly string[], isForced: boolean): WrittenThinking {
+  const isSaid = thinking.effort !== undefined || thinking.budget !== undefined
+  // The clients' `minimal` does not exist at the vendor, whose scale begins with `low`.
+  const own = efforts.filter((known) => known !== 'minimal')
+  const effort = isSaid ? nearestEffort(thinking, own) : undefined
+  const display = thinking.isShown ? 'summarized' : 'omitted'
+  return {
+    ...(!isForced && { thinking: { type: 'adaptive', display } }),
+    ...(effort !== undefined && { effort }),
   }
-  const budget = budgetFor(thinking, ask.maxTokens)
-  if (isForced || budget === undefined || !startsWithThinking(ask.messages)) return {}
+}
+
+function writeBudget(thinking: Thinking, maxTokens: number): WrittenThinking {
+  const budget = budgetFor(thinking, maxTokens)
+  if (budget === undefined) return {}
   const display = thinking.isShown ? {} : { display: 'omitted' }
   return { thinking: { type: 'enabled', budget_tokens: budget, ...display } }
 }
