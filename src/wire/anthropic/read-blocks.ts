@@ -1,9 +1,8 @@
 import { badRequest } from '../../base/errors.ts'
-import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
+import type { Json, JsonObject } from '../../base/json.ts'
 import {
   googleSignature,
   type AssistantBlock,
-  type CacheHint,
   type DocumentBlock,
   type ImageBlock,
   type Media,
@@ -12,6 +11,7 @@ import {
   type ToolResultBlock,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { cacheOf } from '../cache-hint.ts'
 import { readSignature } from '../google-signature.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { asImage } from '../media-url.ts'
@@ -20,12 +20,6 @@ import { readCitations } from './citations.ts'
 import { readCallId } from './tool-ids.ts'
 
 // All blocks here have passed the schema: a block with another shape is of a type that the gateway does not know.
-
-export function cacheOf(carrier: JsonObject): { readonly cache?: CacheHint } {
-  const control = carrier['cache_control']
-  if (!isGiven(control)) return {}
-  return { cache: objectIn(control)['ttl'] === '1h' ? '1h' : '5m' }
-}
 
 /** Content may be a single text; an empty text gives no block. */
 export function blocksOf(content: Json | undefined): readonly JsonObject[] {

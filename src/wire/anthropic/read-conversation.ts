@@ -12,12 +12,13 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { cacheOf } from '../cache-hint.ts'
 import { invalid, notSupported } from '../issues.ts'
 import { itemsIn, objectIn, placedObjectsIn, textIn } from '../loose.ts'
 import { numberField } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
 import { refuseUnknownBlocks } from './known-blocks.ts'
-import { blocksOf, cacheOf, readAssistantBlocks, readText, readUserBlock } from './read-blocks.ts'
+import { blocksOf, readAssistantBlocks, readText, readUserBlock } from './read-blocks.ts'
 import { readToolChoice, readTools } from './read-tools.ts'
 
 /** A messages request as a neutral conversation, for vendors of other protocols: see docs/translation.md. */

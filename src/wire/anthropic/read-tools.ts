@@ -1,10 +1,10 @@
 import { badRequest, excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { Conversation, HostedTool, Tool, ToolChoice } from '../../capabilities/conversation.ts'
+import { cacheOf } from '../cache-hint.ts'
 import { invalid } from '../issues.ts'
 import { objectIn, objectsIn, textIn } from '../loose.ts'
 import { shortName } from '../short-name.ts'
-import { cacheOf } from './read-blocks.ts'
 import { familyOf, toolsIn, typeOf } from './tools.ts'
 
 const text = { type: 'string' }

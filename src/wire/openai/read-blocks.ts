@@ -2,13 +2,13 @@ import { badRequest } from '../../base/errors.ts'
 import { isGiven, isObject, type Json } from '../../base/json.ts'
 import type {
   AssistantBlock,
-  CacheHint,
   DocumentBlock,
   TextBlock,
   ToolCallBlock,
   ToolResultBlock,
   UserBlock,
 } from '../../capabilities/conversation.ts'
+import { cacheOf } from '../cache-hint.ts'
 import { readSignature } from '../google-signature.ts'
 import { argumentsIn, objectWrittenIn } from '../loose.ts'
 import { imageMediaOf, mediaOf } from '../media-url.ts'
@@ -28,15 +28,7 @@ export function textBlocks(content: string | readonly Part[]): TextBlock[] {
 }
 
 function textBlock(part: { readonly text: string }): TextBlock {
-  const cache = cacheHint(part)
-  return { kind: 'text', text: part.text, ...(cache !== undefined && { cache }) }
-}
-
-/** Not part of the common protocol: gateways and clients that reach Anthropic's models write it, so it is kept. */
-export function cacheHint(carrier: object): CacheHint | undefined {
-  const control: unknown = 'cache_control' in carrier ? carrier.cache_control : undefined
-  if (!isObject(control)) return undefined
-  return control['ttl'] === '1h' ? '1h' : '5m'
+  return { kind: 'text', text: part.text, ...cacheOf(part) }
 }
 
 export function userBlock(part: UserPart, at: string): UserBlock {
@@ -63,20 +55,18 @@ export function resultBlock(part: ResultPart, at: string): ToolResultBlock['bloc
   if (part.type === 'text') return textBlock(part)
   if (part.type === 'file') return documentOf(part, at)
   const { url, detail } = part.image_url
-  const cache = cacheHint(part)
   return {
     kind: 'image',
     media: imageMediaOf(url, `${at}.image_url.url`),
     at,
     ...(typeof detail === 'string' && { detail }),
-    ...(cache !== undefined && { cache }),
+    ...cacheOf(part),
   }
 }
 
 function documentOf(part: Extract<ResultPart, { type: 'file' }>, at: string): DocumentBlock {
   const { file_data: bytes, file_id: id, filename } = part.file
-  const cache = cacheHint(part)
-  const extras = { at, ...(typeof filename === 'string' && { title: filename }), ...(cache !== undefined && { cache }) }
+  const extras = { at, ...(typeof filename === 'string' && { title: filename }), ...cacheOf(part) }
   if (typeof bytes === 'string') {
     return { kind: 'document', media: mediaOf(bytes, `${at}.file.file_data`), ...extras }
   }

@@ -11,6 +11,7 @@ import {
   type Turn,
   type UserBlock,
 } from '../../capabilities/conversation.ts'
+import { cacheOf } from '../cache-hint.ts'
 import { searchesMax } from '../chat-rules.ts'
 import { invalid } from '../issues.ts'
 import { objectIn, textIn } from '../loose.ts'
@@ -18,7 +19,7 @@ import { numberField } from '../number-field.ts'
 import { arrangeTurns } from '../turns.ts'
 import { outputCapOf } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
-import { assistantBlocks, cacheHint, legacyCallId, resultBlock, textBlocks, userBlock } from './read-blocks.ts'
+import { assistantBlocks, legacyCallId, resultBlock, textBlocks, userBlock } from './read-blocks.ts'
 import { readThinking } from './read-thinking.ts'
 import type { ChatRequest } from './schema.ts'
 import { noParameters } from './strict-schema.ts'
@@ -109,7 +110,7 @@ const hintCarriers: ReadonlySet<string> = new Set(['text', 'image', 'document', 
 
 /** A cache hint on a message applies to its last block: clients write it there where the content is a single text. */
 function hinted<Block extends UserBlock | AssistantBlock>(blocks: readonly Block[], message: Message): Block[] {
-  const cache = cacheHint(message)
+  const { cache } = cacheOf(message)
   const last = cache === undefined ? -1 : blocks.findLastIndex(({ kind }) => hintCarriers.has(kind))
   return blocks.map((block, index) => (index === last ? { cache, ...block } : block))
 }
@@ -125,13 +126,13 @@ function readTools(request: ChatRequest): Tool[] {
     }
     const { name, description, parameters, strict } = tool.function
     if (allowed !== undefined && !allowed.has(name)) continue
-    const cache = cacheHint(tool) ?? cacheHint(tool.function)
     found.push({
       name,
       schema: (parameters ?? noParameters(strict)) as JsonObject,
       ...(isGiven(description) && { description }),
       ...(isGiven(strict) && { isStrict: strict }),
-      ...(cache !== undefined && { cache }),
+      ...cacheOf(tool.function),
+      ...cacheOf(tool),
     })
   }
   return found
