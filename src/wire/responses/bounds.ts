@@ -1,7 +1,4 @@
-import type { ChatAsk } from '../../capabilities/chat.ts'
-import { estimateOnce } from '../../capabilities/estimate-tokens.ts'
-import { countJson, countText, imageTokens, imageTokensMax } from '../estimate.ts'
-import { objectsIn } from '../loose.ts'
+import { imageTokensMax } from '../estimate.ts'
 import type { Item, ResponsesRequest } from './schema.ts'
 import { placedTools } from './tools.ts'
 
@@ -31,26 +28,4 @@ function mediaTokensMax(item: Item, contextTokens: number): number {
     else if (type === 'input_file' || type === 'input_audio') tokens += contextTokens
   }
   return tokens
-}
-
-/** Values under these names are not text that a model reads: files, names, and data that only vendors read. */
-export const unread: ReadonlySet<string> = new Set([
-  'type',
-  'id',
-  'call_id',
-  'encrypted_content',
-  'image_url',
-  'file_url',
-  'file_data',
-  'data',
-  'result',
-])
-
-/** Tokens that the model would read, for when the vendor counted none. */
-export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
-  const { instructions, input, tools } = native
-  const words = estimateOnce(native, () => countText(instructions) + countText(input, unread) + countJson(tools))
-  const parts = objectsIn(input).flatMap(({ content, output }) => [...objectsIn(content), ...objectsIn(output)])
-  const images = parts.filter(({ type }) => type === 'input_image').length
-  return Math.min(Math.max(1, words + imageTokens * images), inputTokensMax)
 }

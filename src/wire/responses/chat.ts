@@ -1,7 +1,7 @@
 import type { ChatCodec } from '../../capabilities/chat.ts'
 import { readAsk } from './ask.ts'
-import { estimateInput } from './bounds.ts'
 import { writeStreamError } from './errors.ts'
+import { estimateInput } from './estimate.ts'
 import { replaceLinks } from './links.ts'
 import { passAnswer } from './pass-answer.ts'
 import { passStream } from './pass-stream.ts'

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import { countText } from '../estimate.ts'
 import { labels } from '../openai/pass-ask.ts'
-import { unread } from './bounds.ts'
+import { unread } from './estimate.ts'
 import { readResponse } from './read-answer.ts'
 import { readUsage } from './usage.ts'
 

@@ -1,7 +1,7 @@
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
 import type { AssistantBlock, Choice, Reply } from '../../capabilities/conversation.ts'
 import { estimateReply } from '../../capabilities/estimate-reply.ts'
-import { estimateInput } from './bounds.ts'
+import { estimateInput } from './estimate.ts'
 import { Output } from './output.ts'
 import { requestOf } from './read-conversation.ts'
 import { nameOf, openResponse, statusOf } from './response.ts'
