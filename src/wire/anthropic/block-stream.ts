@@ -2,14 +2,13 @@ import type { JsonObject } from '../../base/json.ts'
 import { gap } from '../../capabilities/conversation.ts'
 import { isWholeObject } from '../loose.ts'
 import type { ThinkingDisplay } from './shown.ts'
-import { isCarried, writeCallHead } from './write-answer.ts'
+import { isCarried, writeCallHead, type CallHead } from './write-answer.ts'
 
 /** An event of this protocol, named by its type: the vendor's own clients ignore an event without a name. */
 export function writeEvent(type: string, fields: JsonObject): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 }
 
-type CallHead = { readonly id: string; readonly name: string; readonly signature?: string }
 type BlockKind = 'text' | 'thinking' | 'call' | 'whole'
 type Call = { readonly head: CallHead; text: string }
 /** Writes a block between two calls, when its turn comes. */

@@ -88,7 +88,8 @@ function writeThinking(text: string, signature: string | undefined, display: Thi
   return [{ type: 'thinking', thinking: display === 'omitted' ? '' : text, signature: signature ?? '' }]
 }
 
-type CallHead = Pick<ToolCallBlock, 'id' | 'name' | 'signature'>
+/** What is known of a call when it begins. */
+export type CallHead = Pick<ToolCallBlock, 'id' | 'name' | 'signature'>
 
 /**
  * The call's vendor wants its signature back. A thinking block before the call carries it, which every client that asked

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import type { Citation, Media, ReplyEvent } from '../../capabilities/conversation.ts'
+import type { Citation, Media, ReplyEvent, ToolCallBlock } from '../../capabilities/conversation.ts'
 import { CitedText } from '../cited-text.ts'
 import { writeSignature } from '../google-signature.ts'
 import { isWholeObject, itemsIn, objectIn, parseLoosely } from '../loose.ts'
@@ -10,8 +10,8 @@ import type { ClientTool } from './tools.ts'
 /** A change of the output: the event's type in this protocol, and its fields. */
 export type OutputEvent = { readonly type: string; readonly fields: JsonObject }
 
-export type ItemStatus = 'completed' | 'incomplete'
-export type CallHead = { readonly id: string; readonly name: string; readonly signature?: string }
+type ItemStatus = 'completed' | 'incomplete'
+type CallHead = Pick<ToolCallBlock, 'id' | 'name' | 'signature'>
 
 type TextPart = {
   readonly type: 'output_text'
@@ -26,7 +26,7 @@ type Message = Open & { readonly kind: 'message'; readonly parts: (TextPart | Re
 type ReasoningItem = Open & { readonly kind: 'thought'; text: string; isSummed: boolean }
 type Call = Open & { readonly head: CallHead; readonly called: ClientTool; text: string; isOver: boolean }
 
-export type OutputOptions = {
+type OutputOptions = {
   /** The suffix of the item ids. It is ours, because the vendor's ids may be missing or of another form. */
   readonly name: string
   readonly shown: Shown
@@ -41,16 +41,16 @@ export type OutputOptions = {
  */
 export class Output {
   readonly items: JsonObject[] = []
-  readonly #parts: OutputOptions
+  readonly #options: OutputOptions
   #open: Message | ReasoningItem | undefined
   readonly #calls = new Map<number, Call>()
 
-  constructor(parts: OutputOptions) {
-    this.#parts = parts
+  constructor(options: OutputOptions) {
+    this.#options = options
   }
 
   say(text: string, logprobs?: Json): OutputEvent[] {
-    const shown = this.#parts.shown.logprobs === undefined ? [] : itemsIn(objectIn(logprobs)['content'])
+    const shown = this.#options.shown.logprobs === undefined ? [] : itemsIn(objectIn(logprobs)['content'])
     if (text === '' && shown.length === 0) return []
     const { message, part, events } = this.#inText()
     part.text += text
@@ -90,8 +90,8 @@ export class Output {
     if (text === '') return []
     const { thought, events } = this.#inReasoning()
     thought.text += text
-    if (!this.#parts.shown.wantsReasoning) return events
-    const place = { item_id: thought.id, output_index: thought.at, summary_index: 0 }
+    if (!this.#options.shown.wantsReasoning) return events
+    const place = { ...placeOf(thought), summary_index: 0 }
     if (!thought.isSummed) {
       thought.isSummed = true
       const part = { type: 'summary_text', text: '' }
@@ -127,9 +127,9 @@ export class Output {
     if (this.#calls.has(key)) return []
     const { signature } = head
     const events = this.#close('completed')
-    if (signature !== undefined && this.#parts.shown.wantsEncrypted)
+    if (signature !== undefined && this.#options.shown.wantsEncrypted)
       events.push(...this.#sealed({ kind: 'call', signature }))
-    const called = this.#parts.calledOf(head.name)
+    const called = this.#options.calledOf(head.name)
     const id = this.#id(prefixes[called.kind])
     const call: Call = { id, at: this.items.length, head, called, text: '', isOver: false }
     this.#calls.set(key, call)
@@ -165,13 +165,13 @@ export class Output {
 
   /** Whether the client sees nothing of an event. Reasoning that is not shown may still show its sealed content. */
   hides({ kind }: ReplyEvent): boolean {
-    const { wantsReasoning, wantsEncrypted } = this.#parts.shown
+    const { wantsReasoning, wantsEncrypted } = this.#options.shown
     if (kind === 'thinking-delta') return !wantsReasoning
     return !wantsEncrypted && (kind === 'thinking-sign' || kind === 'thinking-redact')
   }
 
   #id(prefix: string): string {
-    return `${prefix}_${this.#parts.name}${this.items.length.toString().padStart(2, '0')}`
+    return `${prefix}_${this.#options.name}${this.items.length.toString().padStart(2, '0')}`
   }
 
   #add(item: JsonObject): OutputEvent {
@@ -258,7 +258,7 @@ export class Output {
       type: 'reasoning',
       id,
       summary: isSummed ? [part] : [],
-      ...(this.#parts.shown.wantsEncrypted && { encrypted_content: seal(sealed) }),
+      ...(this.#options.shown.wantsEncrypted && { encrypted_content: seal(sealed) }),
     }
     const events: OutputEvent[] = isSummed
       ? [
