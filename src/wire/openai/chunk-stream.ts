@@ -1,0 +1,76 @@
+import type { Json, JsonObject } from '../../base/json.ts'
+import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
+import type { Usage } from '../../capabilities/usage.ts'
+import { writeUsage } from './usage.ts'
+import { writeHead } from './write-answer.ts'
+
+/** A comment, which shows that the stream is alive. */
+export const heartbeat = ': waiting\n\n'
+
+/** The chunks of a streamed answer. The first chunk of a choice names its role, and the last one its finish. */
+export class ChunkStream {
+  readonly #head: string
+  readonly #tail: string
+  readonly #choices: number
+  readonly #begun = new Set<number>()
+  readonly #finished = new Set<number>()
+  /** The first choice has begun with a sign of life, and has nothing else yet. */
+  #isOnlyAlive = false
+
+  constructor(ask: ChatAsk, name: ReplyName) {
+    this.#head = JSON.stringify(writeHead(ask, name, 'chat.completion.chunk')).slice(0, -1)
+    // Where usage was asked for, every chunk except the last has a null usage.
+    this.#tail = ask.usageShown ? ',"usage":null}\n\n' : '}\n\n'
+    this.#choices = ask.choices
+  }
+
+  add(choice: number, delta: JsonObject, logprobs: Json = null): string {
+    const isFirst = !this.#begun.has(choice)
+    this.#begun.add(choice)
+    if (choice === 0) this.#isOnlyAlive = false
+    return this.#chunk(choice, isFirst ? { role: 'assistant', ...delta } : delta, logprobs, null)
+  }
+
+  finish(choice: number, reason: string): string {
+    this.#finished.add(choice)
+    return this.#beginBefore(choice) + this.#chunk(choice, {}, null, reason)
+  }
+
+  /** The choices without a finish. Giving one of them its finish may begin others, which are then visited too. */
+  *unfinished(): Iterable<number> {
+    for (const choice of this.#begun) if (!this.#finished.has(choice)) yield choice
+  }
+
+  /**
+   * A sign of life. Anthropic's streams begin with one. As a comment it would be in every one of them, and go-openai
+   * cannot read the error of a stream that had a comment.
+   */
+  beat(): string {
+    if (this.#begun.size > 0) return heartbeat
+    const text = this.add(0, {})
+    this.#isOnlyAlive = true
+    return text
+  }
+
+  count(usage: Usage): string {
+    return `data: ${this.#head},"choices":[],"usage":${JSON.stringify(writeUsage(usage))}}\n\n`
+  }
+
+  /**
+   * The first chunks of the choices that have none. A choice without output needs one with an empty content, because the
+   * chunk with its finish has an empty delta. The others need theirs by then too: OpenAI's client for Java ends an answer
+   * as soon as all the choices it has seen are finished, and throws on what comes later.
+   */
+  #beginBefore(finished: number): string {
+    let text = this.#isOnlyAlive ? this.add(0, { content: '' }) : ''
+    for (let choice = 0; choice < Math.max(this.#choices, finished + 1); choice++) {
+      if (!this.#begun.has(choice)) text += this.add(choice, { content: '' })
+    }
+    return text
+  }
+
+  #chunk(choice: number, delta: JsonObject, logprobs: Json, finish: string | null): string {
+    const written = JSON.stringify({ index: choice, delta, logprobs, finish_reason: finish })
+    return `data: ${this.#head},"choices":[${written}]${this.#tail}`
+  }
+}
