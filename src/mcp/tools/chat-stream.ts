@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf, EventSplitter } from '../../base/sse.ts'
 import { itemsIn, objectIn, textIn } from '../../wire/loose.ts'
 import { argumentsTextIn } from '../../wire/openai/read-answer.ts'
-import { findCall } from '../../wire/openai/reply-reader.ts'
+import { findCall } from '../../wire/openai/call-reader.ts'
 import { readPieces } from '../read-pieces.ts'
 import { wordsIn, type Worded } from './chat-words.ts'
 
