@@ -30,11 +30,12 @@ const httpsOnly: GuardPolicy = { schemes: 'https', addresses: 'private', ports: 
  * them and are checked; the rest of `input` and `parameters` is for the model's vendor.
  */
 function readAsk(
-  { body, ...asked }: ReceivedRequest,
+  received: ReceivedRequest,
   lookUp: (model: string) => ModelTraits,
   webhooks: GuardPolicy = httpsOnly,
   isOwn: IsOwnLink = () => false,
 ): VideoRequest {
+  const { body } = received
   const model = requireModel(body)
   const traits = lookUp(model)
   const { video: limits } = traits
@@ -58,9 +59,12 @@ function readAsk(
   const parameters = readParameters({ ...beside, ...written }, places, limits)
   const given = { parameters, parametersAt: fieldsOf(parameters, places) }
   const isDraft = checkDraft(given, scene, limits)
-  const sizing = readLength(readSizing({ places, kind: scene.kind, isDraft }, limits), scene, limits)
+  const isFinal = scene.draftOf !== undefined
+  const asked = readSizing({ places, kind: scene.kind, isDraft }, limits)
+  if (!isFinal) checkTogether(asked, scene, limits)
+  const sizing = isFinal ? sizingOfFinal(asked, limits) : asked
   checkSold(sizing, traits)
-  const sound = scene.draftOf === undefined ? readAudio(given, limits) : limits.sound !== 'never'
+  const sound = isFinal ? limits.sound !== 'never' : readAudio(given, limits)
   const inputVideos = countOf(scene.media, 'reference-video') + countOf(scene.media, 'first-clip')
   const hasInputVideo = inputVideos > 0
   const video = { ...sizing, sound, hasInputVideo }
@@ -81,7 +85,7 @@ function readAsk(
     input,
     ...given,
     limits,
-    ...readDeliveryOptions({ body, ...asked }, webhooks),
+    ...readDeliveryOptions(received, webhooks),
   }
 }
 
@@ -122,22 +126,19 @@ function checkDraft(
 
 const veoSeconds = 8
 
-/**
- * Rules in which the length or the ratio depends on other fields. The final version of a draft takes both from its
- * draft, which is not known here.
- */
-function readLength(sizing: Sizing, scene: Scene, limits: VideoLimits): Sizing {
-  const { seconds, resolution } = sizing
-  if (scene.draftOf !== undefined) {
-    return { ...sizing, seconds: Math.max(...limits.durations), isFreeLength: true, ratio: 'adaptive' }
-  }
+/** Rules in which the length or the ratio depends on other fields. */
+function checkTogether({ seconds, resolution, ratio }: Sizing, scene: Scene, limits: VideoLimits): void {
   checkWanLength(limits, scene, seconds)
-  checkRunwayShape(limits, scene, sizing.ratio)
+  checkRunwayShape(limits, scene, ratio)
   if (limits.form === 'veo' && seconds !== veoSeconds && (resolution !== '720p' || scene.kind === 'r2v')) {
     const why = scene.kind === 'r2v' ? 'reference images' : resolution
     throw unsupported('duration', `has to be ${veoSeconds} with ${why} on this model.`)
   }
-  return sizing
+}
+
+/** The final version of a draft has the draft's length and ratio. Neither is known here, so the longest counts. */
+function sizingOfFinal(asked: Sizing, { durations }: VideoLimits): Sizing {
+  return { ...asked, seconds: Math.max(...durations), isFreeLength: true, ratio: 'adaptive' }
 }
 
 /** Some vendors price whole videos, and do not sell every length in every resolution. */
@@ -171,13 +172,11 @@ const timeoutSecondsDefault = 60
 const timeoutSecondsMax = 300
 
 /** `wait` and `timeout` come from the query string or the body; the query string wins where both give one. */
-function readDeliveryOptions(
-  { body, query }: Omit<ReceivedRequest, 'files' | 'bodyBytes' | 'header'>,
-  webhooks: GuardPolicy,
-) {
+function readDeliveryOptions(received: ReceivedRequest, webhooks: GuardPolicy) {
+  const { body } = received
   const url = body['webhook_url']
-  const timeoutSeconds = readTimeout(query?.('timeout') ?? body['timeout'] ?? timeoutSecondsDefault)
-  const asked = query?.('wait') ?? undefined
+  const timeoutSeconds = readTimeout(received.query?.('timeout') ?? body['timeout'] ?? timeoutSecondsDefault)
+  const asked = received.query?.('wait') ?? undefined
   const wait = asked === undefined ? body['wait'] === true : readWait(asked)
   return { wait, timeoutSeconds, ...(typeof url === 'string' && { webhookUrl: checkWebhook(url, webhooks) }) }
 }
