@@ -12,8 +12,6 @@ import { readUsage, usageIn } from './usage.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')
-const doneMark = Buffer.from('[DONE]')
-const doneEventBytesMax = 64
 
 const usageKey = Buffer.from('"usage"')
 const errorKey = Buffer.from('"error"')
@@ -83,11 +81,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   return {
     facts,
     take(event) {
-      if (
-        event.length < doneEventBytesMax &&
-        indexOfBytes(event, doneMark) !== -1 &&
-        dataOf(event).trim() === '[DONE]'
-      ) {
+      if (isDone(event)) {
         facts.ended = true
         return undefined
       }
@@ -119,6 +113,14 @@ export function passStream(ask: ChatAsk): ChatStream {
     },
     closing: () => (heldUsage !== undefined && ask.usageShown ? Buffer.concat([heldUsage, doneEvent]) : doneEvent),
   }
+}
+
+const doneMark = Buffer.from('[DONE]')
+const doneEventBytesMax = 64
+
+/** Whether this is the protocol's own end of a stream. Its length and a search of its bytes rule out nearly all others. */
+export function isDone(event: Uint8Array): boolean {
+  return event.length < doneEventBytesMax && indexOfBytes(event, doneMark) !== -1 && dataOf(event).trim() === '[DONE]'
 }
 
 /**

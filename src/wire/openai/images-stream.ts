@@ -6,14 +6,13 @@ import type { ImageTokens, Looks, ImageAskBase, ImageStream } from '../../capabi
 import { unreadableEnd } from '../answer-body.ts'
 import { findTopLevelString } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
+import { isDone } from './chat-stream.ts'
 import { failureIn, readFailure } from './errors.ts'
 import { eventPrefix, readTokens } from './images-answer.ts'
 
 const [typeKey, sizeKey, qualityKey] = [Buffer.from('type'), Buffer.from('size'), Buffer.from('quality')]
 const imageKey = Buffer.from('b64_json')
 const openBrace = 123
-const doneMark = '[DONE]'
-const doneEventBytesMax = 64
 
 /**
  * Relays a stream of images from a vendor of this protocol. Previews, which are megabytes, pass on unparsed. The last
@@ -86,7 +85,7 @@ export function passStream(ask: ImageAskBase): ImageStream {
     take(event) {
       const json = event.indexOf(openBrace)
       if (json === -1) {
-        if (event.length >= doneEventBytesMax || dataOf(event).trim() !== doneMark) return event
+        if (!isDone(event)) return event
         ended = true
         return undefined
       }
