@@ -1,4 +1,4 @@
-import { isGiven, isObject, type Json } from '../base/json.ts'
+import { isGiven, isObject, type Json, type JsonObject } from '../base/json.ts'
 import { estimateTokens } from '../capabilities/estimate-tokens.ts'
 
 /** About what an image of usual size takes; its real size is not known here. */
@@ -8,23 +8,30 @@ export const imageTokens = 1_500
 // cover it in whichever protocol the image came, because asks are translated. Anthropic's own images stay below 5,000.
 export const imageTokensMax = 50_000
 
-const everythingIsRead: ReadonlySet<string> = new Set()
+/** What a model reads of the item under this name in an object; undefined where it reads none of it. */
+export type Reading = (name: string, item: Json | undefined, holder: JsonObject) => Json | undefined
 
 /**
- * Tokens of all text inside a value, except under the names in `unread`, which no model reads as text. The count is a
- * tokenizer's rule of thumb; bills use it only where the vendor gave no number.
+ * Tokens of all text that a model reads in a value. The count is a tokenizer's rule of thumb; bills use it only where the
+ * vendor gave no number.
  */
-export function countText(value: Json | undefined, unread = everythingIsRead): number {
+export function countText(value: Json | undefined, reading: Reading = (_, item) => item): number {
   const texts: string[] = []
-  collectTexts(value, unread, texts)
+  collectTexts(value, reading, texts)
   return estimateTokens(texts)
 }
 
-function collectTexts(value: Json | undefined, unread: ReadonlySet<string>, texts: string[]): void {
+/** Reads everything but what stands under these names. */
+export function except(...unread: readonly string[]): Reading {
+  const names = new Set(unread)
+  return (name, item) => (names.has(name) ? undefined : item)
+}
+
+function collectTexts(value: Json | undefined, reading: Reading, texts: string[]): void {
   if (typeof value === 'string') texts.push(value)
-  else if (Array.isArray(value)) for (const item of value as readonly Json[]) collectTexts(item, unread, texts)
+  else if (Array.isArray(value)) for (const item of value as readonly Json[]) collectTexts(item, reading, texts)
   else if (isObject(value)) {
-    for (const [name, item] of Object.entries(value)) if (!unread.has(name)) collectTexts(item, unread, texts)
+    for (const [name, item] of Object.entries(value)) collectTexts(reading(name, item, value), reading, texts)
   }
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
-import { countText, estimateInput } from './estimate.ts'
+import { countText } from '../estimate.ts'
+import { estimateInput } from './estimate.ts'
 import { askOf } from './testing.ts'
 
 const estimate = (native: JsonObject, inputTokensMax = 1_000_000) => estimateInput({ ...askOf(native), inputTokensMax })

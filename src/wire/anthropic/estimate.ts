@@ -1,34 +1,25 @@
 import { isGiven, isObject, type Json } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
-import { estimateOnce, estimateTokens } from '../../capabilities/estimate-tokens.ts'
-import { countJson, imageTokens } from '../estimate.ts'
+import { estimateOnce } from '../../capabilities/estimate-tokens.ts'
+import { countJson, countText, except, imageTokens, type Reading } from '../estimate.ts'
 
-// Values under these names are not counted as text: base64 of files, and data that only vendors read.
-const unread: ReadonlySet<string> = new Set(['data', 'signature', 'encrypted_content', 'encrypted_index', 'type'])
+// Base64 of files, and data that only vendors read.
+const plain = except('data', 'signature', 'encrypted_content', 'encrypted_index', 'type')
 
-/** Tokens of everything in a value that a model reads or has written. */
-export function countText(value: Json | undefined): number {
-  const texts: string[] = []
-  collectTexts(value, texts)
-  return estimateTokens(texts)
-}
-
-function collectTexts(value: Json | undefined, texts: string[]): void {
-  if (typeof value === 'string') texts.push(value)
-  else if (Array.isArray(value)) for (const item of value as readonly Json[]) collectTexts(item, texts)
-  else if (isObject(value)) {
-    for (const [name, item] of Object.entries(value)) {
-      const isText = name === 'data' && value['type'] === 'text' // a document in plain text
-      if (name === 'input') texts.push(isGiven(item) ? JSON.stringify(item) : '')
-      else if (isText || !unread.has(name)) collectTexts(item, texts)
-    }
-  }
+/** A model reads a call's input as JSON, and the data of a document in plain text. */
+export const wordsOnly: Reading = (name, item, holder) => {
+  if (name === 'input') return isGiven(item) ? JSON.stringify(item) : undefined
+  const isDocument = name === 'data' && holder['type'] === 'text'
+  return isDocument ? item : plain(name, item, holder)
 }
 
 /** Tokens that the model would read, for vendors that do not count and for streams that ended without a count. */
 export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
   const { system, messages, tools } = native
-  const words = estimateOnce(native, () => countText(system) + countText(messages) + countJson(tools))
+  const words = estimateOnce(
+    native,
+    () => countText(system, wordsOnly) + countText(messages, wordsOnly) + countJson(tools),
+  )
   return Math.min(Math.max(1, words + imageTokens * countImages(messages)), inputTokensMax)
 }
 

@@ -2,10 +2,11 @@ import { GatewayError } from '../../base/errors.ts'
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import { answerIn } from '../answer-body.ts'
+import { countText } from '../estimate.ts'
 import { withModel } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
 import { readFailure } from './errors.ts'
-import { countText } from './estimate.ts'
+import { wordsOnly } from './estimate.ts'
 import { readUsage } from './usage.ts'
 
 /** A whole answer of a vendor that speaks this protocol too, with `model` replaced by our id. */
@@ -13,7 +14,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   const message = readMessage(body, parseLoosely)
   return {
     usage: readUsage(message['usage']),
-    estimateOutput: () => Math.max(1, countText(message['content'])),
+    estimateOutput: () => Math.max(1, countText(message['content'], wordsOnly)),
     body: withModel(body, 0, Buffer.from(ask.model)),
   }
 }

@@ -4,9 +4,9 @@ import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import { answerIn } from '../answer-body.ts'
 import { countText } from '../estimate.ts'
 import { withModel } from '../json-bytes.ts'
-import { objectsIn } from '../loose.ts'
+import { objectIn, objectsIn } from '../loose.ts'
 import { failureOf } from './errors.ts'
-import { unread } from './estimate.ts'
+import { wordsOnly } from './estimate.ts'
 import { readUsage } from './usage.ts'
 
 /** A whole answer of a vendor that speaks this protocol too, with `model` replaced by our id. */
@@ -14,7 +14,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   const { json, choices } = readChoices(body)
   return {
     usage: readUsage(json['usage']),
-    estimateOutput: () => Math.max(1, countText(choices, unread)),
+    estimateOutput: () => Math.max(1, countText(choices, wordsOnly)),
     images: imagesIn(choices, 'message'),
     body: withModel(body, 0, Buffer.from(ask.model)),
   }

@@ -1,10 +1,10 @@
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { estimateOnce } from '../../capabilities/estimate-tokens.ts'
-import { countJson, countText, imageTokens } from '../estimate.ts'
+import { countJson, countText, except, imageTokens } from '../estimate.ts'
 import { objectsIn } from '../loose.ts'
 
-/** Values under these names are not text that a model reads: files, names, and data that only vendors read. */
-export const unread: ReadonlySet<string> = new Set([
+/** The names left out hold no text that a model reads: files, names, and data that only vendors read. */
+export const wordsOnly = except(
   'type',
   'id',
   'call_id',
@@ -14,12 +14,12 @@ export const unread: ReadonlySet<string> = new Set([
   'file_data',
   'data',
   'result',
-])
+)
 
 /** Tokens that the model would read, for when the vendor counted none. */
 export function estimateInput({ native, inputTokensMax }: ChatAsk): number {
   const { instructions, input, tools } = native
-  const words = estimateOnce(native, () => countText(instructions) + countText(input, unread) + countJson(tools))
+  const words = estimateOnce(native, () => countText(instructions) + countText(input, wordsOnly) + countJson(tools))
   const parts = objectsIn(input).flatMap(({ content, output }) => [...objectsIn(content), ...objectsIn(output)])
   const images = parts.filter(({ type }) => type === 'input_image').length
   return Math.min(Math.max(1, words + imageTokens * images), inputTokensMax)

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import { countText } from '../estimate.ts'
 import { labels } from '../openai/pass-ask.ts'
-import { unread } from './estimate.ts'
+import { wordsOnly } from './estimate.ts'
 import { readResponse } from './read-answer.ts'
 import { readUsage } from './usage.ts'
 
@@ -11,7 +11,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   const response = readResponse(body)
   return {
     usage: readUsage(response),
-    estimateOutput: () => Math.max(1, countText(response['output'], unread)),
+    estimateOutput: () => Math.max(1, countText(response['output'], wordsOnly)),
     body: new TextEncoder().encode(JSON.stringify(asAsked(response, ask))),
   }
 }
