@@ -11,7 +11,7 @@ import { requireModel } from '../require-model.ts'
 import { refuseRerouting, reroutingFields } from '../rerouting.ts'
 import { inputTokensMax, withBetaLimits, searchesMax } from './bounds.ts'
 import { countRequest, messagesRequest } from './schema.ts'
-import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
+import { kindOf, toolsIn, unpriced } from './tools.ts'
 
 export const versionUsual = '2023-06-01'
 
@@ -120,8 +120,5 @@ function checkPricedFields(body: JsonObject): void {
   refuseRerouting(body)
   // OpenRouter serves this protocol too, and would search the web in its own way, at its own price.
   if (isGiven(body['plugins'])) throw notSupported('plugins', 'hosted search is a tool here.')
-  for (const { tool, at } of toolsIn(body)) {
-    const type = typeOf(tool)
-    if (kindOf(type) === 'unpriced') throw unpriced(type, at)
-  }
+  for (const placed of toolsIn(body)) if (kindOf(placed.tool) === 'unpriced') throw unpriced(placed)
 }

@@ -40,9 +40,8 @@ function toolTokensMax(body: JsonObject, context: number): number {
   if (objectsIn(body['mcp_servers']).length > 0) return context
   let tokens = tools.length > 0 ? toolsTokensMax : 0
   for (const { tool } of tools) {
-    const type = typeOf(tool)
-    if (kindOf(type) !== 'client') return context // only the context bounds what the vendor finds and reads
-    if (familyOf(type) !== undefined) tokens += datedToolTokensMax
+    if (kindOf(tool) !== 'client') return context // only the context bounds what the vendor finds and reads
+    if (familyOf(typeOf(tool)) !== undefined) tokens += datedToolTokensMax
   }
   return tokens
 }
@@ -86,7 +85,7 @@ function documentTokensMax(source: JsonObject, context: number): number {
 export function searchesMax(body: JsonObject): number {
   let searches = 0
   for (const { tool } of toolsIn(body)) {
-    if (kindOf(typeOf(tool)) !== 'search') continue
+    if (kindOf(tool) !== 'search') continue
     const uses = tool['max_uses']
     searches += typeof uses === 'number' ? uses : searchesMaxUnsaid
   }

@@ -3,7 +3,7 @@ import type { ChatAsk } from '../../capabilities/chat.ts'
 import { anthropicSignature } from '../../capabilities/conversation.ts'
 import { hasSignature, withoutSignature } from '../google-signature.ts'
 import { itemsIn, objectIn, textIn } from '../loose.ts'
-import { kindOf, toolsIn, typeOf, unpriced } from './tools.ts'
+import { kindOf, toolsIn, unpriced } from './tools.ts'
 
 export type PassTarget = {
   readonly upstreamModel: string
@@ -59,8 +59,7 @@ function isForeignThinking(value: Json): boolean {
 /** The vendor would search and charge for it, so a search without a price of ours is refused. */
 function refuseUnpricedSearch(body: JsonObject, searchesMax: number): void {
   if (searchesMax > 0) return
-  for (const { tool, at } of toolsIn(body)) {
-    const type = typeOf(tool)
-    if (kindOf(type) === 'search' && tool['max_uses'] !== 0) throw unpriced(type, at)
+  for (const placed of toolsIn(body)) {
+    if (kindOf(placed.tool) === 'search' && placed.tool['max_uses'] !== 0) throw unpriced(placed)
   }
 }

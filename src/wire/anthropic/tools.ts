@@ -30,7 +30,8 @@ const families: ReadonlyMap<string, ToolKind> = new Map([
 const dated = /^(.+)_\d{8}$/
 
 /** An unknown dated family may cost anything, as the vendor's code execution and its advisor do. */
-export function kindOf(type: string): ToolKind {
+export function kindOf(tool: JsonObject): ToolKind {
+  const type = typeOf(tool)
   if (type === '' || type === 'custom') return 'client'
   if (type === 'mcp_toolset') return 'hosted'
   const family = familyOf(type)
@@ -63,7 +64,7 @@ export function typeOf(tool: JsonObject): string {
   return textIn(tool['type'])
 }
 
-export function unpriced(type: string, at: string): GatewayError {
-  const message = `The tool '${excerpt(type)}' is not supported: it has no price on this model.`
+export function unpriced({ tool, at }: PlacedTool): GatewayError {
+  const message = `The tool '${excerpt(typeOf(tool))}' is not supported: it has no price on this model.`
   return badRequest(message, `${at}.type`, 'unsupported_value')
 }
