@@ -115,6 +115,9 @@ export type BadResponse = {
   readonly body: string
 }
 
+/** What no text for a client may name, although a vendor's response may. */
+export type Secrets = Pick<CallContext, 'baseUrl' | 'credential'>
+
 /** What a bad response means for the client, for the next attempt, and for the credential that was used. */
 export type Verdict = {
   readonly error: GatewayError
@@ -250,5 +253,5 @@ export type Vendor = {
   readonly edits?: Adapter<EditsAsk, ImagesAnswer>
   readonly speech?: SpeechAdapter
   readonly video?: VideoAdapter
-  explain(response: BadResponse, context: Pick<CallContext, 'baseUrl' | 'credential'>): Verdict
+  explain(response: BadResponse, secrets: Secrets): Verdict
 }

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../base/errors.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import type { BadResponse, Verdict } from '../vendor.ts'
+import type { BadResponse, Secrets, Verdict } from '../vendor.ts'
 import {
   credentialRefused,
   isAboutWay,
@@ -27,7 +27,7 @@ const outOfCredit =
  * matches the wording; what is the operator's fault (a bad key, no credit, a model the account lacks) is answered as an
  * upstream failure, without the vendor's words.
  */
-export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const { status } = response
   if (isOfFirewall(response)) return vendorFailed()
   const json = objectIn(parseLoosely(response.body))

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
-import type { BadResponse, Verdict } from '../vendor.ts'
+import type { BadResponse, Secrets, Verdict } from '../vendor.ts'
 import { overRate } from '../verdicts.ts'
 
 /**
@@ -11,7 +11,7 @@ import { overRate } from '../verdicts.ts'
  */
 const tooManyQueued = 'QuotaExceeded'
 
-export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const { code } = objectIn(objectIn(parseLoosely(response.body))['error'])
   const isRate = response.status === 429 && code === tooManyQueued
   return isRate ? overRate(response) : explainCommon(response, secrets)

@@ -6,7 +6,7 @@ import { indexOfBytes } from '../../wire/json-bytes.ts'
 import { itemsIn, objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { failureIn } from '../../wire/openai/errors.ts'
 import { explain as explainGoogle } from '../google/explain.ts'
-import type { BadResponse, Verdict } from '../vendor.ts'
+import type { BadResponse, Secrets, Verdict } from '../vendor.ts'
 import {
   credentialRefused,
   isAboutWay,
@@ -47,7 +47,7 @@ const foreignReasoning = /invalid_encrypted_content/
  * Judges the refusal of a vendor of the common protocol. What is the request's fault passes on as it came; what is the
  * operator's fault (a bad key, no credit, a model the account lacks) is answered as an upstream failure.
  */
-export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const { status } = response
   if (isOfFirewall(response)) return vendorFailed()
   const json = parseLoosely(response.body)

@@ -4,7 +4,7 @@ import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { nativeProtocol } from '../../wire/native/errors.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
-import type { BadResponse, Verdict } from '../vendor.ts'
+import type { BadResponse, Secrets, Verdict } from '../vendor.ts'
 import { contentRefused, overRate, rejected } from '../verdicts.ts'
 
 /** Codes for which the operator's key or account is at fault; they come with several statuses. */
@@ -22,7 +22,7 @@ const tokenRate = 'insufficient_quota'
  * Alibaba speaks two protocols and refuses in the one that it was called in. Its own has a `code` at the top level and
  * no error object; that code is judged here as if it had come in the common protocol.
  */
-export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const { code, message, error: common } = objectIn(parseLoosely(response.body))
   if (response.status === 429 && objectIn(common)['code'] === tokenRate) return overRate(response)
   if (typeof code !== 'string' || isObject(common)) return explainCommon(response, secrets)

@@ -1,6 +1,6 @@
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
-import type { BadResponse, Verdict } from '../vendor.ts'
+import type { BadResponse, Secrets, Verdict } from '../vendor.ts'
 
 /**
  * ElevenLabs' error words and the statuses that they stand for, because it has used several statuses for the same word.
@@ -25,7 +25,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
 ])
 
 /** Every refusal is in `detail`: a word with a sentence, a list of fields, or a sentence alone. */
-export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const { detail } = objectIn(parseLoosely(response.body))
   const { status: word, code } = objectIn(detail)
   const known = statuses.get(textIn(word)) ?? statuses.get(textIn(code))

@@ -2,7 +2,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { withoutSecrets } from '../../base/scrub.ts'
 import { responsesIn } from '../../wire/gemini/read-response.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import type { BadResponse, Verdict } from '../vendor.ts'
+import type { BadResponse, Secrets, Verdict } from '../vendor.ts'
 import { credentialRefused, isAboutWay, overRate, rejected, timedOut, tooLarge, vendorFailed } from '../verdicts.ts'
 
 /** Reasons and messages of a 400 for which the operator's key or account is at fault, and not the request. */
@@ -24,7 +24,7 @@ const outOfCredit =
  * Judges Google's refusal. What is the request's fault passes on; what is the operator's fault (a bad key, which comes
  * as a 400, a closed region, no credit, a missing model) is answered as an upstream failure, without Google's words.
  */
-export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const { status } = response
   const error = readError(response.body)
   const message = textIn(error['message'])

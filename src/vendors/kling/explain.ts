@@ -1,6 +1,6 @@
 import { withoutSecrets } from '../../base/scrub.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
-import type { BadResponse, Verdict } from '../vendor.ts'
+import type { BadResponse, Secrets, Verdict } from '../vendor.ts'
 import { credentialRefused, overRate, rejected, timedOut, vendorFailed } from '../verdicts.ts'
 
 type Fault = 'operator' | 'request' | 'rate' | 'vendor' | 'timeout'
@@ -27,7 +27,7 @@ const faults: Readonly<Record<number, Fault>> = {
   5002: 'timeout',
 }
 
-export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const { code, message } = objectIn(parseLoosely(response.body))
   const fault = (typeof code === 'number' ? faults[code] : undefined) ?? faultByStatus(response.status)
   // Each half of the credential is a secret by itself.

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
-import type { BadResponse, Verdict } from '../vendor.ts'
+import type { BadResponse, Secrets, Verdict } from '../vendor.ts'
 import { rejected } from '../verdicts.ts'
 
 /** The error numbers that tell more than a status: the prompt or the video was filtered, or a parameter is wrong. */
@@ -44,7 +44,7 @@ export function statusOf(json: JsonObject): number | undefined {
 }
 
 /** MiniMax speaks two protocols and refuses in the one it was called in: its own has a number and no error object. */
-export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const json = objectIn(parseLoosely(response.body))
   const { code, message } = baseIn(json)
   if (code === 0 || isObject(json['error'])) return explainCommon(response, secrets)

@@ -1,7 +1,7 @@
 import type { Json } from '../../base/json.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
-import type { BadResponse, Verdict } from '../vendor.ts'
+import type { BadResponse, Secrets, Verdict } from '../vendor.ts'
 
 /**
  * PixVerse's error numbers and the statuses that they stand for. They are from its list of errors, except for 500043
@@ -53,7 +53,7 @@ export function statusOf(json: Json | undefined): number | undefined {
   return code === 0 ? undefined : (knownStatusOf(code) ?? 500)
 }
 
-export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const { code, message } = errorIn(parseLoosely(response.body))
   if (code === 0) return explainCommon(response, secrets)
   const status = knownStatusOf(code) ?? (response.status >= 400 ? response.status : 500)

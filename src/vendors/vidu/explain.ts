@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import { objectIn, parseLoosely, textIn } from '../../wire/loose.ts'
 import { explain as explainCommon } from '../compatible/explain.ts'
-import type { BadResponse, Verdict } from '../vendor.ts'
+import type { BadResponse, Secrets, Verdict } from '../vendor.ts'
 
 /**
  * Vidu's error words and the statuses that they stand for. General knowledge, not verified: a word that is missing here
@@ -21,7 +21,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
 ])
 
 /** Every refusal has a word in `reason` or `err_code`, and a sentence in `message`. */
-export function explain(response: BadResponse, secrets: { baseUrl: string; credential: string }): Verdict {
+export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const json = objectIn(parseLoosely(response.body))
   const word = reasonIn(json)
   // A 5xx stays a failure of the vendor, whatever the word.
