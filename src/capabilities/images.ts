@@ -42,8 +42,11 @@ export type ImagesAsk = ImageAskBase & {
   readonly watermark?: boolean
 }
 
+/** Where the bytes of an image are. On the paths of images no vendor names one by an id. */
+export type ImageMedia = Exclude<Media, { kind: 'file' }>
+
 /** A reference image, and the field in which the client gave it, for errors about it. */
-export type GivenImage = { readonly media: Media; readonly at: string }
+export type GivenImage = { readonly media: ImageMedia; readonly at: string }
 
 export type EditsAsk = ImageAskBase & {
   readonly capability: 'edits'
@@ -61,7 +64,7 @@ export type ImageFile = {
   readonly bytes: Uint8Array
 }
 
-export type MadeImage = { readonly media: Media; readonly revisedPrompt?: string }
+export type MadeImage = { readonly media: ImageMedia; readonly revisedPrompt?: string }
 
 /** Tokens as the vendor counted them; the fields never overlap. */
 export type ImageTokens = {

@@ -1,7 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
 import { readBase64Head, readImageHead } from '../base/image-head.ts'
 import type { Json, JsonObject } from '../base/json.ts'
-import type { ImagesAnswer, Looks, MadeImage, ImageAskBase } from '../capabilities/images.ts'
+import type { ImageAskBase, ImageMedia, ImagesAnswer, Looks, MadeImage } from '../capabilities/images.ts'
 import type { Media } from '../capabilities/conversation.ts'
 import type { Counted } from '../capabilities/usage.ts'
 import { noAnswer } from '../wire/answer-body.ts'
@@ -15,9 +15,8 @@ import { contentRefused } from './verdicts.ts'
 export const imageBytesMax = 48 * 1024 * 1024
 
 /** An image for vendors that take either a link or a `data:` URL. */
-export function linkOrData(media: Media): string {
-  if (media.kind === 'url') return media.url
-  return media.kind === 'bytes' ? dataUrlOf(media) : media.id
+export function linkOrData(media: ImageMedia): string {
+  return media.kind === 'url' ? media.url : dataUrlOf(media)
 }
 
 /** An image that came as base64, with the type that its own header tells. */

@@ -101,7 +101,6 @@ async function keep(artifacts: Artifacts, { media }: MadeImage, { parts, routed 
     const { mediaType, base64 } = media
     return { kind: 'url', url: (await artifacts.keep(Buffer.from(base64, 'base64'), { ...about, mediaType })).url }
   }
-  if (media.kind !== 'url') return media
   const link = { transport: 'linked', url: media.url, bytesMax: imageBytesMax } as const
   const fetched = await fetchInTime(parts, routed, link, signal)
   const { url } = await artifacts.keep(fetched.body, { ...about, mediaType: fetched.mediaType })

@@ -56,8 +56,8 @@ function withBytes(
   const inline = (fetched: Iterator<Bytes>) =>
     references.flatMap(({ media }): Bytes[] => {
       if (media.kind === 'bytes') return [media]
-      const next = media.kind === 'url' ? fetched.next() : undefined
-      return next === undefined || next.done === true ? [] : [next.value]
+      const next = fetched.next()
+      return next.done === true ? [] : [next.value]
     })
   if (links.length === 0) return go(inline([].values()))
   return {
