@@ -5,7 +5,7 @@ import { GatewayError } from '../base/errors.ts'
 import { parseBody } from '../base/json.ts'
 import { messagesRequest } from './anthropic/schema.ts'
 import { checkBy, parseBy } from './check.ts'
-import { chatRequest } from './openai/schema.ts'
+import { chatRequest } from './openai/chat-schema.ts'
 
 const checkChat = checkBy(chatRequest)
 const checkMessages = checkBy(messagesRequest)

@@ -3,7 +3,7 @@ import { GatewayError } from '../base/errors.ts'
 import { parseBody, type JsonObject } from '../base/json.ts'
 import { messagesRequest } from './anthropic/schema.ts'
 import { checkBy } from './check.ts'
-import { chatRequest } from './openai/schema.ts'
+import { chatRequest } from './openai/chat-schema.ts'
 
 const checks = { chat: checkBy(chatRequest), messages: checkBy(messagesRequest) }
 const plain = { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'Hi' }] }

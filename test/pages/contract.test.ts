@@ -14,7 +14,7 @@ import {
   model,
   modelList,
 } from '../../src/wire/openai/answer-schema.ts'
-import { chatRequest } from '../../src/wire/openai/schema.ts'
+import { chatRequest } from '../../src/wire/openai/chat-schema.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 let gateway: TestGateway

@@ -1,4 +1,4 @@
-import type { chatRequest } from '../../wire/openai/schema.ts'
+import type { chatRequest } from '../../wire/openai/chat-schema.ts'
 
 /** What each field of a chat request is for. A field without a line here does not compile. */
 export const chatFields = {

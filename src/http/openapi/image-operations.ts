@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { nativeImagesAnswer, nativeImagesRequest } from '../../wire/native/schema.ts'
+import { nativeImagesAnswer, nativeImagesRequest } from '../../wire/native/images-schema.ts'
 import { editsForm, imageEvent, imagesAnswer, imagesRequest } from '../../wire/openai/images-schema.ts'
 import type { OperationDocs } from './operations.ts'
 import { pythonClient, typescriptClient } from './samples.ts'

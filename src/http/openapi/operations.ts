@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { chatCompletion, chatCompletionChunk, model, modelList } from '../../wire/openai/answer-schema.ts'
-import { chatRequest } from '../../wire/openai/schema.ts'
+import { chatRequest } from '../../wire/openai/chat-schema.ts'
 import { message, messageEvent, tokenCount } from '../../wire/anthropic/answer-schema.ts'
 import { countRequest, messagesRequest } from '../../wire/anthropic/schema.ts'
 import { imageOperations } from './image-operations.ts'

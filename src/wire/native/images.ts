@@ -9,7 +9,7 @@ import { nearestSize, readSize } from '../image-sizes.ts'
 import { invalid } from '../issues.ts'
 import { isPublicLink } from '../public-link.ts'
 import { requireModel } from '../require-model.ts'
-import { nativeImagesRequest, type NativeImagesRequest } from './schema.ts'
+import { nativeImagesRequest, type NativeImagesRequest } from './images-schema.ts'
 
 const contentPath = 'input.messages[0].content'
 /** The specification's default, for a request without a size. */

@@ -10,7 +10,7 @@ import { invalid, listValues, notSupported, unsupportedValue } from '../issues.t
 import { withDoubles } from '../number-field.ts'
 import { requireModel } from '../require-model.ts'
 import { refuseRerouting, reroutingFields } from '../rerouting.ts'
-import { chatRequest, type ChatRequest } from './schema.ts'
+import { chatRequest, type ChatRequest } from './chat-schema.ts'
 import { withToolObject } from './tool-choice.ts'
 
 const checkRequest = checkBy(chatRequest)

@@ -13,7 +13,7 @@ import { readSignature } from '../google-signature.ts'
 import { argumentsIn, objectWrittenIn } from '../loose.ts'
 import { imageMediaOf, mediaOf } from '../media-url.ts'
 import { thinkingTextOf } from './read-answer.ts'
-import type { ChatRequest } from './schema.ts'
+import type { ChatRequest } from './chat-schema.ts'
 
 type Message = ChatRequest['messages'][number]
 type UserPart = Exclude<Extract<Message, { role: 'user' }>['content'], string>[number]

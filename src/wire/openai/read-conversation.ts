@@ -21,7 +21,7 @@ import { outputCapOf } from './chat-ask.ts'
 import { isLegacy, readFunctionChoice, readFunctions } from './legacy-functions.ts'
 import { assistantBlocks, legacyCallId, resultBlock, textBlocks, userBlock } from './read-blocks.ts'
 import { readThinking } from './read-thinking.ts'
-import type { ChatRequest } from './schema.ts'
+import type { ChatRequest } from './chat-schema.ts'
 import { noParameters } from './strict-schema.ts'
 import { isToolWord } from './tool-choice.ts'
 

@@ -1,7 +1,7 @@
 import { excerpt } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { invalid } from '../issues.ts'
-import type { ChatRequest } from './schema.ts'
+import type { ChatRequest } from './chat-schema.ts'
 
 const words = ['none', 'auto', 'required'] as const
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { functionFields, toolName } from '../openai/schema.ts'
+import { functionFields, toolName } from '../openai/chat-schema.ts'
 
 // The responses request of the common protocol. Objects are loose: unknown fields pass on to vendors of this protocol.
 // An explicit null means that the field is absent. Items, parts and tools are told apart by `type`; a type that cannot
