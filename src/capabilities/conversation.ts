@@ -18,9 +18,11 @@ export type MediaLink = {
   readonly at: string
 }
 
+export type MediaBytes = { readonly kind: 'bytes'; readonly mediaType: string; readonly base64: string }
+
 /** Where the bytes of an image, audio, a video or a file are. */
 export type Media =
-  | { readonly kind: 'bytes'; readonly mediaType: string; readonly base64: string }
+  | MediaBytes
   | { readonly kind: 'url'; readonly url: string }
   /** Stored at the vendor, under the vendor's own id. */
   | { readonly kind: 'file'; readonly id: string }

@@ -2,7 +2,7 @@ import { GatewayError } from '../base/errors.ts'
 import { readBase64Head, readImageHead } from '../base/image-head.ts'
 import type { Json, JsonObject } from '../base/json.ts'
 import type { ImageAskBase, ImageMedia, ImagesAnswer, Looks, MadeImage } from '../capabilities/images.ts'
-import type { Media } from '../capabilities/conversation.ts'
+import type { MediaBytes } from '../capabilities/conversation.ts'
 import type { Counted } from '../capabilities/usage.ts'
 import { noAnswer } from '../wire/answer-body.ts'
 import { readSize, writeSize } from '../wire/image-sizes.ts'
@@ -107,7 +107,7 @@ function answered(ask: ImageAskBase, answer: ImagesAnswer, used: Counted): Step<
 }
 
 /** The image behind a link. Its type comes from its own header, because a server may call anything an image. */
-export function bytesOf(response: VendorResponse | undefined): Extract<Media, { kind: 'bytes' }> {
+export function bytesOf(response: VendorResponse | undefined): MediaBytes {
   const head = response === undefined ? undefined : readImageHead(response.body)
   if (response === undefined || head === undefined || head === 'broken') {
     throw new GatewayError('upstream-failed', "What the model's vendor made is not an image.")

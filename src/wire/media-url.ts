@@ -1,5 +1,5 @@
 import { excerpt } from '../base/errors.ts'
-import type { Media, Placed } from '../capabilities/conversation.ts'
+import type { Media, MediaBytes, Placed } from '../capabilities/conversation.ts'
 import { invalid } from './issues.ts'
 import { unsupportedBlock } from './unsupported-block.ts'
 
@@ -34,9 +34,6 @@ export function urlOf(media: Media, place: Placed): string {
   throw unsupportedBlock(place, `this model's vendor does not have the file '${excerpt(media.id)}': send its bytes.`)
 }
 
-export function dataUrlOf({
-  mediaType,
-  base64,
-}: Pick<Extract<Media, { kind: 'bytes' }>, 'mediaType' | 'base64'>): string {
+export function dataUrlOf({ mediaType, base64 }: MediaBytes): string {
   return `data:${mediaType};base64,${base64}`
 }

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../base/json.ts'
 import { whyNotGiven } from '../../capabilities/given-image.ts'
 import { countImages } from '../../capabilities/image-tokens.ts'
 import type { GivenImage, ImagesAnswer, ImagesAsk, ImageTokens } from '../../capabilities/images.ts'
-import type { Media } from '../../capabilities/conversation.ts'
+import type { MediaBytes } from '../../capabilities/conversation.ts'
 import { answerIn, fieldsIn } from '../../wire/answer-body.ts'
 import { freshInput, readUsage } from '../../wire/gemini/read-usage.ts'
 import { promptWithAvoided } from '../../wire/image-facts.ts'
@@ -45,16 +45,14 @@ function statusIn(body: Uint8Array): number {
   return isObject(error) ? statusOf(error) : 200
 }
 
-type Bytes = Extract<Media, { kind: 'bytes' }>
-
 /** The vendor fetches no links, so images that the client linked to are fetched by the rules for untrusted URLs. */
 function withBytes(
   references: readonly GivenImage[],
-  go: (inline: readonly Bytes[]) => Step<ImagesAnswer>,
+  go: (inline: readonly MediaBytes[]) => Step<ImagesAnswer>,
 ): Step<ImagesAnswer> {
   const links = references.flatMap(({ media, at }) => (media.kind === 'url' ? [{ url: media.url, at }] : []))
-  const inline = (fetched: Iterator<Bytes>) =>
-    references.flatMap(({ media }): Bytes[] => {
+  const inline = (fetched: Iterator<MediaBytes>) =>
+    references.flatMap(({ media }): MediaBytes[] => {
       if (media.kind === 'bytes') return [media]
       const next = fetched.next()
       return next.done === true ? [] : [next.value]
@@ -67,7 +65,7 @@ function withBytes(
   }
 }
 
-function readReference(response: VendorResponse, at = ''): Bytes {
+function readReference(response: VendorResponse, at = ''): MediaBytes {
   const head = readImageHead(response.body)
   const why = head === undefined || head === 'broken' ? 'it is not a PNG, JPEG or WebP file' : whyNotGiven(head)
   if (why === undefined) return bytesOf(response)
@@ -120,7 +118,7 @@ function readPredictions(ask: ImagesAsk, json: JsonObject): ImagesOutcome {
 const sides2K = 1536
 const sides4K = 3072
 
-function writeContent(ask: ImagesAsk, inline: readonly Bytes[], { upstreamModel }: CallContext): JsonObject {
+function writeContent(ask: ImagesAsk, inline: readonly MediaBytes[], { upstreamModel }: CallContext): JsonObject {
   const aspectRatio = ratioOf(ask.size, geminiRatios)
   const wished = ask.size === undefined ? undefined : readSize(ask.size)
   const side = wished === undefined ? 0 : Math.max(wished.width, wished.height)

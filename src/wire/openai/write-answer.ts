@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../base/json.ts'
 import { unixSeconds } from '../../base/moment.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
-import type { AssistantBlock, Choice, Citation, Finish, Reply } from '../../capabilities/conversation.ts'
+import type { AssistantBlock, Choice, Citation, Finish, MediaBytes, Reply } from '../../capabilities/conversation.ts'
 import { CitedText } from '../cited-text.ts'
 import { dataUrlOf } from '../media-url.ts'
 import { isLegacy, legacyFinish, writeFunctionCall } from './legacy-functions.ts'
@@ -109,7 +109,7 @@ function isWorthKeeping(block: JsonObject): boolean {
 }
 
 /** The common protocol has no images in replies; this is the form that other gateways use. */
-export function writeImage(image: { mediaType: string; base64: string }): JsonObject {
+export function writeImage(image: MediaBytes): JsonObject {
   return { type: 'image_url', image_url: { url: dataUrlOf(image) } }
 }
 
