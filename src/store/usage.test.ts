@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { CompiledQuery, type RootOperationNode } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
-import { recorded } from '../../test/support/stored-tasks.ts'
+import { newTask, recorded } from '../../test/support/stored-tasks.ts'
 import { nano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import { createAccount } from './accounts.ts'
@@ -12,6 +12,7 @@ import type { Store } from './open.ts'
 import type { AttemptRecord } from './requests.ts'
 import { addUsage, hourMs, usedBy } from './rollups.ts'
 import type { Tx } from './schema.ts'
+import { recordTask } from './tasks.ts'
 import { groupings, listRequests, requestById, spentSince, sumUsage } from './usage.ts'
 
 const day = 86_400_000
@@ -191,6 +192,18 @@ eachEngine('usage', (open, _place, engine) => {
         ])
       }
     }
+  })
+
+  test('requests that are older than the first account of their mode, which a clock far ahead made, are listed', async () => {
+    const store = await open()
+    await history(store)
+    const own = { scope: 'every-account', mode: 'sandbox' } as const
+    const ids = async () => (await listRequests(store.db, own, { limit: 9 })).map(({ id }) => id)
+    expect(await ids()).toEqual(['req_c', 'req_other', 'req_b', 'req_a'])
+    const request = requestOf('video', { createdAt: monday - 9 * day, capability: 'video', status: 202 })
+    const hold = holdOf('video', 10n, { kind: 'task' })
+    await recordTask(store, { task: newTask({ requestId: request.id }), hold, request })
+    expect(await ids()).toEqual(['req_c', 'req_other', 'req_b', 'req_a', 'req_video'])
   })
 
   // An account may have a key, with a cap, for each of its own customers: looking up one key must not go through all of

@@ -36,10 +36,27 @@ function requestsOf(db: Queries, filter: UsageFilter) {
   return query
 }
 
-/** A mode has no requests before its first account, so its newest are not searched for in years of the other's. */
+/**
+ * A mode has no requests before its first account, so its newest are not searched for in years of the other's. A clock
+ * that was ahead when the account was made, and was corrected since, makes them older than it: the days on which the
+ * mode's accounts used anything tell so, and for videos that are still being made, which no sum has yet, their orders.
+ */
 function firstDayOf(mode: Mode) {
   // A day earlier, since the clocks of nodes may differ, but by less than that.
-  return sql<number>`(select min(account.created_at) - ${sql.lit(dayMs)} from account where account.mode = ${mode})`
+  return sql<number>`(
+    select min(at) - ${sql.lit(dayMs)} from (
+      select min(account.created_at) as at from account where account.mode = ${mode}
+      union all
+      select min(first_day) from (
+        select (select min(hour) from usage_day where usage_day.account_id = account.id) as first_day
+        from account where account.mode = ${mode}
+      ) as used
+      union all
+      select min(request.created_at) from hold
+        join task on task.hold_id = hold.id join request on request.id = task.request_id
+        where hold.state = 'open' and hold.kind = 'task'
+    ) as firsts
+  )`
 }
 
 /** Newest first; `before` is the last row of the page before. Every filter has an index that ends in this order. */
