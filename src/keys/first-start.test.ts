@@ -106,23 +106,25 @@ eachEngine('a first start', (open) => {
     expect(await listKeys(store.db, { scope: 'every-account', limit: 10 })).toHaveLength(2)
   })
 
-  test.each(['revoked', 'disabled'])(
-    'a start makes a %s key from the environment valid again, and no other key',
+  test.each(['revoked', 'disabled', 'expired'] as const)(
+    'a start makes a key from the environment that is %s valid again, and no other key',
     async (how) => {
       const store = await open()
       const environment = { bootstrapKey: 'sk-given-by-the-operator' }
       const { account } = await start(store, environment)
       await insertKey(store, { id: 'key_leaked', accountId: account.id, digest: 'leaked', hint: 'aked', actor: 'test' })
       const keys = () => listKeys(store.db, { scope: 'every-account', limit: 10 })
+      const change = { disabled: { enabled: false }, expired: { expiresAt: 1 } } as const
       const end = (id: string) =>
         how === 'revoked'
           ? revokeKey(store, { id, actor: 'test' })
-          : changeKey(store, { id, actor: 'test', enabled: false })
+          : changeKey(store, { id, actor: 'test', ...change[how] })
       for (const { id } of await keys()) await end(id)
       await start(store, environment)
       const found = await keyByDigest(store.db, secretKeys.digest(mode, environment.bootstrapKey))
-      expect(found?.key).toMatchObject({ enabled: true, revokedAt: null })
-      expect((await keyByDigest(store.db, 'leaked'))?.key.enabled).toBe(false)
+      expect(found?.key).toMatchObject({ enabled: true, revokedAt: null, expiresAt: null })
+      const leaked = (await keyByDigest(store.db, 'leaked'))?.key
+      expect(leaked).toMatchObject(how === 'expired' ? { expiresAt: 1 } : { enabled: false })
       expect(await keys()).toHaveLength(2)
     },
   )

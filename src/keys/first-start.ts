@@ -101,7 +101,9 @@ async function ensureKey(
   // A given key counts as the first one too: otherwise a later start without it would make and print an unexpected key.
   const first = await claimSetting(tx, setting, id)
   if (found !== undefined) {
-    if (!found.key.enabled || found.key.revokedAt !== null) await reinstateKey(changing, { id: found.key.id, actor })
+    const { enabled, revokedAt, expiresAt } = found.key
+    const isExpired = expiresAt !== null && expiresAt <= changing.now()
+    if (!enabled || revokedAt !== null || isExpired) await reinstateKey(changing, { id, actor })
     return undefined
   }
   // Of several nodes that start at once, one makes the key.

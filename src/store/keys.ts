@@ -242,15 +242,23 @@ export async function revokeKey(
   })
 }
 
-/** Makes a key valid again that the operator gives at a start, even after it was revoked. */
+/** Makes a key valid again that the operator gives at a start, even after it was revoked or has expired. */
 export async function reinstateKey(
   store: Transactor,
   reinstatement: { readonly id: string; readonly actor: Actor },
 ): Promise<void> {
   const { id, actor } = reinstatement
   await store.transaction(async (tx) => {
+    const now = store.now()
     await tx.updateTable('api_key').set({ revoked_at: null, enabled: true }).where('id', '=', id).execute()
-    await recordAccessChange(tx, { at: store.now(), actor, action: 'key.reinstate', subject: id, detail: {} })
+    const { numUpdatedRows: unexpired } = await tx
+      .updateTable('api_key')
+      .set({ expires_at: null })
+      .where('id', '=', id)
+      .where('expires_at', '<=', now)
+      .executeTakeFirst()
+    const detail = unexpired > 0n ? { expires_at: null } : {}
+    await recordAccessChange(tx, { at: now, actor, action: 'key.reinstate', subject: id, detail })
   })
 }
 
