@@ -18,6 +18,15 @@ test('a full share has room again once bytes expire or are given back', () => {
   expect([take(100, 3_500, 2_500), take(1, 3_500, 2_500)]).toEqual([true, false])
 })
 
+test('bytes that were kept while the clock was days ahead do not keep the room of later ones', () => {
+  const share = new Share(100)
+  expect(share.take(10, 'acc_a', 9_000, 8_000)).toBeDefined()
+  expect(share.take(90, 'acc_b', 1_000, 0)).toBeDefined()
+  expect(share.take(90, 'acc_c', 1_999, 999)).toBeUndefined()
+  expect(share.take(90, 'acc_c', 2_000, 1_000)).toBeDefined()
+  expect(share.take(1, 'acc_d', 2_000, 1_000)).toBeUndefined()
+})
+
 test('a share remembers nothing of bytes that were given back', () => {
   const share = new Share(100)
   for (let times = 0; times < 1_000; times++) {

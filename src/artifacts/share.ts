@@ -4,7 +4,6 @@ type Taken = { readonly bytes: number; readonly expiresAt: number; readonly acco
 export class Share {
   readonly #bytesMax: number
   #taken = 0
-  /** In the order in which they were taken, which is that of their expiry, since all are kept equally long. */
   readonly #kept = new Set<Taken>()
   readonly #takenBy = new Map<string, number>()
 
@@ -22,10 +21,9 @@ export class Share {
    * so that none takes the room from everybody else.
    */
   take(bytes: number, accountId: string, expiresAt: number, now: number): Taken | undefined {
-    for (const oldest of this.#kept) {
-      if (oldest.expiresAt > now) break
-      this.giveBack(oldest)
-    }
+    // Goes through all, since a clock that was set back makes later ones expire earlier. Each is of a megabyte or more,
+    // so that there are not many.
+    for (const kept of this.#kept) if (kept.expiresAt <= now) this.giveBack(kept)
     const left = this.#bytesMax - this.#taken - bytes
     const had = this.#takenBy.get(accountId) ?? 0
     if (left < 0 || had > left) return undefined
