@@ -8,6 +8,7 @@ import { copyStore, versionOf, type Copied } from '../store/copy.ts'
 import { recoverAll } from '../store/ledger.ts'
 import { cannotOpen, openStore, type Store, type StoreOptions } from '../store/open.ts'
 import { claimSingleNode } from '../store/single-node.ts'
+import { foldIntoOneFile } from '../store/sqlite.ts'
 import { say, sayJson, sheet } from './output.ts'
 
 // A batch of rows takes far less, even on a busy server.
@@ -27,12 +28,15 @@ export async function moveToPostgres(options: { json?: boolean }): Promise<void>
   if (existsSync(aside)) throw new Error(`${aside} is from an earlier move: put it elsewhere first`)
   const lock = claimSingleNode(dataFolder)
   try {
+    foldIntoOneFile(file) // also after the copy; but a program that is in the way of that should be named before it
     const copied = await withStore({ file }, async (from) => {
       if (await hadOtherSecret(from, makeSecretKeys(installationSecret(secret, dataFolder)))) {
         throw new Error(`TURNPIKE_SECRET must be the secret that ${dataFolder} was used with, or no key would work`)
       }
       return withStore({ url, waitMs }, (to) => copyChecked(from, to))
     })
+    // The files beside it keep their names: with what only they hold, the books that are put aside would not be whole.
+    foldIntoOneFile(file)
     renameSync(file, aside)
     report(copied, { dataFolder, aside, json: options.json })
   } finally {

@@ -1,10 +1,11 @@
 import { expect, test } from 'bun:test'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { sql } from 'kysely'
 import { temporaryFolder } from '../../test/support/temporary-folder.ts'
 import { openStore } from './open.ts'
-import { writeSetting } from './settings.ts'
+import { readSetting, writeSetting } from './settings.ts'
+import { foldIntoOneFile } from './sqlite.ts'
 
 const newFile = () => join(temporaryFolder('sqlite'), 'turnpike.sqlite')
 
@@ -29,4 +30,20 @@ test('a commit is on the disk before it counts', async () => {
   const full = 2n
   expect(rows).toEqual([{ journal_mode: 'wal', synchronous: full }])
   await store.close()
+})
+
+test('a database that no other program has open is folded into one file, with what was written last', async () => {
+  const file = newFile()
+  const [store, other] = [await openStore({ file }), await openStore({ file })]
+  expect(await readSetting(other.db, 'name')).toBeUndefined()
+  await writeSetting(store.db, 'name', 'late')
+  await store.close()
+  expect(() => foldIntoOneFile(file)).toThrow(`another program has ${file} open`)
+  expect(await readSetting(other.db, 'name')).toBe('late')
+  await other.close()
+  foldIntoOneFile(file)
+  expect(readdirSync(dirname(file))).toEqual([basename(file)])
+  const again = await openStore({ file })
+  expect(await readSetting(again.db, 'name')).toBe('late')
+  await again.close()
 })

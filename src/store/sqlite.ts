@@ -209,6 +209,22 @@ class TransactionalAdapter extends SqliteAdapter {
   }
 }
 
+/**
+ * Puts all of a database into its one file, and deletes the files beside it, which hold what was written last. Throws,
+ * with nothing changed, where another program has the database open: it uses those files.
+ */
+export function foldIntoOneFile(file: string): void {
+  const database = open(file)
+  try {
+    database.run('PRAGMA busy_timeout = 0')
+    database.run('PRAGMA journal_mode = DELETE')
+  } catch (error) {
+    throw isBusy(error) ? new Error(`another program has ${file} open: end it first`) : explained(file, error)
+  } finally {
+    database.close()
+  }
+}
+
 /** The locks that are held. The runtime would close a database that nothing refers to any more, and drop its lock. */
 const held = new Set<Database>()
 

@@ -106,7 +106,7 @@ test('a killed node goes on in PostgreSQL with its keys, balances, tasks and unp
   expect(await cli.run(['reconcile'], variables)).toMatchObject({ code: 0 })
 })
 
-test('nothing is moved while the gateway runs, without a database, to a used one, with another secret, or over an earlier move', async () => {
+test('nothing is moved while the gateway or another program has it, without a database, to a used one, with another secret, or over an earlier move', async () => {
   const gateway = await cli.serve()
   const variables = await onPostgres()
   const refused = async (given: Record<string, string>) => {
@@ -128,6 +128,9 @@ test('nothing is moved while the gateway runs, without a database, to a used one
   writeFileSync(`${file}.moved`, 'books of an earlier move')
   expect(await refused(fresh)).toBe(`turnpike: ${file}.moved is from an earlier move: put it elsewhere first\n`)
   rmSync(`${file}.moved`)
+  const reader = await openStore({ file })
+  expect(await refused(fresh)).toBe(`turnpike: another program has ${file} open: end it first\n`)
+  await reader.close()
   expect((await cli.run(['move-to-postgres'], fresh)).out).toContain('The old file is kept as')
   expect((await cli.run(['move-to-postgres'], fresh)).err).toBe(`turnpike: there is no database at ${file}\n`)
 })
