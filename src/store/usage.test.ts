@@ -204,6 +204,9 @@ eachEngine('usage', (open, _place, engine) => {
     const hold = holdOf('video', 10n, { kind: 'task' })
     await recordTask(store, { task: newTask({ requestId: request.id }), hold, request })
     expect(await ids()).toEqual(['req_c', 'req_other', 'req_b', 'req_a', 'req_video'])
+    const full = await listRequests(store.db, own, { limit: 4 })
+    const rest = await listRequests(store.db, own, { limit: 4, before: full[3] ?? { createdAt: 0, id: '' } })
+    expect(rest.map(({ id }) => id)).toEqual(['req_video'])
   })
 
   // An account may have a key, with a cap, for each of its own customers: looking up one key must not go through all of

@@ -26,9 +26,7 @@ export type AttemptRow = Omit<AttemptRecord, 'delivered' | 'createdAt'>
 function requestsOf(db: Queries, filter: UsageFilter) {
   let query = db.selectFrom('request')
   if (filter.scope !== 'every-account') query = query.where('account_id', '=', filter.scope.accountId)
-  else if (filter.mode !== undefined) {
-    query = query.where(isOfMode('request', filter.mode)).where('created_at', '>=', firstDayOf(filter.mode))
-  }
+  else if (filter.mode !== undefined) query = query.where(isOfMode('request', filter.mode))
   if (filter.keyId !== undefined) query = query.where('key_id', '=', filter.keyId)
   if (filter.model !== undefined) query = query.where('model', '=', filter.model)
   if (filter.from !== undefined) query = query.where('created_at', '>=', filter.from)
@@ -36,15 +34,22 @@ function requestsOf(db: Queries, filter: UsageFilter) {
   return query
 }
 
-/**
- * A mode has no requests before its first account, so its newest are not searched for in years of the other's. A clock
- * that was ahead when the account was made, and was corrected since, makes them older than it: the days on which the
- * mode's accounts used anything tell so, and for videos that are still being made, which no sum has yet, their orders.
- */
+// A day earlier than what the mode has, since the clocks of nodes may differ, but by less than that.
+const marginMs = sql.lit(dayMs)
+
+/** A mode has no requests before its first account, so its newest are not searched for in years of the other's. */
 function firstDayOf(mode: Mode) {
-  // A day earlier, since the clocks of nodes may differ, but by less than that.
+  return sql<number>`(select min(account.created_at) - ${marginMs} from account where account.mode = ${mode})`
+}
+
+/**
+ * The same for a mode whose first account was made while the clock was ahead: after the clock was corrected, requests
+ * are older than the account. It goes by the days on which each account used anything and, for videos that are still
+ * being made, which no sum has yet, by their orders.
+ */
+function firstUsedDayOf(mode: Mode) {
   return sql<number>`(
-    select min(at) - ${sql.lit(dayMs)} from (
+    select min(at) - ${marginMs} from (
       select min(account.created_at) as at from account where account.mode = ${mode}
       union all
       select min(first_day) from (
@@ -72,7 +77,13 @@ export async function listRequests(
   if (before !== undefined) {
     query = query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before.createdAt, before.id)))
   }
-  return (await query.execute()).map(toRequest)
+  const { scope, mode } = filter
+  if (scope !== 'every-account' || mode === undefined) return (await query.execute()).map(toRequest)
+  const rows = await query.where('created_at', '>=', firstDayOf(mode)).execute()
+  // The second bound takes a lookup for each account, and only a page that is not full can lack older requests.
+  const whole =
+    rows.length === page.limit ? rows : await query.where('created_at', '>=', firstUsedDayOf(mode)).execute()
+  return whole.map(toRequest)
 }
 
 /**
