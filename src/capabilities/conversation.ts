@@ -193,6 +193,8 @@ export type Conversation = {
   readonly logprobs?: number
   readonly format?: ReplyFormat
   readonly thinking?: Thinking
+  /** Whether the client, which says nothing of how much to think, wants to read what the model thinks by itself. */
+  readonly showsOwnThinking?: boolean
   /** How long the client wants the answer to be. */
   readonly verbosity?: 'low' | 'medium' | 'high'
   /** The client's own user, as the client names them. */

@@ -270,6 +270,22 @@ describe('reasoning', () => {
     },
   )
 
+  // Codex asks so by default, and its tools in namespaces are translated for OpenAI's models too.
+  test.each(['gpt-5-mini', 'gemini-3-pro-preview', 'gemini-2.5-flash'])(
+    'a summary without an effort shows what %s thinks by itself',
+    async (model) => {
+      const find = { type: 'function' as const, name: 'find', description: 'A place.', strict: false, parameters: {} }
+      const maps = { type: 'namespace' as const, name: 'maps', description: 'Maps.', tools: [find] }
+      const { output } = await client.responses.create({
+        model,
+        input: 'Think about it.',
+        tools: [maps],
+        reasoning: { summary: 'auto' },
+      })
+      expect(output[0]).toMatchObject({ type: 'reasoning', summary: [{ text: expect.stringMatching(/./) }] })
+    },
+  )
+
   test.each(signing)('signed reasoning of %s reaches the vendor again if the client sends it back', async (model) => {
     const include = ['reasoning.encrypted_content' as const]
     const ask = { model, tools, reasoning, include, max_output_tokens: 8_000, store: false }

@@ -6,6 +6,8 @@ export type Family = {
   readonly budget: { readonly least: number; readonly most: number }
   /** Whether thinking can be switched off, for a model whose efforts are not listed. */
   readonly maySwitchThinkingOff: boolean
+  /** Whether a model that thinks does so unless it is told not to. */
+  readonly thinksByItself: boolean
   /** Whether it continues an assistant message that ends the conversation; otherwise it refuses such contents. */
   readonly mayContinueAssistant: boolean
   /** Whether it takes penalties on repeated words; otherwise it refuses any but 0. */
@@ -26,6 +28,7 @@ export function familyOf(model: string): Family {
   const isLite = model.includes('flash-lite')
   const shared = {
     isThirdGeneration: generation >= 3,
+    thinksByItself: generation >= 3 || !isLite,
     mayContinueAssistant: release <= (isLite ? lastLiteToGoOn : lastToGoOn),
     takesPenalties: release <= lastWithPenalties,
   }

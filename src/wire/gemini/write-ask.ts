@@ -77,7 +77,7 @@ function writeConfig(
 ): JsonObject {
   const { temperature, topP, topK, outputTokensMax, presencePenalty, frequencyPenalty, seed, logprobs } = conversation
   const stop = writeStop(conversation.stop, target.protocol)
-  const thinkingConfig = writeThinking(conversation.thinking, target)
+  const thinkingConfig = writeThinking(conversation, target)
   return {
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { topP }),

@@ -4,7 +4,7 @@ import { writeThinking } from './write-thinking.ts'
 
 const all = ['minimal', 'low', 'medium', 'high']
 const write = (thinking: Partial<Thinking>, upstreamModel: string, efforts: readonly string[]) =>
-  writeThinking({ isShown: false, ...thinking }, { upstreamModel, efforts })
+  writeThinking({ thinking: { isShown: false, ...thinking } }, { upstreamModel, efforts })
 
 describe('thinking budgets of the second generation', () => {
   test.each([
@@ -84,6 +84,19 @@ describe('reasoning in the answer', () => {
     expect(write({ isShown: true }, 'gemini-2.5-pro', all)).toEqual({ includeThoughts: true })
     expect(write({ isShown: true, effort: 'none' }, 'gemini-2.5-flash', ['none'])).toEqual({ thinkingBudget: 0 })
     expect(write({}, 'gemini-2.5-pro', all)).toBeUndefined()
-    expect(writeThinking(undefined, { upstreamModel: 'gemini-2.5-pro', efforts: all })).toBeUndefined()
+    expect(writeThinking({}, { upstreamModel: 'gemini-2.5-pro', efforts: all })).toBeUndefined()
   })
+
+  test.each([
+    ['gemini-2.5-flash', all, { includeThoughts: true }],
+    ['gemini-3-pro-preview', all, { includeThoughts: true }],
+    ['gemini-3.5-flash-lite', all, { includeThoughts: true }],
+    ['gemini-2.5-flash-lite', all, undefined],
+    ['gemini-2.5-flash-image', [], undefined],
+  ] as const)(
+    'what %s with the efforts %j thinks by itself is included where it does',
+    (upstreamModel, efforts, config) => {
+      expect(writeThinking({ showsOwnThinking: true }, { upstreamModel, efforts })).toEqual(config)
+    },
+  )
 })

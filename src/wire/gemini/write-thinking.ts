@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../base/json.ts'
-import { type Effort, nearestEffort, type Thinking } from '../../capabilities/conversation.ts'
+import { type Conversation, type Effort, nearestEffort, type Thinking } from '../../capabilities/conversation.ts'
 import { type Family, familyOf } from './family.ts'
 
 /** How the vendor's own common-protocol endpoint maps efforts to budgets; higher efforts get the model's maximum. */
@@ -18,11 +18,14 @@ const budgets = {
  * nearest one that the model has; efforts of the common protocol were already checked against the model's list.
  */
 export function writeThinking(
-  thinking: Thinking | undefined,
+  { thinking: asked, showsOwnThinking }: Pick<Conversation, 'thinking' | 'showsOwnThinking'>,
   model: { readonly upstreamModel: string; readonly efforts: readonly string[] },
 ): JsonObject | undefined {
-  if (thinking === undefined) return undefined
   const family = familyOf(model.upstreamModel)
+  // A model without efforts may not think at all.
+  const hasOwnThinking = family.thinksByItself && model.efforts.length > 0
+  const thinking = asked ?? (showsOwnThinking === true && hasOwnThinking ? { isShown: true } : undefined)
+  if (thinking === undefined) return undefined
   const amount = family.isThirdGeneration ? levelOf(thinking, model.efforts) : budgetOf(thinking, family, model.efforts)
   // The vendor refuses `includeThoughts` where thinking is off.
   const isShown = thinking.isShown && amount['thinkingBudget'] !== 0

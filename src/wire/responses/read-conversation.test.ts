@@ -58,7 +58,8 @@ test('absent and null fields are absent from the conversation', () => {
   expect(read(Object.fromEntries(nothing.map((field) => [field, null])))).toEqual(least as unknown as Conversation)
   expect(read({ text: { format: { type: 'text' } } })).toEqual(least as unknown as Conversation)
   // Asking for a summary does not ask for reasoning.
-  expect(read({ reasoning: { summary: 'auto' } }).thinking).toBeUndefined()
+  const summed = { ...least, showsOwnThinking: true }
+  expect(read({ reasoning: { summary: 'auto' } })).toEqual(summed as unknown as Conversation)
   expect(read({ reasoning: { effort: 'low' } }).thinking).toEqual({ effort: 'low', isShown: false })
 })
 

@@ -32,7 +32,7 @@ export function readConversation(ask: ChatAsk): Conversation {
   const { max_output_tokens: outputTokensMax, parallel_tool_calls: parallelTools } = request
   const { prompt_cache_key: cacheKey } = request
   const user = request.safety_identifier ?? request.user
-  const { logprobs } = shownOf(request)
+  const { logprobs, wantsReasoning } = shownOf(request)
   return {
     ...readInput(request),
     tools: [...offered.values()].map(({ tool }) => tool),
@@ -45,7 +45,7 @@ export function readConversation(ask: ChatAsk): Conversation {
     ...numberField('topP', request.top_p),
     ...(logprobs !== undefined && { logprobs }),
     ...(format !== undefined && { format }),
-    ...(thinking !== undefined && { thinking }),
+    ...(thinking !== undefined ? { thinking } : wantsReasoning && { showsOwnThinking: true }),
     ...(isGiven(verbosity) && { verbosity }),
     ...(isGiven(user) && { user }),
     ...(isGiven(cacheKey) && { cacheKey }),

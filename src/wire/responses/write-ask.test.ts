@@ -4,9 +4,9 @@ import { markGoogle, markOpenai, type Conversation, type UserBlock } from '../..
 import { plainConversation as hello } from '../../capabilities/testing.ts'
 import { textIn } from '../loose.ts'
 import { askOf, target } from './testing.ts'
-import { writeAsk } from './write-ask.ts'
+import { type ResponsesTarget, writeAsk } from './write-ask.ts'
 
-function written(more: Partial<Conversation>, to: Partial<typeof target> = {}, stream = false): JsonObject {
+function written(more: Partial<Conversation>, to: Partial<ResponsesTarget> = {}, stream = false): JsonObject {
   return JSON.parse(writeAsk(askOf({ stream }), { ...hello, ...more }, { ...target, ...to })) as JsonObject
 }
 
@@ -152,6 +152,11 @@ describe('reasoning', () => {
     ],
   ] as const)('thinking %j is written as the reasoning %j', (thinking, reasoning) => {
     expect(written({ thinking })['reasoning']).toEqual(reasoning)
+  })
+
+  test('a client that says only that it wants to read the reasoning gets the summary of what the model thinks by itself', () => {
+    expect(written({ showsOwnThinking: true })['reasoning']).toEqual({ summary: 'auto' })
+    expect(written({ showsOwnThinking: true }, { hidesReasoning: true })).not.toHaveProperty('reasoning')
   })
 
   test('the reasoning field is left out where the client asked for none', () => {

@@ -82,11 +82,14 @@ function writeFormat(format: ReplyFormat): JsonObject {
  * Reasoning comes encrypted, for the client to send back. Its summary is asked for only where the client wants to read
  * it, because the vendor shows summaries to verified organizations only and refuses the request of others.
  */
-function writeThinking({ thinking }: Conversation, { efforts, hidesReasoning = false }: ResponsesTarget): JsonObject {
+function writeThinking(conversation: Conversation, { efforts, hidesReasoning = false }: ResponsesTarget): JsonObject {
+  const { thinking, showsOwnThinking } = conversation
   const effort = thinking === undefined ? undefined : effortFor(thinking, efforts)
   const reasoning = {
     ...(effort !== undefined && { effort }),
-    ...(thinking?.isShown === true && !hidesReasoning && effort !== 'none' && { summary: 'auto' }),
+    ...((thinking?.isShown ?? showsOwnThinking) === true &&
+      !hidesReasoning &&
+      effort !== 'none' && { summary: 'auto' }),
   }
   return {
     ...(Object.keys(reasoning).length > 0 && { reasoning }),
