@@ -50,7 +50,7 @@ export function readAsk(
   purpose: Purpose,
 ): MessagesAsk {
   checkKnownFields(body, head, purpose)
-  const messages = checkMessages(body.messages, head.version)
+  const messages = checkMessages(body.messages, head)
   checkAsides(messages, model.asides !== false)
   const system = checkSystem(body.system)
   if (purpose === 'answer') checkAnswerFields(body, model, head)

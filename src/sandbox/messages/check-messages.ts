@@ -1,8 +1,8 @@
 import { type Fields, fieldsIn, isFields, itemsIn, shown, textIn } from '../fields.ts'
 import { checkBlock, checkText, thoughtTypes, type Turn } from './check-blocks.ts'
 import { invalid } from './errors.ts'
-import type { Version } from './head.ts'
-import { checkExtras, fieldsAt, listAt } from './shape.ts'
+import type { Head } from './head.ts'
+import { checkExtras, checkOneOf, fieldsAt, listAt } from './shape.ts'
 
 /** A message whose content is a list of blocks, whether it was sent as a string or as blocks. */
 export type Message = { readonly role: Turn['role']; readonly blocks: readonly Fields[] }
@@ -20,10 +20,10 @@ export function checkSystem(system: unknown): readonly Fields[] {
 }
 
 /** The vendor's rules on `messages`: shapes, order, and that the next message answers every tool call. */
-export function checkMessages(value: unknown, version: Version): readonly Message[] {
+export function checkMessages(value: unknown, head: Head): readonly Message[] {
   const list = listAt('messages', value)
   if (list.length === 0) throw invalid('messages', 'at least one message is required')
-  const messages = list.map((message, index) => readMessage(message, index, index === list.length - 1, version))
+  const messages = list.map((message, index) => readMessage(message, index, index === list.length - 1, head))
   const first = messages[0]?.role
   if (first === 'system') {
     throw invalid('messages.0', 'use the top-level `system` parameter for the initial system prompt')
@@ -34,7 +34,7 @@ export function checkMessages(value: unknown, version: Version): readonly Messag
   return messages
 }
 
-function readMessage(value: unknown, index: number, isLast: boolean, version: Version): Message {
+function readMessage(value: unknown, index: number, isLast: boolean, head: Head): Message {
   const place = `messages.${index}`
   const message = fieldsAt(place, value)
   const { role, content } = message
@@ -42,8 +42,10 @@ function readMessage(value: unknown, index: number, isLast: boolean, version: Ve
     const message = `Unexpected role "${shown(role)}". Allowed roles are "user", "assistant" or "system".`
     throw invalid('messages', message)
   }
-  checkExtras(place, message, ['role', 'content'])
-  const mayBeEmpty = isLast && role === 'assistant'
+  const isControl = role === 'system' && head.betas.has('per-turn-control') && message.output_config !== undefined
+  checkExtras(place, message, ['role', 'content', ...(isControl ? ['output_config'] : [])])
+  if (isControl) checkControl(`${place}.output_config`, message.output_config)
+  const mayBeEmpty = isControl || (isLast && role === 'assistant')
   if (content === '' || (Array.isArray(content) && content.length === 0)) {
     if (mayBeEmpty) return { role, blocks: [] }
     throw invalid(place, 'all messages must have non-empty content except for the optional final assistant message')
@@ -52,8 +54,17 @@ function readMessage(value: unknown, index: number, isLast: boolean, version: Ve
     checkText(`${place}.content`, content)
     return { role, blocks: [{ type: 'text', text: content }] }
   }
+  const { version } = head
   const blocks = listAt(`${place}.content`, content)
   return { role, blocks: blocks.map((block, at) => checkBlock(`${place}.content.${at}`, block, { role, version })) }
+}
+
+/** From this message on, another effort than that of the request. The vendor's command-line tool sends it. */
+function checkControl(place: string, value: unknown): void {
+  const config = fieldsAt(place, value)
+  checkExtras(place, config, ['effort', 'timing'])
+  if (config.effort !== undefined)
+    checkOneOf(`${place}.effort`, config.effort, ['low', 'medium', 'high', 'xhigh', 'max'])
 }
 
 /** Newer models take instructions in the middle: after a message of the user, and before one of the model or at the end. */

@@ -247,6 +247,25 @@ describe('the validation of fields', () => {
     })
   })
 
+  test('instructions among the messages may carry an effort, or be nothing else, with a beta header', async () => {
+    const head = { 'anthropic-beta': 'per-turn-control-2026-07-01' }
+    const asked = (message: object, more: object = { head }) =>
+      post({ model: 'claude-new', max_tokens: 100, messages: [user, message] }, more)
+    const control = { role: 'system', content: [], output_config: { effort: 'low' } }
+    expect((await asked({ ...control, content: 'Be brief.' })).status).toBe(200)
+    expect((await asked(control)).status).toBe(200)
+    const refused = [
+      asked(control, {}),
+      asked({ ...control, role: 'user' }),
+      asked({ ...control, output_config: { effort: 'huge' } }),
+    ]
+    expect((await Promise.all(refused.map(errorOf))).map(({ message }) => message)).toEqual([
+      'messages.1.output_config: Extra inputs are not permitted',
+      'messages.1.output_config: Extra inputs are not permitted',
+      "messages.1.output_config.effort: Input should be 'low', 'medium', 'high', 'xhigh' or 'max'",
+    ])
+  })
+
   test('what happens to thinking of another conversation may be chosen with a beta header', async () => {
     const thinking = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } }
     const more = { model: 'claude-new', thinking }
