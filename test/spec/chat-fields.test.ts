@@ -68,6 +68,41 @@ describe('stop', () => {
   })
 })
 
+describe('vendors that refuse fields they do not know', () => {
+  const strict = [
+    'accounts-fireworks-models-gpt-oss-120b',
+    'llama-3.3-70b',
+    'llama-3.3-70b-versatile',
+    'meta-llama-3.3-70b-instruct',
+    'mistral-small-latest',
+  ]
+
+  test.each(strict)('%s answers a request with every label and hint of the protocol', async (model) => {
+    const labels = { user: 'u', safety_identifier: 's', store: false, metadata: { trace: 'a' }, prompt_cache_key: 'k' }
+    const hints = {
+      prompt_cache_retention: '24h',
+      service_tier: 'default',
+      verbosity: 'low',
+      seed: 7,
+      logit_bias: null,
+    }
+    expect(await chat(model, { ...labels, ...hints })).toMatchObject({ status: 200 })
+  })
+
+  test('grok-4.5 answers a request with penalties and stop sequences', async () => {
+    expect(await chat('grok-4.5', { presence_penalty: 0, frequency_penalty: 1, stop: ['.'] })).toMatchObject({
+      status: 200,
+    })
+  })
+
+  test.each(strict)('%s continues the answer of another vendor’s model, sent back as it came', async (model) => {
+    const said = (await chat(claude, {})).choices?.[0]?.message
+    expect(said).toHaveProperty('refusal', null)
+    const history = [...messages, { ...said, annotations: [], audio: null }, ...messages]
+    expect(await chat(model, { messages: history })).toMatchObject({ status: 200 })
+  })
+})
+
 describe('tool_choice', () => {
   const tools = ['weather', 'clock'].map((name) => ({ type: 'function', function: { name } }))
 

@@ -243,6 +243,10 @@ describe('input', () => {
   })
 })
 
+test.each(['text-embedding-3-small', 'mistral-embed'])('%s takes the label of an end user', async (model) => {
+  expect((await made({ model, user: 'u' })).data).toHaveLength(1)
+})
+
 describe('encoding_format', () => {
   test.each([
     'text-embedding-v4',

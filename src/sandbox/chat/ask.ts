@@ -5,6 +5,7 @@ import { createPrompt, feedFixed, feedMedia, feedText, type Prompt } from '../pr
 import { hashText } from '../seeded.ts'
 import { readSteering, withoutSteering } from '../steering.ts'
 import { checkFields } from './check-fields.ts'
+import { checkKnown } from './check-known.ts'
 import { checkMessages } from './check-messages.ts'
 import { badRequest } from './errors.ts'
 import { contentText, type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
@@ -40,6 +41,7 @@ const mediaTokens = 85
 export function readAsk(body: Fields, bodyText: string, model: SandboxModel): ChatAsk {
   const messages = checkMessages(body.messages, model)
   checkFields(body, model)
+  checkKnown(body, model)
   const rawUserText = lastUserText(messages)
   const steering = readSteering(systemText(messages), rawUserText)
   const userText = withoutSteering(rawUserText)

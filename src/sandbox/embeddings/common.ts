@@ -1,4 +1,4 @@
-import { badRequest, missing, quotedList, VendorError } from '../chat/errors.ts'
+import { badRequest, missing, quotedList, unknownField, VendorError } from '../chat/errors.ts'
 import { checkNumber } from '../chat/check-fields.ts'
 import { type Fields, isGiven } from '../fields.ts'
 import { commonDialect, oneOf } from '../media/common.ts'
@@ -41,6 +41,8 @@ function extras({ model: { vendor } }: EmbeddingAsk, seed: string): object {
 
 function readAsk(body: Fields, model: SandboxModel): EmbeddingAsk {
   const rules = rulesFor(model.model)
+  // Of the vendors of this form, only Mistral refuses a field that it does not know.
+  if (model.vendor === 'mistral' && body.user !== undefined) throw unknownField('user')
   const encoding = oneOf(body, 'encoding_format', rules.takesBase64 ? ['float', 'base64'] : ['float'])
   const inputs = readInputs(body.input, rules, model.vendor === 'dashscope' ? compatibleRefusals : refusals)
   return { model, steering: steeringOf(inputs), inputs, encoding, dimensions: readDimensions(body.dimensions, rules) }

@@ -23,7 +23,9 @@ const usualManner: Manner = {
   thinkingSwitch: 'effort',
   pastReasoning: 'ignored',
   takesDeveloper: false,
-  takesUser: true,
+  leftOut: [],
+  messageLeftOut: [],
+  seedField: 'seed',
   takesHints: false,
   takesSchema: true,
   callIds: 'any',
@@ -41,6 +43,8 @@ export type Dialect = Partial<Manner> & {
   readonly callRoots?: Vendor['callRoots']
   /** The header that holds the bare key, for a vendor that takes no bearer token. */
   readonly keyHeader?: string
+  /** The models that refuse a request with `stop`, as those of the reasoning class do. */
+  readonly unstoppable?: RegExp
   /** The most choices that one call gives; absent: as many as the client asks for. */
   readonly choicesMax?: number
   /** Serves OpenAI's newer protocol, `/responses`, too. */
@@ -67,7 +71,8 @@ export function compatible(dialect: Dialect): Vendor {
 
   function targetOf(context: CallContext): TranslationTarget {
     const { upstreamModel, reasoning, efforts, outputTokensMax, namespaced } = context
-    return { ...manner, upstreamModel, reasoning, efforts, outputTokensMax, namespaced }
+    const leftOut = dialect.unstoppable?.test(upstreamModel) ? [...manner.leftOut, 'stop'] : manner.leftOut
+    return { ...manner, leftOut, upstreamModel, reasoning, efforts, outputTokensMax, namespaced }
   }
 
   function reach(path: string, context: CallContext) {

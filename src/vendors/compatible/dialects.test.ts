@@ -3,6 +3,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { plainModel } from '../../capabilities/testing.ts'
 import { anthropicChat } from '../../wire/anthropic/chat.ts'
 import { openaiChat } from '../../wire/openai/chat.ts'
+import { responsesChat } from '../../wire/responses/chat.ts'
 import { vendors } from '../index.ts'
 import { plainContext as context } from '../testing.ts'
 import type { Call, ChatAdapter } from '../vendor.ts'
@@ -32,7 +33,11 @@ function translated(vendor: string, fields: JsonObject, upstreamModel = 'theirs'
 }
 
 function passed(vendor: string, messages: readonly JsonObject[]): readonly JsonObject[] {
-  return sentIn(chatOf(vendor).pass?.(read(openaiChat, { messages }), context)).messages
+  return passedWith(vendor, { messages }).messages
+}
+
+function passedWith(vendor: string, fields: JsonObject): Sent {
+  return sentIn(chatOf(vendor).pass?.(read(openaiChat, fields), context))
 }
 
 const hi = { role: 'user', content: 'Hi' }
@@ -196,7 +201,8 @@ test.each([...vendors.keys()].filter((id) => vendors.get(id)?.chat?.protocol ===
     const messages = [{ role: 'developer', content: 'Be brief.', name: 'us' }, hi, { role: 'system', content: 'Now.' }]
     const isOpenais = vendor === 'openai' || vendor === 'azure'
     const role = isOpenais ? 'developer' : 'system'
-    expect(passed(vendor, messages)).toEqual([{ role, content: 'Be brief.', name: 'us' }, hi, messages[2] ?? hi])
+    const named = vendor === 'mistral' ? {} : { name: 'us' }
+    expect(passed(vendor, messages)).toEqual([{ role, content: 'Be brief.', ...named }, hi, messages[2] ?? hi])
   },
 )
 
@@ -208,6 +214,100 @@ test('DeepSeek gets the schema of an answer in its instructions, because it refu
   const told = 'Answer with JSON of this schema and nothing else: no words around it, no code fence.'
   expect(messages[0]).toEqual({ role: 'system', content: `Be brief.\n\n${told}\n${JSON.stringify(schema)}` })
   expect(translated('moonshot', fields)['response_format']).toMatchObject({ type: 'json_schema' })
+})
+
+// What OpenAI's clients add to a request, and what they repeat of an answer, beside what each vendor knows.
+const labelled = {
+  user: 'u',
+  safety_identifier: 's',
+  prompt_cache_key: 'k',
+  prompt_cache_retention: '24h',
+  store: false,
+  metadata: { trace: 'a' },
+  service_tier: 'default',
+  verbosity: 'low',
+  modalities: ['text'],
+  seed: 7,
+  top_logprobs: null,
+}
+
+test.each([
+  ['mistral', { prompt_cache_key: 'mine/k', metadata: { trace: 'a' }, random_seed: 7 }],
+  ['nvidia', { seed: 7 }],
+  ['groq', { user: 'mine/u', store: false, seed: 7 }],
+  [
+    'fireworks',
+    { user: 'mine/u', prompt_cache_key: 'mine/k', metadata: { trace: 'a' }, service_tier: 'default', seed: 7 },
+  ],
+  ['cerebras', { user: 'mine/u', prompt_cache_key: 'mine/k', service_tier: 'default', seed: 7 }],
+  [
+    'together',
+    { ...labelled, user: 'mine/u', safety_identifier: 'mine/s', prompt_cache_key: 'mine/k' } satisfies JsonObject,
+  ],
+])('of the labels and hints of a request %s gets %j', (vendor, expected) => {
+  const {
+    model: _,
+    messages: __,
+    max_tokens: ___,
+    max_completion_tokens: ____,
+    ...sent
+  } = passedWith(vendor, {
+    messages: [hi],
+    ...labelled,
+  })
+  expect(sent).toEqual(expected)
+})
+
+test.each([
+  ['grok-4.5', {}],
+  ['grok-code-fast-1', {}],
+  ['grok-4-fast-non-reasoning', { stop: ['.'] }],
+  ['grok-3', { stop: ['.'] }],
+])('of penalties and stop sequences, xAI gets for %s only what it does not refuse: %j', (upstreamModel, expected) => {
+  const ask = read(openaiChat, { messages: [hi], presence_penalty: 0, frequency_penalty: 0.5, stop: ['.'] })
+  const {
+    model: _,
+    messages: __,
+    max_completion_tokens: ___,
+    ...sent
+  } = sentIn(chatOf('xai').pass?.(ask, { ...context, upstreamModel }))
+  expect(sent).toEqual(expected)
+  const { stop } = translated('xai', { messages: [hi], stop_sequences: ['.'] }, upstreamModel)
+  expect(stop === undefined ? {} : { stop }).toEqual(expected)
+})
+
+test.each(['mistral', 'groq', 'cerebras', 'fireworks'])(
+  '%s gets the text and the calls of an earlier answer alone',
+  (vendor) => {
+    const calls = [{ id: 'call00001', type: 'function', function: { name: 'f', arguments: '{}' } }]
+    const rest = { refusal: null, annotations: [], audio: null, function_call: null, images: [], reasoning_details: [] }
+    const result = { role: 'tool', tool_call_id: 'call00001', content: 'ok', name: 'f' }
+    const said = { role: 'assistant', content: 'Hello.' }
+    const called = { role: 'assistant', content: null, tool_calls: calls }
+    const refused = { role: 'assistant', content: null, refusal: 'No.' }
+    const history = [hi, { ...said, ...rest, tool_calls: null }, hi, { ...called, ...rest }, result, refused, hi]
+    expect(passed(vendor, history)).toEqual([hi, said, hi, called, result, { role: 'assistant', content: 'No.' }, hi])
+    const turns = [hi, { ...said, ...rest }, hi, refused, hi]
+    expect(passed('together', turns)).toEqual(turns)
+  },
+)
+
+test('a refusal is translated to the text of a message where the vendor refuses its field', () => {
+  const input = [
+    { role: 'user', content: 'Hi' },
+    { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
+    { role: 'user', content: 'Why?' },
+  ]
+  const ask = responsesChat.readAsk(
+    { body: { model: 'm', input }, files: [], bodyBytes: 100, header: () => null },
+    () => plainModel,
+  )
+  const turn = (vendor: string) => {
+    const conversation = responsesChat.readConversation(ask)
+    return sentIn(chatOf(vendor).translate(ask, conversation, context)).messages[1]
+  }
+  expect(turn('groq')).toEqual({ role: 'assistant', content: 'No.' })
+  expect(turn('together')).toEqual({ role: 'assistant', content: null, refusal: 'No.' })
 })
 
 test.each([

@@ -11,6 +11,11 @@ import { video as minimaxVideo } from '../minimax/video.ts'
 import { video as openaiVideo } from '../openai/video.ts'
 import type { Dialect } from './compatible.ts'
 
+// Cerebras, Fireworks, Groq, Mistral and Nvidia refuse a request for a field that they do not know, where others ignore
+// it. OpenAI's clients and many agents send these to every server, and send an answer back with all of its fields.
+const hints = ['safety_identifier', 'prompt_cache_retention', 'prompt_cache_options', 'verbosity', 'modalities']
+const answerFields = ['refusal', 'annotations', 'audio', 'images', 'reasoning_details']
+
 /**
  * The vendors that speak the common protocol. A vendor that does not know `max_completion_tokens` would ignore it and
  * overrun the hold, so the cap is spelled as each vendor reads it; `either` passes what the client wrote. A vendor that
@@ -81,12 +86,14 @@ export const dialects: readonly Dialect[] = [
     baseUrl: 'https://api.mistral.ai/v1',
     environment: ['MISTRAL_API_KEY'],
     usageInStream: 'always',
-    takesUser: false,
     pastReasoning: 'parts',
+    leftOut: [...hints, 'user', 'store', 'service_tier'],
+    messageLeftOut: [...answerFields, 'name', 'reasoning'],
+    seedField: 'random_seed',
     callIds: 'nine',
     instructions: 'first',
     afterToolResults: 'model',
-    embeddings: {},
+    embeddings: { unlabelled: true },
   },
   {
     id: 'groq',
@@ -95,10 +102,15 @@ export const dialects: readonly Dialect[] = [
     choicesMax: 1,
     outputCap: 'max_completion_tokens',
     pastReasoning: 'refused',
+    leftOut: [...hints, 'prompt_cache_key', 'metadata', 'service_tier'],
+    messageLeftOut: answerFields,
     speech: 'common',
   },
   {
     id: 'xai',
+    // Even penalties of 0 are refused.
+    leftOut: ['presence_penalty', 'frequency_penalty'],
+    unstoppable: /^grok-(?:3-mini|(?!.*non-reasoning)(?:[4-9]|code))/,
     baseUrl: 'https://api.x.ai/v1',
     environment: ['XAI_API_KEY'],
     outputCap: 'max_completion_tokens',
@@ -123,6 +135,8 @@ export const dialects: readonly Dialect[] = [
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     environment: ['FIREWORKS_API_KEY'],
     instructions: 'first',
+    leftOut: [...hints, 'store'],
+    messageLeftOut: [...answerFields, 'reasoning'],
     embeddings: {},
   },
   {
@@ -169,6 +183,8 @@ export const dialects: readonly Dialect[] = [
     choicesMax: 1,
     outputCap: 'max_completion_tokens',
     pastReasoning: 'refused',
+    leftOut: [...hints, 'store', 'metadata'],
+    messageLeftOut: answerFields,
   },
   // Perplexity sends its usage so far with every chunk, asked or not.
   {
@@ -185,6 +201,7 @@ export const dialects: readonly Dialect[] = [
     environment: ['NVIDIA_API_KEY'],
     choicesMax: 1,
     instructions: 'first',
+    leftOut: [...hints, 'user', 'prompt_cache_key', 'store', 'metadata', 'service_tier'],
   },
   {
     id: 'minimax',

@@ -13,6 +13,8 @@ export type EmbeddingsDialect = {
   readonly tokens?: true
   /** Takes `encoding_format: base64`, which is a quarter of the bytes and far quicker to read than numbers. */
   readonly base64?: true
+  /** Refuses a request with `user`. */
+  readonly unlabelled?: true
 }
 
 /** Embeddings in the common protocol. The client speaks it too, so fields that we do not know pass on. */
@@ -27,7 +29,7 @@ export function embeddingsAt(reach: EndpointOf, dialect: EmbeddingsDialect): Ada
         input: batch,
         encoding_format: dialect.base64 ? 'base64' : 'float',
         dimensions: ask.dimensions,
-        user: ask.user === undefined ? undefined : context.namespaced(ask.user),
+        user: ask.user === undefined || dialect.unlabelled ? undefined : context.namespaced(ask.user),
       }
       return jsonCallAt(reach, '/embeddings', body, context)
     },

@@ -19,6 +19,14 @@ export type ChatTarget = Thinker & {
   /** Whether the vendor knows the role `developer`; others refuse the request, and take the same text as `system`. */
   readonly takesDeveloper: boolean
   /**
+   * Fields of the protocol for which the vendor refuses a request. They label it, or are hints, so it is sent without
+   * them. Empty for vendors that ignore what they do not know.
+   */
+  readonly leftOut: readonly string[]
+  /** The same for the fields of a message. */
+  readonly messageLeftOut: readonly string[]
+  readonly seedField: 'seed' | 'random_seed'
+  /**
    * What the vendor does with `reasoning_content`: some require it in a running tool loop, some refuse the message, and
    * `parts` refuses it too, but takes reasoning among the parts of the content.
    */
@@ -56,7 +64,19 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
   body['messages'] = itemsIn(body['messages']).map((message) => passMessage(message, target))
   if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
   if (target.metadata === 'stored' && body['store'] !== true) delete body['metadata']
+  leaveOut(body, target)
   return JSON.stringify(body)
+}
+
+/** A vendor that refuses fields it does not know refuses them with a null, too. */
+function leaveOut(body: Record<string, Json | undefined>, { leftOut, seedField }: ChatTarget): void {
+  if (leftOut.length === 0) return
+  const { seed, ...others } = body
+  for (const [field, value] of Object.entries(others)) {
+    if (leftOut.includes(field) || !isGiven(value)) delete body[field]
+  }
+  delete body['seed']
+  if (isGiven(seed)) body[seedField] = seed
 }
 
 /** Some clients write an empty list where they mean none, which OpenAI and others refuse. */
@@ -65,10 +85,26 @@ function isEmptyList(value: Json | undefined): boolean {
 }
 
 function passMessage(written: Json, target: ChatTarget): Json {
-  if (!target.takesDeveloper && isObject(written) && written['role'] === 'developer') {
-    return { ...written, role: 'system' }
+  const message = withoutRefused(written, target)
+  if (!target.takesDeveloper && isObject(message) && message['role'] === 'developer') {
+    return { ...message, role: 'system' }
   }
-  return withoutForeign(withoutForeignParts(withoutEmptyCalls(written), target), target)
+  return withoutForeign(withoutForeignParts(withoutEmptyCalls(message), target), target)
+}
+
+/**
+ * What a client repeats of an answer beside its text and calls, for vendors that refuse it. A refusal in words is what
+ * the model said, so it stays as text.
+ */
+function withoutRefused(written: Json, { messageLeftOut }: ChatTarget): Json {
+  if (messageLeftOut.length === 0 || !isObject(written)) return written
+  const { role, refusal, content } = written
+  const kept = Object.entries(written).filter(([field, value]) => {
+    // The result of a call may have a name everywhere.
+    const isRefused = messageLeftOut.includes(field) && !(field === 'name' && role === 'tool')
+    return field === 'content' || (isGiven(value) && !isRefused)
+  })
+  return { ...Object.fromEntries(kept), ...(isGiven(refusal) && !isGiven(content) && { content: refusal }) }
 }
 
 function withoutEmptyCalls(written: Json): Json {

@@ -19,8 +19,6 @@ import { writeParameters } from './write-parameters.ts'
 import { restsBesideTools, writeThinking } from './write-thinking.ts'
 
 export type TranslationTarget = ChatTarget & {
-  /** Whether the vendor takes `user`; one that does not refuses a request with it. */
-  readonly takesUser: boolean
   /** Which call ids the vendor takes: any up to a length, or exactly nine letters and digits. */
   readonly callIds: 'any' | 'nine'
   /** `first`: the vendor, or the chat templates of its models, refuse instructions in the middle of a conversation. */
@@ -55,12 +53,13 @@ export function writeAsk(ask: ChatAsk, conversation: Conversation, target: Trans
     ...(format !== undefined && { response_format: writeFormat(format, target) }),
     ...writeEffort(conversation, target),
     // The namespaced label is short, although some clients write a whole JSON text here.
-    ...(user !== undefined && target.takesUser && { user: target.namespaced(user).slice(0, userCharactersMax) }),
+    ...(user !== undefined && { user: target.namespaced(user).slice(0, userCharactersMax) }),
     ...(target.takesHints && writeHints(conversation, target)),
     ...(target.storesByDefault && { store: false }),
     ...(ask.stream && { stream: true }),
     ...(ask.stream && target.usageInStream === 'asked' && { stream_options: { include_usage: true } }),
   }
+  for (const field of target.leftOut) delete body[field]
   return JSON.stringify(body)
 }
 
@@ -98,7 +97,7 @@ const samplesAlone = /^kimi-k(?:2\.[5-9]|[3-9])/
 /** On models of the reasoning class these fields have no effect, and some are refused. */
 function writeSampling(
   conversation: Conversation,
-  { reasoning, pastReasoning, upstreamModel }: TranslationTarget,
+  { reasoning, pastReasoning, upstreamModel, seedField }: TranslationTarget,
 ): JsonObject {
   if (reasoning) return {}
   const { temperature, topP, stop, seed, presencePenalty, frequencyPenalty, logprobs } = conversation
@@ -107,7 +106,7 @@ function writeSampling(
     ...(temperature !== undefined && !isFixed && { temperature }),
     ...(topP !== undefined && !isFixed && { top_p: topP }),
     ...(stop.length > 0 && { stop: writeStop(stop) }),
-    ...(seed !== undefined && { seed }),
+    ...(seed !== undefined && { [seedField]: seed }),
     ...(presencePenalty !== undefined && !isFixed && { presence_penalty: presencePenalty }),
     ...(frequencyPenalty !== undefined && !isFixed && { frequency_penalty: frequencyPenalty }),
     ...(logprobs !== undefined && { logprobs: true, ...(logprobs > 0 && { top_logprobs: logprobs }) }),

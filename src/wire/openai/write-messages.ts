@@ -21,7 +21,14 @@ import type { TranslationTarget } from './write-ask.ts'
 
 type Speaker = Pick<
   TranslationTarget,
-  'upstreamModel' | 'reasoning' | 'takesDeveloper' | 'pastReasoning' | 'callIds' | 'instructions' | 'afterToolResults'
+  | 'upstreamModel'
+  | 'reasoning'
+  | 'takesDeveloper'
+  | 'messageLeftOut'
+  | 'pastReasoning'
+  | 'callIds'
+  | 'instructions'
+  | 'afterToolResults'
 >
 
 /** The turns of a conversation as messages of the common protocol. */
@@ -138,7 +145,7 @@ function wantsReasoning({ pastReasoning, upstreamModel }: Speaker): boolean {
 
 function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): JsonObject {
   const isSigned = takesGoogleSignatures(speaker.upstreamModel)
-  const text = textOf(blocks)
+  const takesRefusal = !speaker.messageLeftOut.includes('refusal')
   const thoughts: string[] = []
   const refusals: string[] = []
   const calls: JsonObject[] = []
@@ -149,10 +156,11 @@ function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): Js
       calls.push(writeCall({ ...block, id: writeCallId(block.id, speaker.callIds) }, isSigned))
     }
   }
+  const text = textOf(blocks) || (takesRefusal ? '' : refusals.join(''))
   return {
     role: 'assistant',
     content: text !== '' ? text : calls.length > 0 || refusals.length > 0 ? null : '',
-    ...(refusals.length > 0 && { refusal: refusals.join('') }),
+    ...(refusals.length > 0 && takesRefusal && { refusal: refusals.join('') }),
     ...(wantsReasoning(speaker) && { reasoning_content: thoughts.join('') || missingReasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }
