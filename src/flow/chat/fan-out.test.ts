@@ -68,10 +68,17 @@ type Respond = (stopped: AbortSignal) => Promise<Sent>
 /** What becomes of two choices, to which a vendor responds like this. */
 async function twoChoices(
   responses: readonly Respond[],
-  { stream, hangup, sending = () => {} }: { stream: boolean; hangup: 'stop' | 'drain'; sending?: () => void },
+  {
+    stream,
+    hangup,
+    seed,
+    sending = () => {},
+  }: { stream: boolean; hangup: 'stop' | 'drain'; seed?: number; sending?: () => void },
+  bodies: string[] = [],
 ) {
   let calls = 0
-  const send: Transport['send'] = async (_call, _timeouts, signal) => {
+  const send: Transport['send'] = async ({ body }, _timeouts, signal) => {
+    if (typeof body === 'string') bodies.push(body)
     const respond = responses[calls++]
     if (respond === undefined) throw new Error('too many calls')
     return respond(signal)
@@ -86,7 +93,7 @@ async function twoChoices(
   }
   const vendor = compatible({ id: 'v', baseUrl: 'https://v', choicesMax: 1, hangup })
   const routed = {
-    ask: { ...ask, stream },
+    ask: { ...ask, stream, native: { ...ask.native, ...(seed !== undefined && { seed }) } },
     codec: openaiChat,
     requestId: 'req_1',
     attemptId: 'att_1',
@@ -188,4 +195,23 @@ test('both choices begin before one finishes, also if that one comes whole after
   })
   const [begun] = written.split('"finish_reason":"stop"')
   for (const index of [0, 1]) expect(begun).toContain(`"index":${index},"delta":{"role":"assistant"`)
+})
+
+const whole: Respond = async () => ({
+  kind: 'response',
+  exchange: scriptedExchange(200, ['{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}']),
+})
+
+test.each([
+  ['the seeds that follow the client’s', 7, [7, 8]],
+  ['no seed where the client gave none', undefined, [undefined, undefined]],
+])('the choices have %s, since one seed would make one choice of all', async (_, seed, expected) => {
+  const bodies: string[] = []
+  const outcome = await twoChoices(
+    [whole, whole],
+    { stream: false, hangup: 'stop', ...(seed !== undefined && { seed }) },
+    bodies,
+  )
+  expect(outcome.kind).toBe('answered')
+  expect(bodies.map((body) => (JSON.parse(body) as { seed?: number }).seed)).toEqual(expected)
 })

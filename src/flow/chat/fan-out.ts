@@ -1,7 +1,9 @@
 import { asGatewayError, badRequest } from '../../base/errors.ts'
 import { newAttemptId } from '../../base/ids.ts'
+import type { Json } from '../../base/json.ts'
 import type { ChatAsk, ChatStream, ReplyReader, ReplyWriter } from '../../capabilities/chat.ts'
-import type { Reply, ReplyEvent } from '../../capabilities/conversation.ts'
+import type { Conversation, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
+import type { Call } from '../../vendors/vendor.ts'
 import { wastedAttempts } from '../attempt-records.ts'
 import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
@@ -10,9 +12,10 @@ import { countLegs, type Leg } from '../legs.ts'
 import type { StreamRelay } from '../relay.ts'
 import type { Failed, Outcome } from '../stages.ts'
 import type { ChatRouted } from './chat.ts'
-import { answerOf, chatOf, chatContextOf, passedCall, translatedCall, writerFor, type PlannedCall } from './lane.ts'
+import { answerOf, chatOf, chatContextOf, conversationFor, passedCall, writerFor } from './lane.ts'
 import { legOfAnswer } from './legs.ts'
 import { MergedRelay } from './merged-relay.ts'
+import { readersFor, type ReplyReaders } from './one-call.ts'
 import { openRelay } from './open-relay.ts'
 import { ReplyFacts } from './translate.ts'
 
@@ -22,7 +25,7 @@ import { ReplyFacts } from './translate.ts'
  */
 export async function callSideBySide(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
   const ask = { ...routed.ask, choices: 1 }
-  const { call, readers } = await planCalls(parts, routed, ask)
+  const { callOf, readers } = await planCalls(parts, routed, ask)
   const writer = writerFor(routed)
   // A call that fails makes the others useless, so they end with it.
   const stop = new AbortController()
@@ -32,6 +35,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
 
   const tryChoice = async (index: number): Promise<Tried> => {
     const leg = { ...routed, ask, signal, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
+    const call = callOf(index)
     const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
     const tried = await attempt(parts, leg, { ...call, headers }, async (exchange): Promise<Opened> => {
       if (!(await streams(leg, exchange))) {
@@ -72,18 +76,31 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
 const bytesSideBySideMax = 64 * 1024 * 1024
 
 /**
- * The call is written once for all choices; only its reference differs. Where the vendor speaks the client's protocol
- * the ask passes through, so that nothing of it is lost, although the replies are merged.
+ * Where the vendor speaks the client's protocol the ask passes through, so that nothing of it is lost, although the
+ * replies are merged. Under the same seed all choices would be the same, so each has its own, counted on from the
+ * client's. Without a seed the call is written once for all of them.
  */
-async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<PlannedCall> {
+async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<Plan> {
   const context = chatContextOf(routed, parts)
+  const { native } = ask
   const passed = passedCall(routed, ask, context)
-  if (passed !== undefined) return bounded({ call: passed, readers: chatOf(routed) }, routed)
-  return bounded(await translatedCall(routed, ask, context, parts.fetchLink), routed)
+  if (passed !== undefined) {
+    const pass = (seed: number) => passedCall(routed, { ...ask, native: { ...native, seed } }, context) ?? passed
+    return bounded({ callOf: countedOn(passed, native['seed'], pass), readers: chatOf(routed) }, routed)
+  }
+  const chat = chatOf(routed)
+  const conversation = await conversationFor(routed, ask, parts.fetchLink)
+  const translate = (words: Conversation) => chat.translate(ask, words, context)
+  const callOf = countedOn(translate(conversation), conversation.seed, (seed) => translate({ ...conversation, seed }))
+  return bounded({ callOf, readers: readersFor(chat, conversation) }, routed)
 }
 
-function bounded(plan: PlannedCall, { ask }: ChatRouted): PlannedCall {
-  const { body } = plan.call
+function countedOn(first: Call, seed: Json | undefined, write: (seed: number) => Call): Plan['callOf'] {
+  return (choice) => (typeof seed === 'number' && choice > 0 ? write(seed + choice) : first)
+}
+
+function bounded(plan: Plan, { ask }: ChatRouted): Plan {
+  const { body } = plan.callOf(0)
   const bytes = typeof body === 'string' ? body.length : 0
   if (bytes * ask.choices <= bytesSideBySideMax) return plan
   throw badRequest(
@@ -91,6 +108,8 @@ function bounded(plan: PlannedCall, { ask }: ChatRouted): PlannedCall {
     'n',
   )
 }
+
+type Plan = { readonly callOf: (choice: number) => Call; readonly readers: ReplyReaders }
 
 type Opened =
   | { readonly kind: 'reply'; readonly leg: Leg; readonly reply: Reply }

@@ -8,7 +8,7 @@ import { contextOf, type CallParts } from '../attempt.ts'
 import type { ChatRouted } from './chat.ts'
 import { inlineMedia } from './inline-media.ts'
 import { countAnswer, legOfStream } from './legs.ts'
-import { readersFor, type ReplyReaders } from './one-call.ts'
+import { readersFor } from './one-call.ts'
 import { translateStream } from './translate.ts'
 
 /**
@@ -57,10 +57,14 @@ export function passedCall(routed: ChatRouted, ask: ChatAsk, context: CallContex
   return protocol === ask.protocol ? pass?.(ask, context) : undefined
 }
 
+/** Throws bad-request where the ask cannot be expressed in the vendor's protocol. */
 export async function translatingLane(routed: ChatRouted, context: CallContext, fetchLink: FetchLink): Promise<Lane> {
-  const { call, readers } = await translatedCall(routed, routed.ask, context, fetchLink)
+  const { ask } = routed
+  const chat = chatOf(routed)
+  const conversation = await conversationFor(routed, ask, fetchLink)
+  const readers = readersFor(chat, conversation)
   return {
-    call,
+    call: chat.translate(ask, conversation, context),
     readAnswer: (body) => answerOf(routed, readers.readAnswer(body)),
     openStream() {
       return translateStream(readers.openReader(), writerFor(routed), (facts) => {
@@ -70,23 +74,8 @@ export async function translatingLane(routed: ChatRouted, context: CallContext, 
   }
 }
 
-/** A call, and how the replies to it are read. */
-export type PlannedCall = { readonly call: Call; readonly readers: ReplyReaders }
-
-/** Throws bad-request where the ask cannot be expressed in the vendor's protocol. */
-export async function translatedCall(
-  routed: ChatRouted,
-  ask: ChatAsk,
-  context: CallContext,
-  fetchLink: FetchLink,
-): Promise<PlannedCall> {
-  const chat = chatOf(routed)
-  const conversation = await conversationFor(routed, ask, fetchLink)
-  return { call: chat.translate(ask, conversation, context), readers: readersFor(chat, conversation) }
-}
-
 /** The ask as a neutral conversation, with linked files put into it where the vendor cannot fetch them itself. */
-async function conversationFor(routed: ChatRouted, ask: ChatAsk, fetchLink: FetchLink): Promise<Conversation> {
+export async function conversationFor(routed: ChatRouted, ask: ChatAsk, fetchLink: FetchLink): Promise<Conversation> {
   const conversation = routed.codec.readConversation(ask)
   const readsLink = isInside(routed.route.channel) ? readsNone : chatOf(routed).readsLink
   return readsLink === undefined ? conversation : inlineMedia(conversation, readsLink, routed, fetchLink)
