@@ -103,6 +103,26 @@ describe('vendors that refuse fields they do not know', () => {
   })
 })
 
+describe('a model that its vendor only streams', () => {
+  const model = 'qwq-plus'
+
+  test('answers as a whole, charged by the vendor’s count', async () => {
+    const { status, choices } = await chat(model, {})
+    expect([status, typeof choices?.[0]?.message.content]).toEqual([200, 'string'])
+    expect(await lastSent()).toMatchObject({ stream: true, stream_options: { include_usage: true } })
+    const said = await gateway.post('/v1/messages', { model, max_tokens: 500, messages })
+    expect(said.status).toBe(200)
+  })
+
+  test('calls tools, gives several choices and streams', async () => {
+    const tools = [{ type: 'function', function: { name: 'weather' } }]
+    const { choices } = await chat(model, { tools, tool_choice: 'required', n: 2 })
+    expect(choices?.map(({ message }) => message.tool_calls?.[0]?.function?.name)).toEqual(['weather', 'weather'])
+    const response = await gateway.post('/v1/chat/completions', { model, messages, stream: true })
+    expect(await response.text()).toEndWith('data: [DONE]\n\n')
+  })
+})
+
 describe('tool_choice', () => {
   const tools = ['weather', 'clock'].map((name) => ({ type: 'function', function: { name } }))
 

@@ -40,6 +40,10 @@ export function checkFields(body: Fields, model: SandboxModel): void {
   if (isGiven(body.stream_options) && body.stream !== true) {
     throw badRequest("The 'stream_options' parameter is only allowed when 'stream' is enabled.", 'stream_options')
   }
+  if (model.vendor === 'dashscope' && /^q[vw]q/.test(model.model) && body.stream !== true) {
+    const message = 'This model only support stream mode, please enable the stream parameter to access the model. '
+    throw badRequest(message, null, 'invalid_parameter_error')
+  }
   for (const [name, limit] of Object.entries(bounds)) if (isGiven(body[name])) checkNumber(name, body[name], limit)
   // Only OpenAI's reasoning models refuse these fields; those of other vendors accept them.
   if (model.reasoning && model.vendor === 'openai') checkReasoningClass(body)

@@ -2,6 +2,7 @@ import { refuseUncountedSearch } from '../../wire/openai/chat-ask.ts'
 import { refuseKeptFiles } from '../../wire/openai/kept-files.ts'
 import { passAsk } from '../../wire/openai/pass-ask.ts'
 import { readAnswer } from '../../wire/openai/read-answer.ts'
+import { readStreamed } from '../../wire/openai/read-streamed.ts'
 import { openReader } from '../../wire/openai/reply-reader.ts'
 import { writeAsk, type TranslationTarget } from '../../wire/openai/write-ask.ts'
 import { bearer, jsonCallAt } from '../json-call.ts'
@@ -43,6 +44,8 @@ export type Dialect = Partial<Manner> & {
   readonly callRoots?: Vendor['callRoots']
   /** The header that holds the bare key, for a vendor that takes no bearer token. */
   readonly keyHeader?: string
+  /** The models that refuse a request for a whole answer. Their stream is read to its end, and given as a whole. */
+  readonly streamsOnly?: RegExp
   /** The models that refuse a request with `stop`, as those of the reasoning class do. */
   readonly unstoppable?: RegExp
   /** The most choices that one call gives; absent: as many as the client asks for. */
@@ -80,6 +83,10 @@ export function compatible(dialect: Dialect): Vendor {
     return { url: `${context.baseUrl}${root}${path}`, headers: { ...key, 'x-client-request-id': context.ref } }
   }
 
+  function onlyStreams({ upstreamModel }: CallContext): boolean {
+    return dialect.streamsOnly?.test(upstreamModel) === true
+  }
+
   function callWith(body: string, context: CallContext): Call {
     return jsonCallAt(reach, '/chat/completions', body, context)
   }
@@ -107,10 +114,13 @@ export function compatible(dialect: Dialect): Vendor {
       pass(ask, context) {
         refuseKeptFiles(ask.native)
         refuseUncountedSearch(ask.native)
-        return callWith(passAsk(ask, targetOf(context)), context)
+        return !ask.stream && onlyStreams(context) ? undefined : callWith(passAsk(ask, targetOf(context)), context)
       },
-      translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, targetOf(context)), context),
-      readAnswer,
+      translate(ask, conversation, context) {
+        const stream = ask.stream || onlyStreams(context)
+        return callWith(writeAsk({ ...ask, stream }, conversation, targetOf(context)), context)
+      },
+      readAnswer: dialect.streamsOnly === undefined ? readAnswer : readStreamed,
       openReader,
       ...(dialect.responses === true && { secondProtocol: responsesAt(reach) }),
     },

@@ -108,12 +108,12 @@ export const dialects: readonly Dialect[] = [
   },
   {
     id: 'xai',
-    // Even penalties of 0 are refused.
-    leftOut: ['presence_penalty', 'frequency_penalty'],
-    unstoppable: /^grok-(?:3-mini|(?!.*non-reasoning)(?:[4-9]|code))/,
     baseUrl: 'https://api.x.ai/v1',
     environment: ['XAI_API_KEY'],
     outputCap: 'max_completion_tokens',
+    // Even penalties of 0 are refused.
+    leftOut: ['presence_penalty', 'frequency_penalty'],
+    unstoppable: /^grok-(?:3-mini|(?!.*non-reasoning)(?:[4-9]|code))/,
     images: 'common',
   },
   {
@@ -156,6 +156,8 @@ export const dialects: readonly Dialect[] = [
     callRoots: ['/api/v1', '/compatible-mode/v1'],
     environment: ['DASHSCOPE_API_KEY'],
     choicesMax: 1,
+    // The open models of Qwen3 think unless told not to, and think only in a stream.
+    streamsOnly: /^(?:q[vw]q|qwen3-\d+(?:\.\d+)?b)/,
     outputCap: 'max_completion_tokens',
     thinkingSwitch: 'enable_thinking',
     embeddings: {},
