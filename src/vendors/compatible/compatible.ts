@@ -58,6 +58,8 @@ export type Dialect = Partial<Manner> & {
   readonly speech?: 'common' | Vendor['speech']
   /** Makes images in the common protocol, or by an adapter of its own; `any`: which fields it takes is unknown. */
   readonly images?: 'common' | 'any' | Vendor['images']
+  /** Fields of the common protocol for which the vendor refuses to make an image. */
+  readonly imagesLeftOut?: readonly string[]
   /** Edits images in the common protocol. */
   readonly edits?: true
   /** Makes videos, by an adapter of its own. */
@@ -92,7 +94,7 @@ export function compatible(dialect: Dialect): Vendor {
   }
 
   const { images: way } = dialect
-  const images = way === 'common' || way === 'any' ? imagesAt(reach, way) : way
+  const images = way === 'common' || way === 'any' ? imagesAt(reach, way, dialect.imagesLeftOut) : way
   const speech = dialect.speech === 'common' ? speechAt(reach) : dialect.speech
 
   return {

@@ -115,6 +115,7 @@ export const dialects: readonly Dialect[] = [
     leftOut: ['presence_penalty', 'frequency_penalty'],
     unstoppable: /^grok-(?:3-mini|(?!.*non-reasoning)(?:[4-9]|code))/,
     images: 'common',
+    imagesLeftOut: ['size', 'quality', 'style'],
   },
   {
     id: 'openrouter',

@@ -44,3 +44,10 @@ test('of the native form only what the common protocol has is sent', () => {
     response_format: 'b64_json',
   })
 })
+
+test('xAI is told no size, quality or style, for which it would refuse to draw', () => {
+  const asked = { prompt: 'a cat', size: '512x512', quality: 'auto', style: 'vivid', n: 1 }
+  expect(sent('xai', asked)).toEqual({ model: 'theirs', prompt: 'a cat', n: 1, response_format: 'b64_json' })
+  const input = { messages: [{ role: 'user', content: [{ text: 'a cat' }] }] }
+  expect(sent('xai', { input })).toEqual({ model: 'theirs', prompt: 'a cat', response_format: 'b64_json' })
+})

@@ -14,10 +14,15 @@ import { statusInside } from './explain.ts'
 /** `common`: only the common protocol's fields. `any`: its fields are unknown, so what the client wrote passes on. */
 type Fields = 'common' | 'any'
 
-/** Images of vendors that speak the common protocol. */
-export function imagesAt(reach: EndpointOf, fields: Fields): Adapter<ImagesAsk, ImagesAnswer> {
+/** Images of vendors that speak the common protocol, without the fields for which the vendor refuses a request. */
+export function imagesAt(
+  reach: EndpointOf,
+  fields: Fields,
+  leftOut: readonly string[] = [],
+): Adapter<ImagesAsk, ImagesAnswer> {
+  const refused = new Set(leftOut)
   const callWith = (body: JsonObject, context: CallContext): Call =>
-    jsonCallAt(reach, '/images/generations', body, context)
+    jsonCallAt(reach, '/images/generations', without(body, refused), context)
   return {
     start: (ask, context) => step(ask, callWith(writeAsk(ask, context, fields), context), ask.references.length),
     stream(ask, context) {
