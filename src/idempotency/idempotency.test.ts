@@ -160,7 +160,7 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
     const answer = Buffer.alloc(accountBytesMax - 2, '1')
     const keptAs = async (by: Parameters<typeof ask>[0], body: Uint8Array) => {
       const begun = await ask(by)
-      if (begun.kind === 'replay') throw new Error('it is another’s')
+      if (begun.kind !== 'begun') throw new Error('it is another’s')
       await begun.record.keep(200, body)
       return ask(by).then(
         ({ kind }) => kind,
