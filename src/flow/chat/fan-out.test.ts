@@ -204,6 +204,11 @@ const whole: Respond = async () => ({
 
 test.each([
   ['the seeds that follow the client’s', 7, [7, 8]],
+  [
+    'the seeds before the client’s, where vendors take none that follows',
+    2_147_483_647,
+    [2_147_483_647, 2_147_483_646],
+  ],
   ['no seed where the client gave none', undefined, [undefined, undefined]],
 ])('the choices have %s, since one seed would make one choice of all', async (_, seed, expected) => {
   const bodies: string[] = []

@@ -25,7 +25,7 @@ import { ReplyFacts } from './translate.ts'
  */
 export async function callSideBySide(parts: CallParts, routed: ChatRouted): Promise<Outcome> {
   const ask = { ...routed.ask, choices: 1 }
-  const { callOf, readers } = await planCalls(parts, routed, ask)
+  const { calls, readers } = await planCalls(parts, routed, ask)
   const writer = writerFor(routed)
   // A call that fails makes the others useless, so they end with it.
   const stop = new AbortController()
@@ -33,9 +33,8 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
   let failure: Failed | undefined
   const begun: StreamRelay[] = []
 
-  const tryChoice = async (index: number): Promise<Tried> => {
+  const tryChoice = async (call: Call, index: number): Promise<Tried> => {
     const leg = { ...routed, ask, signal, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
-    const call = callOf(index)
     const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
     const tried = await attempt(parts, leg, { ...call, headers }, async (exchange): Promise<Opened> => {
       if (!(await streams(leg, exchange))) {
@@ -55,7 +54,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
     }
     return tried
   }
-  const opened = await Promise.all(Array.from({ length: routed.ask.choices }, (_, index) => tryChoice(index)))
+  const opened = await Promise.all(calls.map(tryChoice))
   const accepted = opened.flatMap((one) => (one.kind === 'accepted' ? [one.accepted] : []))
   if (failure !== undefined) {
     for (const one of accepted) if (one.kind === 'relay') one.relay.abort()
@@ -72,13 +71,9 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
   }
 }
 
-/** The limit for all copies of one request together, which are sent at the same time. */
-const bytesSideBySideMax = 64 * 1024 * 1024
-
 /**
  * Where the vendor speaks the client's protocol the ask passes through, so that nothing of it is lost, although the
- * replies are merged. Under the same seed all choices would be the same, so each has its own, counted on from the
- * client's. Without a seed the call is written once for all of them.
+ * replies are merged. All calls are written before any is sent, so that one that cannot be written costs nothing.
  */
 async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Promise<Plan> {
   const context = chatContextOf(routed, parts)
@@ -86,30 +81,53 @@ async function planCalls(parts: CallParts, routed: ChatRouted, ask: ChatAsk): Pr
   const passed = passedCall(routed, ask, context)
   if (passed !== undefined) {
     const pass = (seed: number) => passedCall(routed, { ...ask, native: { ...native, seed } }, context) ?? passed
-    return bounded({ callOf: countedOn(passed, native['seed'], pass), readers: chatOf(routed) }, routed)
+    return { calls: writeEach(routed, passed, native['seed'], pass), readers: chatOf(routed) }
   }
   const chat = chatOf(routed)
   const conversation = await conversationFor(routed, ask, parts.fetchLink)
   const translate = (words: Conversation) => chat.translate(ask, words, context)
-  const callOf = countedOn(translate(conversation), conversation.seed, (seed) => translate({ ...conversation, seed }))
-  return bounded({ callOf, readers: readersFor(chat, conversation) }, routed)
+  const reseeded = (seed: number) => translate({ ...conversation, seed })
+  const calls = writeEach(routed, translate(conversation), conversation.seed, reseeded)
+  return { calls, readers: readersFor(chat, conversation) }
 }
 
-function countedOn(first: Call, seed: Json | undefined, write: (seed: number) => Call): Plan['callOf'] {
-  return (choice) => (typeof seed === 'number' && choice > 0 ? write(seed + choice) : first)
+/**
+ * The call for each choice. Under the same seed all choices would be the same, so each has its own, counted on from the
+ * client's. Without a seed the call is written once for all of them.
+ */
+function writeEach(
+  { ask: { choices } }: ChatRouted,
+  first: Call,
+  seed: Json | undefined,
+  write: (seed: number) => Call,
+): readonly Call[] {
+  checkBytes(first, choices)
+  return Array.from({ length: choices }, (_, choice) =>
+    typeof seed === 'number' && choice > 0 ? write(seedOf(seed, choice)) : first,
+  )
 }
 
-function bounded(plan: Plan, { ask }: ChatRouted): Plan {
-  const { body } = plan.callOf(0)
+/** Alibaba and others refuse a larger seed. */
+const seedMax = 2 ** 31 - 1
+
+/** Counts down where counting on would lead out of the range that all vendors take. */
+function seedOf(seed: number, choice: number): number {
+  return seed + choice > seedMax ? seed - choice : seed + choice
+}
+
+/** The limit for all copies of one request together, which are sent at the same time. */
+const bytesSideBySideMax = 64 * 1024 * 1024
+
+function checkBytes({ body }: Call, choices: number): void {
   const bytes = typeof body === 'string' ? body.length : 0
-  if (bytes * ask.choices <= bytesSideBySideMax) return plan
+  if (bytes * choices <= bytesSideBySideMax) return
   throw badRequest(
     `Invalid 'n': a request of this size may ask for ${Math.floor(bytesSideBySideMax / bytes)} choices.`,
     'n',
   )
 }
 
-type Plan = { readonly callOf: (choice: number) => Call; readonly readers: ReplyReaders }
+type Plan = { readonly calls: readonly Call[]; readonly readers: ReplyReaders }
 
 type Opened =
   | { readonly kind: 'reply'; readonly leg: Leg; readonly reply: Reply }
