@@ -67,6 +67,11 @@ describe('the usage of a stream that was cut', () => {
       ...counting,
       output: 2,
     })
+    const together = { input: 10, output: 2_250 }
+    expect(legOfStream(large, { ...pictured, usage: together }).count()?.usage).toEqual(together)
+    const thought = { input: 10, output: 500, reasoning: 498 }
+    const drawn = { ...thought, imageOutput: 2_240 }
+    expect(legOfStream(large, { ...pictured, usage: thought }).count()?.usage).toEqual(drawn)
     expect(legOfStream(routed, pictured).count()?.usage).toEqual({ input: 10, output: 0, imageOutput: 100 })
     const answer = { usage: undefined, estimateOutput: () => 2, images: 2 }
     expect(legOfAnswer(large, answer).count()).toEqual({ usage, basis: 'estimated' })

@@ -15,7 +15,9 @@ export function legOfStream({ ask, attemptId, codec }: ChatRouted, facts: Stream
     // Some vendors send the usage so far with every chunk, and some of those count the output only at its end: after a
     // stream was cut off, their number is what was counted by then, and may be 0 after a page of text.
     const outputMax = ask.outputTokensMax * ask.choices
-    const imageOutput = Math.max(usage?.imageOutput ?? 0, Math.min(estimateImages(facts), outputMax))
+    // What such a number has beyond words and reasoning is the images, which not every vendor counts apart.
+    const drawn = Math.max(0, (usage?.output ?? 0) - (usage?.reasoning ?? 0) - estimateOutput(facts))
+    const imageOutput = Math.max(usage?.imageOutput ?? 0, Math.min(estimateImages(facts), outputMax) - drawn)
     const estimated = Math.min(estimateOutput(facts), Math.max(0, outputMax - imageOutput))
     const output = Math.max(usage?.output ?? 0, estimated)
     const said = { output, ...(imageOutput > 0 && { imageOutput }) }
