@@ -46,6 +46,8 @@ export type Dialect = Partial<Manner> & {
   readonly keyHeader?: string
   /** The models that refuse a request for a whole answer. Their stream is read to its end, and given as a whole. */
   readonly streamsOnly?: RegExp
+  /** Those that refuse it while they think, which they do unless they are told not to. */
+  readonly streamsThinking?: RegExp
   /** The models that refuse a request with `stop`, as those of the reasoning class do. */
   readonly unstoppable?: RegExp
   /** The most choices that one call gives; absent: as many as the client asks for. */
@@ -85,8 +87,9 @@ export function compatible(dialect: Dialect): Vendor {
     return { url: `${context.baseUrl}${root}${path}`, headers: { ...key, 'x-client-request-id': context.ref } }
   }
 
-  function onlyStreams({ upstreamModel }: CallContext): boolean {
-    return dialect.streamsOnly?.test(upstreamModel) === true
+  function onlyStreams({ upstreamModel }: CallContext, mayThink = true): boolean {
+    const { streamsOnly, streamsThinking } = dialect
+    return streamsOnly?.test(upstreamModel) === true || (mayThink && streamsThinking?.test(upstreamModel) === true)
   }
 
   function callWith(body: string, context: CallContext): Call {
@@ -116,7 +119,8 @@ export function compatible(dialect: Dialect): Vendor {
       pass(ask, context) {
         refuseKeptFiles(ask.native)
         refuseUncountedSearch(ask.native)
-        return !ask.stream && onlyStreams(context) ? undefined : callWith(passAsk(ask, targetOf(context)), context)
+        if (!ask.stream && onlyStreams(context, ask.native['enable_thinking'] !== false)) return undefined
+        return callWith(passAsk(ask, targetOf(context)), context)
       },
       translate(ask, conversation, context) {
         const stream = ask.stream || onlyStreams(context)

@@ -276,6 +276,23 @@ test.each([
   expect(stop === undefined ? {} : { stop }).toEqual(expected)
 })
 
+test.each([
+  ['qwq-plus', {}, false],
+  ['qwq-plus', { enable_thinking: false }, false],
+  ['qwen3-8b', {}, false],
+  ['qwen3-8b', { enable_thinking: false, top_k: 5 }, true],
+  ['qwen3-30b-a3b-instruct-2507', { top_k: 5 }, true],
+  ['qwen3-max', {}, true],
+])('a request to Alibaba for a whole answer of %s with %j passes as it is: %p', (upstreamModel, fields, passes) => {
+  const chat = chatOf('dashscope')
+  const ask = read(openaiChat, { messages: [hi], ...fields })
+  const to = { ...context, upstreamModel }
+  const call = chat.pass?.(ask, to)
+  expect(call !== undefined).toBe(passes)
+  const sent = sentIn(call ?? chat.translate(ask, openaiChat.readConversation(ask), to))
+  expect(sent).toMatchObject(passes ? fields : { stream: true })
+})
+
 test.each(['mistral', 'groq', 'cerebras', 'fireworks'])(
   '%s gets the text and the calls of an earlier answer alone',
   (vendor) => {

@@ -157,8 +157,9 @@ export const dialects: readonly Dialect[] = [
     callRoots: ['/api/v1', '/compatible-mode/v1'],
     environment: ['DASHSCOPE_API_KEY'],
     choicesMax: 1,
-    // The open models of Qwen3 think unless told not to, and think only in a stream.
-    streamsOnly: /^(?:q[vw]q|qwen3-\d+(?:\.\d+)?b)/,
+    streamsOnly: /^q[vw]q/,
+    // The open models of Qwen3, but for those that never think.
+    streamsThinking: /^qwen3-\d+(?:\.\d+)?b(?!.*-instruct)/,
     outputCap: 'max_completion_tokens',
     thinkingSwitch: 'enable_thinking',
     embeddings: {},
