@@ -24,7 +24,7 @@ export type Stages = {
   /** Calls `walk`, unless the same request with the same Idempotency-Key has run before. */
   once(limited: Omit<Limited, 'job'>, walk: (remembered?: IdempotencyRecord) => Promise<Answer>): Promise<Answer>
   admit(limited: Limited): Promise<Admitted>
-  /** Yields the next route on demand; `next` is told how the attempt before may be retried. */
+  /** Yields the next route on demand; `next` is told what became of the attempt before. */
   route(admitted: Admitted): Iterator<Routed, void, Tried | undefined>
   /** The error for a request for which `route` yielded no route at all. */
   noRoute(admitted: Admitted): GatewayError

@@ -19,8 +19,8 @@ export type ChatTarget = Thinker & {
   /** Whether the vendor knows the role `developer`; others refuse the request, and take the same text as `system`. */
   readonly takesDeveloper: boolean
   /**
-   * Fields of the protocol for which the vendor refuses a request. They label it, or are hints, so it is sent without
-   * them. Empty for vendors that ignore what they do not know.
+   * Fields of the protocol for which the vendor refuses a request. They label it, are hints, or have no effect on the
+   * model, so it is sent without them. Empty for vendors that ignore what they do not know.
    */
   readonly leftOut: readonly string[]
   /** The same for the fields of a message. */
