@@ -32,17 +32,20 @@ function readChoice(choice: JsonObject, json: JsonObject): Choice {
   const { logprobs } = choice
   const finish = readFinish(choice['finish_reason'], hasCalls)
   return {
-    blocks: blocks.map((block, index) =>
-      isCutOff(finish) && index === blocks.length - 1 ? block : withArguments(block),
-    ),
+    blocks: withArguments(blocks, finish),
     finish,
     ...(isObject(logprobs) && { logprobs }),
   }
 }
 
 /** A call without arguments gets an empty object, unless it was cut off before they came. */
-function withArguments(block: AssistantBlock): AssistantBlock {
-  return block.kind === 'tool-call' && block.argumentsText === '' ? { ...block, argumentsText: '{}' } : block
+export function withArguments(blocks: readonly AssistantBlock[], finish: Finish): AssistantBlock[] {
+  return blocks.map((block, index) => {
+    const isWhole = !isCutOff(finish) || index < blocks.length - 1
+    return isWhole && block.kind === 'tool-call' && block.argumentsText === ''
+      ? { ...block, argumentsText: '{}' }
+      : block
+  })
 }
 
 const finishes: ReadonlyMap<string, Finish> = new Map([

@@ -57,6 +57,17 @@ test('the arguments of calls are joined, each with its own', () => {
   ])
 })
 
+test.each([
+  ['tool_calls', '{}'],
+  ['length', ''],
+])('a call without arguments has those of a whole answer that finished with %s', (reason, argumentsText) => {
+  const body = streamed(
+    call(0, { id: 'a', type: 'function', function: { name: 'f', arguments: '' } }),
+    finished(reason),
+  )
+  expect(readStreamed(body).choices[0]?.blocks).toEqual([{ kind: 'tool-call', id: 'a', name: 'f', argumentsText }])
+})
+
 test('a stream that breaks off, and an error in it, are failures', () => {
   expect(() => readStreamed(streamed(delta({ content: 'Good ' })))).toThrow("The model's vendor broke off its answer.")
   const failed = streamed(delta({ content: 'Good ' }), { error: { message: 'busy', code: 'server_error' } })

@@ -2,7 +2,7 @@ import { GatewayError } from '../../base/errors.ts'
 import { EventSplitter } from '../../base/sse.ts'
 import type { AssistantBlock, Choice, Finish, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import { recounted, type Usage } from '../../capabilities/usage.ts'
-import { readAnswer } from './read-answer.ts'
+import { readAnswer, withArguments } from './read-answer.ts'
 import { openReader } from './reply-reader.ts'
 
 const streamStart = /^\s*(?:data|event|id)?:/
@@ -77,7 +77,7 @@ class Draft {
     if (this.#finish === undefined) {
       throw new GatewayError('upstream-failed', "The model's vendor broke off its answer.")
     }
-    return { blocks: this.#blocks, finish: this.#finish }
+    return { blocks: withArguments(this.#blocks, this.#finish), finish: this.#finish }
   }
 
   #say(kind: 'text' | 'thinking' | 'refusal', text: string): void {
