@@ -16,13 +16,14 @@ import { leasedOf } from '../store/leases.ts'
 import type { Tx } from '../store/schema.ts'
 import { type NewTask, recordTask, rerouteTask, type Task, taskOnceRecorded } from '../store/tasks.ts'
 import type { Route } from '../upstream/channels.ts'
+import type { LinkTime } from '../upstream/link-time.ts'
 import { nobodyServes } from '../upstream/nobody-serves.ts'
 import { adopt, rereadTask, keepInDoubt } from './adopt.ts'
 import { isAtChannel } from './calls.ts'
 import { attemptOf, endTask, type TaskEnd } from './end.ts'
 import type { Orderer } from './orderer.ts'
 import type { TaskParts } from './parts.ts'
-import { draftFor, type Leg, legMs, type NotTaken, sendLeg, type SendOutcome, writeLeg } from './send.ts'
+import { draftFor, type Leg, legMs, linkTimeOf, type NotTaken, sendLeg, type SendOutcome, writeLeg } from './send.ts'
 import { showAccepted } from './show.ts'
 import { failureOf } from './state.ts'
 
@@ -57,7 +58,7 @@ const holdMarginMs = 60 * 60_000
  */
 export async function createTask(parts: TaskParts, order: VideoOrder, orderer: Orderer): Promise<Placed> {
   const id = newOpaqueId('vid')
-  const placing = { order, orderer, routes: await routesFor(parts, order) }
+  const placing = { order, orderer, routes: await routesFor(parts, order), linkTime: linkTimeOf(parts) }
   const first = await nextLeg(parts, placing, id)
   if ('why' in first) throw first.why
   orderer.recording()
@@ -75,8 +76,13 @@ export async function createTask(parts: TaskParts, order: VideoOrder, orderer: O
   }
 }
 
-/** An order that is being placed, the client that waits for it, and the routes that are left to try. */
-type Placing = { readonly order: VideoOrder; readonly orderer: Orderer; readonly routes: Iterator<Route> }
+/** An order that is being placed, the client that waits for it, and the routes and the time for links that are left. */
+type Placing = {
+  readonly order: VideoOrder
+  readonly orderer: Orderer
+  readonly routes: Iterator<Route>
+  readonly linkTime: LinkTime
+}
 
 /** Sends the order to one route after another, as long as surely no vendor has taken it. */
 async function sendSomewhere(parts: TaskParts, placing: Placing, recorded: Task, first: Leg): Promise<Task> {
@@ -167,7 +173,7 @@ async function routesFor(parts: TaskParts, { ask, model, accountId }: VideoOrder
 /** The order, written for the next channel that can express it; or why there is none, as the best channel says it. */
 async function nextLeg(
   parts: TaskParts,
-  { order, orderer, routes }: Placing,
+  { order, orderer, routes, linkTime }: Placing,
   id: string,
 ): Promise<Leg | { readonly why: unknown }> {
   const { ask, accountId, model } = order
@@ -175,7 +181,7 @@ async function nextLeg(
   for (let next = routes.next(); next.done !== true; next = routes.next()) {
     try {
       const task = { id, accountId, attemptId: newAttemptId() }
-      return await writeLeg(parts, next.value, { task, ask, refused: orderer.refused })
+      return await writeLeg(parts, next.value, { task, ask, linkTime, refused: orderer.refused })
     } catch (thrown) {
       if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') return { why: thrown }
       refusal ??= thrown

@@ -19,7 +19,7 @@ import {
 import { endTask } from './end.ts'
 import { jittered, retryWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
-import { type Leg, legMs, sendLeg, writeLeg } from './send.ts'
+import { type Leg, legMs, linkTimeOf, sendLeg, writeLeg } from './send.ts'
 import { failureOf, notTakenByVendor, type PollOutcome, timedOut } from './state.ts'
 
 /**
@@ -123,7 +123,7 @@ async function sendAgain(parts: TaskParts, taskRoute: TaskRoute, task: Task): Pr
   }
   let leg: Leg
   try {
-    leg = await writeLeg(parts, route, { task, ask: task.ask, refused: parts.stopping })
+    leg = await writeLeg(parts, route, { task, ask: task.ask, linkTime: linkTimeOf(parts), refused: parts.stopping })
   } catch (thrown) {
     // A fetch that our own stop cut off says nothing against the order.
     if (parts.stopping.aborted) return lookAgain(parts, task, 0, {})

@@ -74,6 +74,26 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
     await world.close()
   })
 
+  test('the links of an order have one time limit at all its channels together', async () => {
+    const time = movableClock()
+    const refusals: boolean[] = []
+    const { world } = await begin(
+      {
+        clock: time,
+        fetchLink: (_link, _channel, { aborted }) => {
+          refusals.push(aborted)
+          time.advance(2 * minute)
+          return Promise.reject(badRequest('The URL could not be reached.', 'input.media'))
+        },
+      },
+      ['first', 'second'],
+    )
+    const ask = { ...orderOf().ask, media: [{ role: 'first-frame', url: 'https://customer.example/' }] } as const
+    expect(await thrownBy(world.order({ ask, model: { ...model, offers } }))).toMatchObject({ kind: 'bad-request' })
+    expect(refusals).toEqual([false, true])
+    await world.close()
+  })
+
   test('an order that another node has claimed meanwhile is left to that node', async () => {
     const { store, vendor, world } = await begin(
       {

@@ -46,12 +46,22 @@ type Addressed = Pick<Task, 'id' | 'accountId' | 'attemptId'>
 // Bounds a first frame or a reference that a vendor wants as bytes.
 const fetchedBytesMax = 32 * 1024 * 1024
 
+/** An order to be written, the time that its client's links may still take, and what ends the fetching of them. */
+type Unwritten = {
+  readonly task: Addressed
+  readonly ask: VideoAsk
+  readonly linkTime: LinkTime
+  readonly refused: AbortSignal
+}
+
+/** The time for an order's links, enough for two channels: each that it is written for fetches them anew. */
+export function linkTimeOf({ timeouts }: Pick<TaskParts, 'timeouts'>): LinkTime {
+  return new LinkTime(2 * timeouts.ask.totalMs)
+}
+
 /** Writes a creation for one channel. Throws where the vendor would not take it, or a URL of the client is no good. */
-export async function writeLeg(
-  parts: TaskParts,
-  route: Route,
-  { task, ask, refused }: { readonly task: Addressed; readonly ask: VideoAsk; readonly refused: AbortSignal },
-): Promise<Leg> {
+export async function writeLeg(parts: TaskParts, route: Route, order: Unwritten): Promise<Leg> {
+  const { task, ask } = order
   const { channel, upstreamModel } = route
   const adapter = channel.vendor.video
   if (adapter === undefined) throw new GatewayError('bug', `${channel.vendor.id} makes no videos`)
@@ -60,14 +70,14 @@ export async function writeLeg(
     ...(parts.callbacks !== undefined && { callbackUrl: parts.callbacks.urlOf(task.id) }),
     ...(ask.draftOf !== undefined && { draftUpstreamId: await draftAt(parts, route, task.accountId, ask) }),
     ...(adapter.fetches !== undefined && {
-      fetched: await fetchAll(parts, route, adapter.fetches(ask), { ask, refused }),
+      fetched: await fetchAll(parts, route, adapter.fetches(ask), order),
     }),
   }
   const uploads = adapter.upload?.calls(ask, context) ?? []
   const write = (uploaded: readonly string[]) => adapter.create(ask, { ...context, uploaded })
   // Written at once where nothing is uploaded first, so that an order the vendor would not take is never recorded.
-  const order = uploads.length === 0 ? write([]) : undefined
-  return { route, adapter, uploads, write: (uploaded) => order ?? write(uploaded), ref: task.attemptId }
+  const written = uploads.length === 0 ? write([]) : undefined
+  return { route, adapter, uploads, write: (uploaded) => written ?? write(uploaded), ref: task.attemptId }
 }
 
 /** How long a leg may take: the whole timeout for each of its calls. */
@@ -103,11 +113,10 @@ async function fetchAll(
   parts: TaskParts,
   { channel }: Route,
   urls: readonly string[],
-  { ask, refused }: { readonly ask: VideoAsk; readonly refused: AbortSignal },
+  { ask, linkTime, refused }: Unwritten,
 ): Promise<Map<string, VendorResponse>> {
   const fetched = new Map<string, VendorResponse>()
-  const { clock, timeouts } = parts
-  const fetch = new LinkTime(timeouts.ask.totalMs).bound(parts.fetchLink, () => clock.monotonic())
+  const fetch = linkTime.bound(parts.fetchLink, () => parts.clock.monotonic())
   for (const url of new Set(urls)) {
     const link = { transport: 'guarded', url, bytesMax: fetchedBytesMax, at: fieldOf(ask, url) } as const
     fetched.set(url, await fetch(link, channel, refused))
