@@ -23,7 +23,7 @@ export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
   if (cancel === undefined) throw notCancellable('its vendor cannot stop a task')
   // Where the vendor's call would delete a task that is over, it is made only for a task that is still queued.
   if (cancel.deletes === true && (await newsOf(parts, taskRoute, task)).state !== 'submitted') throw tooLate()
-  if (!(await isStopped(parts, taskRoute, task, cancel))) throw tooLate()
+  if (!(await stopAtVendor(parts, taskRoute, task, cancel))) throw tooLate()
   // The vendor's record after the cancellation is shown with the task. Where a vendor's yes is not enough, the record
   // has to confirm it.
   const news =
@@ -43,7 +43,7 @@ export async function cancelTask(parts: TaskParts, task: Task): Promise<Task> {
 type Cancel = NonNullable<VideoAdapter['cancel']>
 
 /** Asks the vendor to stop the task. False where it says that it is too late. */
-async function isStopped(parts: TaskParts, taskRoute: TaskRoute, task: Task, cancel: Cancel): Promise<boolean> {
+async function stopAtVendor(parts: TaskParts, taskRoute: TaskRoute, task: Task, cancel: Cancel): Promise<boolean> {
   const call = cancel.call(task.upstreamId ?? '', contextOf(parts, taskRoute, task))
   const answered = await ask(parts, taskRoute, call, task)
   // The next poll shows whether the vendor received the call.
