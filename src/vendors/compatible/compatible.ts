@@ -126,7 +126,7 @@ export function compatible(dialect: Dialect): Vendor {
         const stream = ask.stream || onlyStreams(context)
         return callWith(writeAsk({ ...ask, stream }, conversation, targetOf(context)), context)
       },
-      readAnswer: dialect.streamsOnly === undefined ? readAnswer : readStreamed,
+      readAnswer: (dialect.streamsOnly ?? dialect.streamsThinking) === undefined ? readAnswer : readStreamed,
       openReader,
       ...(dialect.responses === true && { secondProtocol: responsesAt(reach) }),
     },

@@ -64,19 +64,21 @@ export function passAsk(ask: ChatAsk, target: ChatTarget): string {
   body['messages'] = itemsIn(body['messages']).map((message) => passMessage(message, target))
   if (target.storesByDefault && !isGiven(body['store'])) body['store'] = false
   if (target.metadata === 'stored' && body['store'] !== true) delete body['metadata']
+  spellSeed(body, target)
   leaveOut(body, target)
   return JSON.stringify(body)
 }
 
 /** A vendor that refuses fields it does not know refuses them with a null, too. */
-function leaveOut(body: Record<string, Json | undefined>, { leftOut, seedField }: ChatTarget): void {
+function leaveOut(body: Record<string, Json | undefined>, { leftOut }: ChatTarget): void {
   if (leftOut.length === 0) return
-  const { seed, ...others } = body
-  for (const [field, value] of Object.entries(others)) {
-    if (leftOut.includes(field) || !isGiven(value)) delete body[field]
-  }
+  for (const [field, value] of Object.entries(body)) if (leftOut.includes(field) || !isGiven(value)) delete body[field]
+}
+
+function spellSeed(body: Record<string, Json | undefined>, { seedField }: ChatTarget): void {
+  if (seedField === 'seed' || !isGiven(body['seed'])) return
+  body[seedField] = body['seed']
   delete body['seed']
-  if (isGiven(seed)) body[seedField] = seed
 }
 
 /** Some clients write an empty list where they mean none, which OpenAI and others refuse. */
