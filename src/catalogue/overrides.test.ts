@@ -294,6 +294,11 @@ describe('faulty overrides', () => {
       [{ id: 'gpt-4o', vendor: 'OpenAI' }],
       'models[0].vendor: a vendor is written as in docs/vendors.md, in lower case',
     ],
+    [[{ id: 'GPT-4o', hidden: true }], 'models[0].id: a model id is lower case letters'],
+    [
+      [{ id: 'sora-2', prices: { perSecond: { '720p': { sound: '1' } } } }],
+      'models[0].prices.perSecond.720p.silent: is missing',
+    ],
     [[{ id: 'gpt-4o', prices: { markup: '-1' } }], 'models[0].prices.markup: an amount is not negative'],
     [[{ id: 'gpt-4o', prices: { markup: 1.1 } }], 'models[0].prices.markup: an amount is a decimal in quotes'],
     [[{ id: 'gpt-4o', prices: { markup: '1,1' } }], 'models[0].prices.markup: an amount is a decimal'],

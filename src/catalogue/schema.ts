@@ -12,9 +12,10 @@ import { confidences } from './model.ts'
 export const idPattern = /^[a-z0-9][a-z0-9.-]{0,127}$/
 const globPattern = /^[a-z0-9.*-]{1,128}$/
 
-const modelId = z.string().regex(idPattern, 'a model id is lower case letters, digits, dots and hyphens')
+const idRule = 'a model id is lower case letters, digits, dots and hyphens'
+const modelId = z.string().regex(idPattern, idRule)
 /** An id, or a pattern of ids in which `*` stands for any text. */
-export const modelGlob = z.string().regex(globPattern, 'a model id, or a pattern of one with *')
+export const modelGlob = z.string().regex(globPattern, `${idRule}; * in it stands for any text`)
 const vendorId = z.string().regex(/^[a-z0-9-]{1,32}$/, 'a vendor is written as in docs/vendors.md, in lower case')
 const upstreamId = z.string().min(1).max(256)
 const count = z.int().min(1).max(100_000_000)
@@ -23,7 +24,9 @@ const day = z.iso.date('a date such as "2026-08-05"')
 
 /** The YAML parser turns a number into a float, which is not exact, so amounts are written as text. */
 const amount = z
-  .string({ error: 'an amount is a decimal in quotes, such as "0.15"' })
+  .string({
+    error: ({ input }) => (input === undefined ? 'is missing' : 'an amount is a decimal in quotes, such as "0.15"'),
+  })
   .refine((text) => !text.startsWith('-'), 'an amount is not negative')
   .refine((text) => parseDecimal(text) !== undefined, 'an amount is a decimal such as "0.15", without exponent or sign')
 

@@ -123,7 +123,8 @@ function substitute(
   }
   parser.visit(document, {
     Alias(_key, node) {
-      if (node.resolve(document) === undefined) complain(node, `there is no anchor &${node.source} above this line`)
+      if (node.resolve(document) === undefined)
+        complain(node, `there is no anchor &${node.source} above this line; ${quotedStar}`)
     },
     Scalar(_key, node) {
       if (typeof node.value !== 'string') return
@@ -142,10 +143,14 @@ function substitute(
   return missing
 }
 
+// Who writes a pattern of model ids does not know that YAML means something else by a star.
+const quotedStar = 'a text that begins with * or & is written in quotes'
+
 // The parser's own message names a function of the parser.
 const inOurWords = new Map<yaml.ErrorCode, string>([
   ['MULTIPLE_DOCS', 'a second document begins here, but a file may have only one: remove the ---'],
   ['DUPLICATE_KEY', 'this name stands above already: remove one of the two'],
+  ['BAD_ALIAS', quotedStar],
 ])
 
 /** Drops what the parser adds: the position again at the end of the first line, and an excerpt of the file below it. */
