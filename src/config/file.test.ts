@@ -78,6 +78,7 @@ describe('a mistake in the file', () => {
     ['- log\n', 'must be names with values, such as { name: value }'],
     ['exchange: []\n', 'must be names with values, such as { name: value }'],
     ['channels: [{ id: a, vendor: openai, keys: [""] }]\n', 'must not be empty'],
+    ['cors: { origins: ["https://*.example.com"] }\n', "must be an origin such as https://example.com, or '*'"],
     ['log: {}\n---\nlimits: {}\n', 'a second document begins here, but a file may have only one: remove the ---'],
   ])('%j is explained in words, without repeating its place', (text, message) => {
     expect(complaints(text).complaints[0]?.message).toBe(message)

@@ -127,7 +127,9 @@ export const fileSchema = z.strictObject({
 export type FileSettings = z.infer<typeof fileSchema>
 
 function isOriginOrAny(text: string): boolean {
-  return text === '*' || (URL.canParse(text) && new URL(text).origin === text)
+  if (text === '*') return true
+  // A browser sends a whole origin, to which a pattern is never equal.
+  return !text.includes('*') && URL.canParse(text) && new URL(text).origin === text
 }
 
 function hasLogin(text: string): boolean {
