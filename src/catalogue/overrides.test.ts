@@ -30,6 +30,16 @@ const llama = {
 }
 
 describe('a change', () => {
+  test.each(['gpt-4o', 'gpt-4o-2024-08-06'])(
+    'an entry of %s that copies itself is a change and loses no alias',
+    (id) => {
+      const prices = { markup: '1.2' }
+      const { models } = build([{ id, from: id, prices }])
+      expect([...models.keys()]).toEqual([...build([{ id, prices }]).models.keys()])
+      expect(models.get(id)).toEqual(build([{ id, prices }]).models.get(id))
+    },
+  )
+
   test('a changed markup keeps the costs and the source of the list', () => {
     const { models } = build([{ id: 'gpt-4o', prices: { markup: '1.2' } }])
     expect(models.get('gpt-4o')?.prices.rates.input).toBe(pico(3_000_000n))

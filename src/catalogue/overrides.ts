@@ -80,7 +80,7 @@ export function applyOverrides(entries: Entries, overrides: readonly OperatorMod
     }
     if (seen.has(override.id)) throw new CatalogueError([...path, 'id'], `${override.id} has an entry above already`)
     seen.add(override.id)
-    detachAlias(entries, override.id, override.from === undefined)
+    detachAlias(entries, override.id, !isCopy(override))
     const entry = applyOne(entries, override, path, markupsAbove(overrides.slice(0, index), override.id))
     if (override.prices !== undefined) checkPrices(override.prices, [entry], [...path, 'prices'])
     entries.set(override.id, entry)
@@ -95,8 +95,13 @@ function markupsAbove(above: readonly OperatorModel[], id: string): PriceLayer[]
   })
 }
 
+/** An entry that copies its own model changes it: as a copy, it would lose its dated ids and other aliases. */
+function isCopy(override: OperatorModel): override is OperatorModel & { readonly from: string } {
+  return override.from !== undefined && override.from !== override.id
+}
+
 function applyOne(entries: Entries, override: OperatorModel, path: Path, markups: readonly PriceLayer[]): Entry {
-  if (override.from === undefined) {
+  if (!isCopy(override)) {
     const present = entries.get(override.id)
     return present === undefined ? newEntry(override, path, markups) : lay(present, override, path)
   }
