@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { checkSecret, replacedSecretFile, installationSecret } from './installation-secret.ts'
+import { checkSecret, exposedSecretFile, replacedSecretFile, installationSecret } from './installation-secret.ts'
 import { keptOnce } from './kept-once.ts'
 import { temporaryFolder } from '../../test/support/temporary-folder.ts'
 
@@ -100,4 +100,15 @@ test('a stored secret that the given one replaces is reported by its file', () =
   write('y'.repeat(64))
   expect(replacedSecretFile(given, folder)).toBe(file)
   expect(replacedSecretFile(undefined, folder)).toBeUndefined()
+})
+
+test('a file of the secret in use that others may read is reported, also beside the same secret in the environment', () => {
+  expect(exposedSecretFile(given, folder)).toBeUndefined()
+  write(`${given}\n`)
+  chmodSync(file, 0o644)
+  expect(exposedSecretFile(undefined, folder)).toBe(file)
+  expect(exposedSecretFile(given, folder)).toBe(file)
+  expect(exposedSecretFile('y'.repeat(64), folder)).toBeUndefined()
+  chmodSync(file, 0o640)
+  expect(exposedSecretFile(given, folder)).toBeUndefined()
 })

@@ -46,7 +46,7 @@ const othersMayReadOrWrite = 0o006
 
 /** The file of the secret in use, if users other than its owner and group may read or change it. */
 export function exposedSecretFile(given: string | undefined, dataFolder: string): string | undefined {
-  if (given !== undefined) return undefined
+  if (replacedSecretFile(given, dataFolder) !== undefined) return undefined
   const file = secretFile(dataFolder)
   const { mode } = statSync(file, { throwIfNoEntry: false }) ?? { mode: 0 }
   return (mode & othersMayReadOrWrite) === 0 ? undefined : file
