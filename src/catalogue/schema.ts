@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { currencyPattern, parseDecimal } from '../base/money.ts'
 import { capabilities } from '../capabilities/capability.ts'
 import { videoForms } from '../capabilities/limits.ts'
-import { inPlainWords } from '../config/plain-words.ts'
+import { plainWords } from '../config/plain-words.ts'
 import { CatalogueError, type Path } from './error.ts'
 import { confidences } from './model.ts'
 
@@ -246,7 +246,7 @@ export function readOverrides(content: unknown): OperatorModel[] {
 }
 
 function read<T>(schema: z.ZodType<T>, content: unknown, at: Path): T {
-  const result = schema.safeParse(content)
+  const result = schema.safeParse(content, plainWords)
   if (result.success) return result.data
   const [path, reason] = deepest(result.error.issues, [])
   throw new CatalogueError([...at, ...path], reason)
@@ -261,7 +261,7 @@ function deepest(issues: readonly z.core.$ZodIssue[], at: Path): Found {
   const path = [...at, ...issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step))]
   if (issue.code === 'unrecognized_keys') return [[...path, issue.keys[0] ?? ''], 'no such setting']
   if (issue.code === 'invalid_key') return [path, issue.issues[0]?.message ?? issue.message]
-  if (issue.code !== 'invalid_union') return [path, inPlainWords(issue.message)]
+  if (issue.code !== 'invalid_union') return [path, issue.message]
   const found = issue.errors.map((alternative) => deepest(alternative, path))
   return found.reduce(
     (best, next) => (next[0].length > best[0].length ? next : best),

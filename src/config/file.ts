@@ -3,7 +3,7 @@ import type * as yaml from 'yaml'
 import type { z } from 'zod'
 import { messageOf } from '../base/errors.ts'
 import { writeFieldPath } from '../base/field-path.ts'
-import { inPlainWords } from './plain-words.ts'
+import { plainWords } from './plain-words.ts'
 import { fileSchema, type FileSettings } from './schema.ts'
 
 type Path = readonly PropertyKey[]
@@ -56,7 +56,7 @@ export function readConfigFile(
     path: writeFieldPath(path),
     message,
   })
-  const parsed = fileSchema.safeParse(written.value)
+  const parsed = fileSchema.safeParse(written.value, plainWords)
   if (!parsed.success) {
     throw new ConfigError(
       name,
@@ -167,7 +167,7 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
     return issue.keys.map((key) => ({ path: [...path, key], message: 'no such setting' }))
   }
   if (issue.code === 'invalid_key') return [{ path, message: issue.issues[0]?.message ?? issue.message }]
-  return [{ path, message: inPlainWords(issue.message) }]
+  return [{ path, message: issue.message }]
 }
 
 /** Where a value begins or, if that is on a line below its key, where the key begins. */

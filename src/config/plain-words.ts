@@ -1,22 +1,45 @@
-/** Rewords zod's messages for YAML, where undefined is a missing line, and null a name with no value after it. */
-export function inPlainWords(message: string): string {
-  for (const [zods, ours] of wordings) if (zods.test(message)) return message.replace(zods, ours)
-  return message
+import type * as z from 'zod'
+
+/** What zod is to say of a YAML file: an operator's words, where there are better ones than its own. */
+export const plainWords: z.core.ParseContext<z.core.$ZodIssue> = {
+  error(issue) {
+    switch (issue.code) {
+      case 'invalid_type':
+        return wrongType(issue.expected, issue.input)
+      case 'too_big':
+        return isNumeric(issue) ? `must be at most ${issue.maximum}` : undefined
+      case 'too_small':
+        if (isNumeric(issue)) return `must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`
+        return issue.minimum === 1 ? 'must not be empty' : undefined
+      default:
+        return undefined
+    }
+  },
 }
 
-const wordings: readonly (readonly [RegExp, string])[] = [
-  [/^.*received undefined$/, 'is missing'],
-  [/^.*received null$/, 'has no value: write one, or remove the line'],
-  [/^Invalid input: expected boolean, .*$/, 'must be true or false, without quotes'],
-  [/^Invalid input: expected number, received string$/, 'must be a number, without quotes, units or separators'],
-  [/^Invalid input: expected number, .*$/, 'must be a number'],
-  [/^Invalid input: expected int, .*$/, 'must be a whole number'],
-  [/^Invalid input: expected string, received (?:number|boolean)$/, 'must be a text: write it in quotes'],
-  [/^Invalid input: expected string, .*$/, 'must be a text'],
-  [/^Invalid input: expected array, .*$/, 'must be a list, such as [one, two]'],
-  [/^Invalid input: expected (?:object|record), .*$/, 'must be names with values, such as { name: value }'],
-  [/^Too big: expected (?:number|int) to be <=(.+)$/, 'must be at most $1'],
-  [/^Too small: expected (?:number|int) to be >=(.+)$/, 'must be at least $1'],
-  [/^Too small: expected number to be >(.+)$/, 'must be more than $1'],
-  [/^Too small: expected (?:string|array) to have >=1 .*$/, 'must not be empty'],
-]
+/** In YAML, undefined is a missing line, and null a name with no value after it. */
+function wrongType(expected: string, input: unknown): string | undefined {
+  if (input === undefined) return 'is missing'
+  if (input === null) return 'has no value: write one, or remove the line'
+  switch (expected) {
+    case 'boolean':
+      return 'must be true or false, without quotes'
+    case 'number':
+      return typeof input === 'string' ? 'must be a number, without quotes, units or separators' : 'must be a number'
+    case 'int':
+      return 'must be a whole number'
+    case 'string':
+      return typeof input === 'object' ? 'must be a text' : 'must be a text: write it in quotes'
+    case 'array':
+      return 'must be a list, such as [one, two]'
+    case 'object':
+    case 'record':
+      return 'must be names with values, such as { name: value }'
+    default:
+      return undefined
+  }
+}
+
+function isNumeric({ origin }: { readonly origin: string }): boolean {
+  return origin === 'number' || origin === 'int'
+}
