@@ -43,6 +43,7 @@ import type { Mode } from './store/schema.ts'
 import { makeCallbacks } from './tasks/callbacks.ts'
 import { openTasks, type Tasks } from './tasks/tasks.ts'
 import { openWebhooks, webhookPolicy, type Webhooks } from './tasks/webhooks/webhooks.ts'
+import type { Channel } from './upstream/channels.ts'
 import { makeFetchLink } from './upstream/links.ts'
 import { nobodyServes } from './upstream/nobody-serves.ts'
 import { makeOwnLinks } from './upstream/own-links.ts'
@@ -230,7 +231,10 @@ function makeLine(foundation: Foundation, memory: Memory, calling: Calling, stop
     once: makeOnce({ idempotency: memory.idempotency, log }),
     admit: makeAdmit({ models, billing: books.billing, totalMs: calling.timeouts.whole.totalMs }),
     route: makeRoute({ channels, clock, attemptsMax }),
-    noRoute: ({ ask, model }) => nobodyServes(channels(), ask.model, model.offers),
+    noRoute({ ask: { model }, model: { offers }, errand }, passedOver) {
+      const isServedBy = ({ vendor }: Channel) => errand.isServedBy(vendor)
+      return nobodyServes(channels(), { model, offers, isServedBy }, passedOver)
+    },
     call: makeCall({ ...calling, fetchLink: makeFetchLink(calling.guardedFetch, stopping), stopping, log }),
     meter: makeMeter({
       log,

@@ -3,6 +3,7 @@ import { thrownBy } from '../../test/support/thrown.ts'
 import { badRequest, GatewayError } from '../base/errors.ts'
 import { systemClock } from '../base/clock.ts'
 import { makeChannels, type Channel } from '../upstream/channels.ts'
+import type { PassedOver } from '../upstream/nobody-serves.ts'
 import { compatible } from '../vendors/compatible/compatible.ts'
 import { makeRoute } from './route.ts'
 import { run, type Stages } from './run.ts'
@@ -31,9 +32,10 @@ async function walk(...channels: readonly (() => Promise<Outcome>)[]) {
     once: (_limited: unknown, go: () => unknown) => go(),
     admit: async () => ({}),
     *route() {
-      yield* channels
+      for (const call of channels) yield { call, route: {} }
     },
-    call: (channel: () => Promise<Outcome>) => channel(),
+    noRoute: (_admitted: unknown, passedOver: readonly PassedOver[]) => passedOver[0]?.refusal,
+    call: (routed: { call: () => Promise<Outcome> }) => routed.call(),
     meter: () => 'the answer',
     release: async (_admitted: unknown, _failed: unknown, error: unknown) => void released.push(error),
   } as unknown as Stages

@@ -159,7 +159,8 @@ async function walk(
       totalMs: 1,
     }),
     route: makeRoute({ channels: () => offering, clock: systemClock, attemptsMax: 3 }),
-    noRoute: ({ ask, model: { offers } }) => nobodyServes(offering, ask.model, offers),
+    noRoute: ({ ask: { model }, model: { offers } }, passedOver) =>
+      nobodyServes(offering, { model, offers, isServedBy: () => true }, passedOver),
     call: makeCall({
       transport,
       channels: () => offering,

@@ -3,6 +3,7 @@ import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Pass } from '../limits/limiter.ts'
 import type { AttemptRecord } from '../store/requests.ts'
+import type { PassedOver } from '../upstream/nobody-serves.ts'
 import type {
   Admitted,
   Answer,
@@ -26,8 +27,8 @@ export type Stages = {
   admit(limited: Limited): Promise<Admitted>
   /** Yields the next route on demand; `next` is told what became of the attempt before. */
   route(admitted: Admitted): Iterator<Routed, void, Tried | undefined>
-  /** The error for a request for which `route` yielded no route at all. */
-  noRoute(admitted: Admitted): GatewayError
+  /** The error for a request for which `route` yielded no route but those that were passed over. */
+  noRoute(admitted: Admitted, passedOver: readonly PassedOver[]): GatewayError
   call(routed: Routed): Promise<Outcome>
   /** Adds the calls of an answer that could not be billed to `failed`, so that `release` records them. */
   meter(routed: Routed, delivered: Delivered, failed: AttemptRecord[]): Promise<Answer> | Answer
@@ -54,7 +55,7 @@ async function answer(parts: Stages, limited: Limited): Promise<Answer> {
   let mayBeCharged = false
   try {
     let error: GatewayError | undefined
-    let refusal: GatewayError | undefined
+    const passedOver: PassedOver[] = []
     const routes = parts.route(admitted)
     for (let next = routes.next(); !next.done;) {
       const routed = next.value
@@ -65,7 +66,7 @@ async function answer(parts: Stages, limited: Limited): Promise<Answer> {
       failed.push(...outcome.attempts) // a failed attempt is our cost, never the customer's
       if (outcome.mayBeCharged) mayBeCharged = true
       if (isInexpressible(outcome)) {
-        refusal ??= outcome.error
+        passedOver.push({ route: routed.route, refusal: outcome.error })
         next = routes.next('unasked')
         continue
       }
@@ -74,7 +75,7 @@ async function answer(parts: Stages, limited: Limited): Promise<Answer> {
       next = routes.next(outcome.retry)
     }
     // A channel that could express the request but failed may recover, so its failure is the better answer.
-    throw error ?? refusal ?? parts.noRoute(admitted)
+    throw error ?? parts.noRoute(admitted, passedOver)
   } catch (thrown) {
     const error = mayBeCharged ? forbidRetry(asGatewayError(thrown)) : thrown
     await parts.release(admitted, failed, error)

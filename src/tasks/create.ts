@@ -15,9 +15,9 @@ import type { SpendingCap } from '../store/keys.ts'
 import { leasedOf } from '../store/leases.ts'
 import type { Tx } from '../store/schema.ts'
 import { type NewTask, recordTask, rerouteTask, type Task, taskOnceRecorded } from '../store/tasks.ts'
-import type { Route } from '../upstream/channels.ts'
+import type { Channel, Route } from '../upstream/channels.ts'
 import type { LinkTime } from '../upstream/link-time.ts'
-import { nobodyServes } from '../upstream/nobody-serves.ts'
+import { nobodyServes, type PassedOver } from '../upstream/nobody-serves.ts'
 import { adopt, rereadTask, keepInDoubt } from './adopt.ts'
 import { isAtChannel } from './calls.ts'
 import { attemptOf, endTask, type TaskEnd } from './end.ts'
@@ -58,7 +58,9 @@ const holdMarginMs = 60 * 60_000
  */
 export async function createTask(parts: TaskParts, order: VideoOrder, orderer: Orderer): Promise<Placed> {
   const id = newOpaqueId('vid')
-  const placing = { order, orderer, routes: await routesFor(parts, order), linkTime: linkTimeOf(parts) }
+  const isServedBy = await serversOf(parts, order)
+  const routes = routesFor(parts, order, isServedBy)
+  const placing = { order, orderer, isServedBy, routes, linkTime: linkTimeOf(parts) }
   const first = await nextLeg(parts, placing, id)
   if ('why' in first) throw first.why
   orderer.recording()
@@ -80,6 +82,7 @@ export async function createTask(parts: TaskParts, order: VideoOrder, orderer: O
 type Placing = {
   readonly order: VideoOrder
   readonly orderer: Orderer
+  readonly isServedBy: (channel: Channel) => boolean
   readonly routes: Iterator<Route>
   readonly linkTime: LinkTime
 }
@@ -158,36 +161,37 @@ function tooLate(): GatewayError {
   return new GatewayError('overloaded', 'The request took too long.', { shouldRetry: false })
 }
 
-/** The routes that serve the model, best first. A draft can only be finished at the channel that made it. */
-async function routesFor(parts: TaskParts, { ask, model, accountId }: VideoOrder): Promise<Iterator<Route>> {
+/** Tells the channels that may take an order: a draft can only be finished at the one that made it. */
+async function serversOf(parts: TaskParts, { ask, model, accountId }: VideoOrder): Promise<Placing['isServedBy']> {
   const draft = ask.draftOf === undefined ? undefined : await draftFor(parts, accountId, ask, model.offers)
-  const all = parts.channels().routes(model.offers)
-  return (function* () {
-    for (const route of all) {
-      const { channel } = route
-      if (channel.vendor.video !== undefined && (draft === undefined || isAtChannel(draft, channel))) yield route
-    }
-  })()
+  return (channel) => channel.vendor.video !== undefined && (draft === undefined || isAtChannel(draft, channel))
+}
+
+/** The routes for an order, best first. */
+function* routesFor(parts: TaskParts, { model }: VideoOrder, isServedBy: Placing['isServedBy']): Generator<Route> {
+  for (const route of parts.channels().routes(model.offers)) if (isServedBy(route.channel)) yield route
 }
 
 /** The order, written for the next channel that can express it; or why there is none, as the best channel says it. */
 async function nextLeg(
   parts: TaskParts,
-  { order, orderer, routes, linkTime }: Placing,
+  { order, orderer, isServedBy, routes, linkTime }: Placing,
   id: string,
 ): Promise<Leg | { readonly why: unknown }> {
   const { ask, accountId, model } = order
-  let refusal: GatewayError | undefined
+  const passedOver: PassedOver[] = []
   for (let next = routes.next(); next.done !== true; next = routes.next()) {
+    const route = next.value
     try {
       const task = { id, accountId, attemptId: newAttemptId() }
-      return await writeLeg(parts, next.value, { task, ask, linkTime, refused: orderer.refused })
+      return await writeLeg(parts, route, { task, ask, linkTime, refused: orderer.refused })
     } catch (thrown) {
       if (!(thrown instanceof GatewayError) || thrown.kind !== 'bad-request') return { why: thrown }
-      refusal ??= thrown
+      passedOver.push({ route, refusal: thrown })
     }
   }
-  return { why: refusal ?? nobodyServes(parts.channels(), model.id, model.offers) }
+  const unserved = { model: model.id, offers: model.offers, isServedBy }
+  return { why: nobodyServes(parts.channels(), unserved, passedOver) }
 }
 
 function newTask(parts: TaskParts, order: VideoOrder, id: string, first: Leg): NewTask {

@@ -74,6 +74,17 @@ taskSuite('an order that goes to the next channel', ({ begin }) => {
     await world.close()
   })
 
+  test('an order that only a channel over its rate can express is told to wait', async () => {
+    const { vendor, world } = await begin({}, ['first', 'second'])
+    vendor.cannotExpress = 'film-second'
+    vendor.tricks.push({ status: 429 })
+    for (let order = 1; order <= 2; order++) {
+      expect(await thrownBy(world.order({ model: { ...model, offers } }))).toMatchObject({ kind: 'too-many' })
+    }
+    expect(vendor.calls).toHaveLength(1)
+    await world.close()
+  })
+
   test('the links of an order have one time limit at all its channels together', async () => {
     const time = movableClock()
     const refusals: boolean[] = []

@@ -197,17 +197,18 @@ describe('credentials', () => {
   test('the wait is known when credentials rest only for being over their rate for the model', () => {
     const a = channel('a', { credentials: ['one', 'two'] })
     const { channels, clock } = open([a])
-    expect(channels.secondsOverRate(offers)).toBeUndefined()
+    const places = channels.places(offers)
+    expect(channels.secondsOverRate(places)).toBeUndefined()
     channels.rest({ channel: a, credential: 'one' }, 60)
-    expect(channels.secondsOverRate(offers)).toBeUndefined()
+    expect(channels.secondsOverRate(places)).toBeUndefined()
     channels.rest({ channel: a, credential: 'one', upstreamModel: 'm' }, 30)
     channels.rest({ channel: a, credential: 'two', upstreamModel: 'm' }, 40)
     channels.rest({ channel: a, credential: 'two', upstreamModel: 'other' }, 5)
-    expect(channels.secondsOverRate(offers)).toBe(40)
+    expect(channels.secondsOverRate(places)).toBe(40)
     clock.advance(39_000)
-    expect(channels.secondsOverRate(offers)).toBe(1)
+    expect(channels.secondsOverRate(places)).toBe(1)
     clock.advance(1_000)
-    expect(channels.secondsOverRate(offers)).toBeUndefined()
+    expect(channels.secondsOverRate(places)).toBeUndefined()
   })
 
   test('a credential never rests longer than a minute', () => {

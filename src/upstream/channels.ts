@@ -37,6 +37,8 @@ export type Channels = {
    * all the others, because an account that is refused is often refused with every key.
    */
   routes(offers: readonly Offer[]): Iterable<Route>
+  /** All places that offer the model, also those whose credentials rest. */
+  places(offers: readonly Offer[]): readonly ChannelModel[]
   /**
    * Stops using a credential at its channel for a while: for every model if the vendor refused it, for one model if it
    * is over its rate there. Says whether the rest begins now, because several requests may have used the credential at
@@ -45,7 +47,7 @@ export type Channels = {
   rest(resting: Resting, seconds: number): boolean
   isResting(resting: Resting): boolean
   /** Until the first credential may be used again of those that rest only for being over a model's rate. */
-  secondsOverRate(offers: readonly Offer[]): number | undefined
+  secondsOverRate(places: readonly ChannelModel[]): number | undefined
   /**
    * A request is sent there, which may take `longestMs`. Where the channel has been asked last for long enough, this
    * request finds out whether it still fails, and all others keep asking it last meanwhile.
@@ -71,7 +73,7 @@ export type Channels = {
 type ChannelCredential = Pick<Route, 'channel' | 'credential'>
 
 /** A place: one model, at a channel that has it. */
-type ChannelModel = Pick<Route, 'channel' | 'upstreamModel'>
+export type ChannelModel = Pick<Route, 'channel' | 'upstreamModel'>
 
 // After an operator has had the account verified, it takes this long at most until reasoning is asked for again; the
 // price is one wasted call in ten minutes.
@@ -113,10 +115,8 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     return undefined
   }
 
-  function secondsOverRate(offers: readonly Offer[]): number | undefined {
-    const routes = candidatesFor(offers).flatMap((place) =>
-      place.channel.credentials.map((credential) => ({ ...place, credential })),
-    )
+  function secondsOverRate(places: readonly ChannelModel[]): number | undefined {
+    const routes = places.flatMap((place) => place.channel.credentials.map((credential) => ({ ...place, credential })))
     const leftMs = routes.map((route) => rests.msOverRate(route)).filter((ms) => ms > 0)
     return leftMs.length === 0 ? undefined : Math.min(...leftMs) / 1000
   }
@@ -125,6 +125,7 @@ export function makeChannels(all: readonly Channel[], clock: Clock, random: () =
     all,
     rest: (resting, seconds) => resting.channel.isSimulator !== true && rests.begin(resting, seconds),
     isResting: (resting) => rests.isResting(resting),
+    places: candidatesFor,
     secondsOverRate,
     asking: (place, longestMs) => failures.asking(modelAt(place), longestMs),
     leftOpen: (place) => failures.leftOpen(modelAt(place)),

@@ -8,11 +8,16 @@ import type { Model } from '../../catalogue/model.ts'
 import { makeLimiter } from '../../limits/limiter.ts'
 import { makeChannels, type Channel } from '../../upstream/channels.ts'
 import { anthropic } from '../../vendors/anthropic/anthropic.ts'
+import { compatible } from '../../vendors/compatible/compatible.ts'
 import { anthropicCount } from '../../wire/anthropic/chat.ts'
 import { makeCount, type Asking, type CountParts } from './count.ts'
 
 const body = { model: 'm', messages: [{ role: 'user', content: 'Hello!' }] }
-const model = { id: 'm', capabilities: ['chat'], offers: [{ vendor: 'anthropic', upstreamModel: 'theirs' }] }
+const model = {
+  id: 'm',
+  capabilities: ['chat'],
+  offers: ['anthropic', 'v'].map((vendor) => ({ vendor, upstreamModel: 'theirs' })),
+}
 const channel: Channel = {
   id: 'c',
   vendor: anthropic,
@@ -21,12 +26,19 @@ const channel: Channel = {
   weight: 1,
   priority: 0,
 }
+const translated: Channel = { ...channel, id: 'd', vendor: compatible({ id: 'v', baseUrl: 'https://w' }), priority: 1 }
 const timeouts = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1 }
 
 /** A count that the vendor answers like this: what the client gets, what the operator reads, whether the key rests. */
-async function countWith(status: number, answer: string, more: object = {}, baseUrl = 'https://v') {
+async function countWith(
+  status: number,
+  answer: string,
+  more: object = {},
+  { baseUrl = 'https://v', isOverRate = false } = {},
+) {
   const warned: unknown[] = []
-  const channels = makeChannels([{ ...channel, baseUrl }], systemClock, () => 0)
+  const channels = makeChannels([{ ...channel, baseUrl }, translated], systemClock, () => 0)
+  if (isOverRate) channels.rest({ channel, credential: 'k', upstreamModel: 'theirs' }, 60)
   const exchange = scriptedExchange(status, [answer])
   const parts: CountParts = {
     transport: { send: async () => ({ kind: 'response', exchange }) } as unknown as CountParts['transport'],
@@ -85,15 +97,22 @@ describe('the count of a prompt', () => {
   ])('a prompt with a link: %s', async (_what, baseUrl, isTheirs) => {
     const image = { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } }
     const linked = { messages: [{ role: 'user', content: [image] }] }
-    const { counted } = await countWith(200, '{"input_tokens":12}', linked, baseUrl)
+    const { counted } = await countWith(200, '{"input_tokens":12}', linked, { baseUrl })
     expect(counted).toEqual(ours)
     expect(counted === 12).toBe(isTheirs)
   })
 
-  test('a prompt that only a vendor of this protocol can run gets our estimate when the vendor fails', async () => {
-    const { counted } = await countWith(500, '', { mcp_servers: [{ type: 'url', url: 'https://h/mcp', name: 'h' }] })
-    expect(counted).toEqual(ours)
-  })
+  test.each([
+    ['fails', {}],
+    ['is over its rate', { isOverRate: true }],
+  ])(
+    'a prompt that only a vendor of this protocol can run gets our estimate when the vendor %s',
+    async (_when, how) => {
+      const mcp = { mcp_servers: [{ type: 'url', url: 'https://h/mcp', name: 'h' }] }
+      const { counted } = await countWith(500, '', mcp, how)
+      expect(counted).toEqual(ours)
+    },
+  )
 
   test('a prompt that the vendor rejects with a 400 is refused', async () => {
     const { counted, warned } = await countWith(400, refusal('invalid_request_error'))

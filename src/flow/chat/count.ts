@@ -1,7 +1,7 @@
 import { asGatewayError } from '../../base/errors.ts'
 import { newAttemptId, type AttemptId } from '../../base/ids.ts'
 import { zeroNano } from '../../base/money.ts'
-import type { ChatAsk, CountCodec, Protocol } from '../../capabilities/chat.ts'
+import type { ChatAsk, CountCodec } from '../../capabilities/chat.ts'
 import type { ModelsOnOffer } from '../../catalogue/model.ts'
 import type { Limiter } from '../../limits/limiter.ts'
 import type { Route } from '../../upstream/channels.ts'
@@ -57,10 +57,9 @@ async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'pr
   const { codec } = asking
   const among = { models: parts.models, capability: 'chat' } as const
   const { read: ask, model } = await readAsked(asking, among, (asked, lookUp) => codec.readAsk(asked, lookUp))
-  const protocols = new Set<Protocol | undefined>()
-  for (const route of parts.channels().routes(model.offers)) {
+  const channels = parts.channels()
+  for (const route of channels.routes(model.offers)) {
     const { chat } = route.channel.vendor
-    protocols.add(chat?.protocol)
     if (chat?.count === undefined || chat.protocol !== ask.protocol) continue
     // A server on the operator's own network is sent no links, and a count is not worth fetching what they lead to.
     if (isInside(route.channel) && linksInAsk({ ask, codec }).length > 0) continue
@@ -70,6 +69,7 @@ async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'pr
     if (counted !== undefined) return counted
   }
   // A chat with these vendors would be translated, and what they cannot be told is refused here as it is there.
+  const protocols = new Set(channels.places(model.offers).map(({ channel }) => channel.vendor.chat?.protocol))
   if (protocols.size > 0 && !protocols.has(ask.protocol)) codec.checkTranslated(ask)
   return codec.estimateInput(ask)
 }
