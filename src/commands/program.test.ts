@@ -1,6 +1,18 @@
 import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { program } from './program.ts'
+
+test.each([
+  ['requests', 'show'],
+  ['tasks', 'show'],
+  ['tasks', 'watch'],
+  ['keys', 'revoke'],
+  ['webhooks', 'resend'],
+])('%s %s, which finds a record by its id, takes no option that would have no effect', (group, name) => {
+  const command = program.commands.find((one) => one.name() === group)?.commands.find((one) => one.name() === name)
+  expect(command?.options.map(({ long }) => long)).toEqual(['--json'])
+})
 
 test('commands that only print load neither the log writer nor the PostgreSQL driver', () => {
   const commands = ['accounts', 'check', 'keys', 'ledger', 'models', 'reconcile', 'tasks', 'usage']

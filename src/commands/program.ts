@@ -23,6 +23,11 @@ function command(parent: Command, usage: string, description: string): Command {
   return made.addOption(modeOption()).addOption(configOption()).addOption(jsonOption())
 }
 
+/** A command that shows one record of either mode: its id, which is unique, is enough to find it. */
+function lookUp(parent: Command, usage: string, description: string): Command {
+  return parent.command(usage).description(description).addOption(jsonOption())
+}
+
 /** A command that reads records, with the options for an account and a period. */
 function report(parent: Command, usage: string, description: string): Command {
   return command(parent, usage, description)
@@ -183,7 +188,7 @@ const requests = program.command('requests').description('inspect single request
 paged(used(requests, 'list', 'list requests, newest first')).action(async (options) =>
   (await import('./usage.ts')).listRequests(options),
 )
-command(requests, 'show', 'show a request with every attempt at a vendor')
+lookUp(requests, 'show', 'show a request with every attempt at a vendor')
   .argument('<id>', 'the x-request-id of the response')
   .action(async (id, options) => (await import('./usage.ts')).showRequest(id, options))
 
@@ -193,10 +198,10 @@ paged(report(tasks, 'list', 'list tasks, newest first'))
   .addOption(new Option('--state <state>', 'only this state').choices(storedTaskStates))
   .option('--in-doubt', 'only tasks that the vendor may or may not have received')
   .action(async (options) => (await import('./tasks.ts')).list(options))
-command(tasks, 'show', 'show a task')
+lookUp(tasks, 'show', 'show a task')
   .argument('<id>', 'task id, as shown by tasks list')
   .action(async (id, options) => (await import('./tasks.ts')).show(id, options))
-command(tasks, 'watch', 'watch a task until it ends; exit 1 if it did not succeed')
+lookUp(tasks, 'watch', 'watch a task until it ends; exit 1 if it did not succeed')
   .argument('<id>', 'task id, as shown by tasks list')
   .action(async (id, options) => (await import('./tasks.ts')).watch(id, options))
 

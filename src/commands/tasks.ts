@@ -46,8 +46,8 @@ function stateOf({ state, in_doubt: isInDoubt }: Pick<ShownTask, 'state' | 'in_d
 }
 
 /** `turnpike tasks show` */
-export async function show(id: string, options: Options): Promise<void> {
-  await inEitherMode(options, async ({ store }) => {
+export async function show(id: string, options: Pick<Options, 'json'>): Promise<void> {
+  await inEitherMode({}, async ({ store }) => {
     const task = await taskNamed(store, id)
     const row = await reportTask(store.db, task)
     if (options.json) return sayJson(row)
@@ -76,8 +76,8 @@ const everyMs = 1_000
 const frameMs = 200
 
 /** `turnpike tasks watch`: a bar on a terminal, a line for each change elsewhere. Exits with 1 if no video was made. */
-export async function watch(id: string, options: Options): Promise<void> {
-  await inEitherMode(options, async ({ store }) => {
+export async function watch(id: string, options: Pick<Options, 'json'>): Promise<void> {
+  await inEitherMode({}, async ({ store }) => {
     const isLive = process.stdout.isTTY && !options.json
     let task = await taskNamed(store, id)
     const usualMs = await typicalTaskMs(store.db, task.model)
@@ -106,7 +106,7 @@ function progressOf(task: Task, now: number, usualMs: number): Progress {
   return { label: task.id, state, elapsedMs, usualMs, isOver: isOver(task.state) }
 }
 
-function sayChange(task: Task, { state, elapsedMs }: Progress, options: Options): void {
+function sayChange(task: Task, { state, elapsedMs }: Progress, options: Pick<Options, 'json'>): void {
   if (options.json) say(JSON.stringify({ id: task.id, state: task.state, at: unixSeconds(Date.now()) }))
   else say(`${new Date().toISOString()} ${task.id} ${state} after ${Math.round(elapsedMs / 1000)} s`)
 }

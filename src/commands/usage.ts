@@ -64,8 +64,8 @@ export async function listRequests(options: Options & Filtered & PageOptions): P
 }
 
 /** `turnpike requests show` */
-export async function showRequest(id: string, options: Options): Promise<void> {
-  await inEitherMode(options, async ({ store }) => {
+export async function showRequest(id: string, options: Pick<Options, 'json'>): Promise<void> {
+  await inEitherMode({}, async ({ store }) => {
     const found = await requestById(store.db, { scope: 'every-account', id })
     if (found === undefined) throw new Error(`there is no request "${id}"`)
     const request = showOne(found.request)

@@ -90,8 +90,8 @@ test.each([
   { args: ['usage', '--key', 'key_nobody'], says: 'there is no key "key_nobody"; turnpike keys list shows their ids' },
   { args: ['requests', 'list', '--limit', '101'], says: '--limit takes a number from 1 to 100' },
   { args: ['requests', 'list', '--after', 'req_0'], says: 'There is no such request' },
-  // Settings that cannot be read stop no command that needs none.
-  { args: ['requests', 'show', 'req_0', '--config', 'missing.yaml'], says: 'there is no request "req_0"' },
+  { args: ['requests', 'show', 'req_0'], says: 'there is no request "req_0"' },
+  { args: ['requests', 'show', 'req_0', '--mode', 'real'], says: "unknown option '--mode'" },
 ])('$args is refused', async ({ args, says }) => {
   const { code, out, err } = await cli.run(args)
   expect({ code, out }).toEqual({ code: 1, out: '' })
@@ -104,4 +104,10 @@ test('usage of a period that is not in whole hours states the period that is sum
   expect(out).toEndWith('\n\nSums cover whole hours: here from 2026-01-01 10:00Z to 2099-01-01 11:00Z.\n')
   expect((await cli.run(['usage', '--to', '2099-01-01T10:20:00Z'])).out).toEndWith('here to 2099-01-01 11:00Z.\n')
   expect((await cli.run(['usage', '--from', '2026-01-01T10:00:00Z'])).out).not.toContain('whole hours')
+})
+
+test('settings that cannot be read stop no command that needs none', async () => {
+  cli.write('turnpike.yaml', 'channels: none')
+  expect((await cli.run(['usage'])).err).toContain('turnpike.yaml')
+  expect((await cli.run(['requests', 'show', 'req_0'])).err).toContain('there is no request "req_0"')
 })
