@@ -30,8 +30,10 @@ export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
     const headers = { ...headersOf(artifact, id, parts.clock.now()), etag }
     if (hasTag(request, etag)) return new Response(null, { status: 304, headers })
 
+    const isHead = request.method === 'HEAD'
     const isSame = (request.headers.get('if-range') ?? etag) === etag
-    const range = isSame ? readRange(request.headers.get('range'), bytes) : 'whole'
+    // Only GET has ranges: RFC 9110 (section 14.2) has a server ignore those of other methods.
+    const range = isSame && !isHead ? readRange(request.headers.get('range'), bytes) : 'whole'
     if (range === 'beyond') {
       responseHeaders['content-range'] = `bytes */${bytes}`
       throw badRequest('The range starts beyond the end of the result.', 'Range', 'range_not_satisfiable')
@@ -39,7 +41,7 @@ export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
     const { from, to } = range === 'whole' ? { from: 0, to: bytes } : range
     const part = range === 'whole' ? {} : { 'content-range': `bytes ${from}-${to - 1}/${bytes}` }
     // The body of a response to HEAD is never read, so nothing is opened for it.
-    const body = request.method === 'HEAD' ? null : await artifact.read(from, to)
+    const body = isHead ? null : await artifact.read(from, to)
     connection.letGo(to - from)
     return new Response(body, {
       status: range === 'whole' ? 200 : 206,
