@@ -7,6 +7,7 @@ import {
   type MultipartPart,
 } from '@remix-run/multipart-parser'
 import { badRequest, GatewayError } from '../base/errors.ts'
+import { canonical } from '../base/json.ts'
 import type { AskedFile, ReadBody } from '../capabilities/ask.ts'
 import { checkHeaders, takePieces } from './read-body.ts'
 
@@ -77,16 +78,17 @@ class FormReader {
   }
 
   end(bytes: number): ReadBody {
-    const [fields, files] = [this.#fields, this.#files]
+    const body = Object.fromEntries(this.#fields)
+    const files = this.#files
     return {
-      body: Object.fromEntries(fields),
+      body,
       files,
       bytes,
       // A getter, because only requests with an Idempotency-Key read it. Not the raw bytes, because a client that retries
-      // makes up a new boundary.
+      // makes up a new boundary and may reorder the fields. The order of images means something.
       get canonicalBytes() {
         const digests = files.map((file) => [file.field, createHash('sha256').update(file.bytes).digest('hex')])
-        return Buffer.from(JSON.stringify([[...fields], digests]))
+        return Buffer.from(canonical([body, digests]))
       },
     }
   }
