@@ -15,7 +15,7 @@ import {
 import { holdMarginMs } from '../flow/admit.ts'
 import { vendors } from '../vendors/index.ts'
 import { ifGiven } from './options.ts'
-import { inEitherMode, type Installation } from './installation.ts'
+import { actor, inEitherMode, type Installation } from './installation.ts'
 import { counted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 import { loadSettings } from './settings.ts'
 
@@ -54,7 +54,7 @@ export async function reconcile(options: Options): Promise<void> {
       requestMsMax: totalSeconds * 1000 + holdMarginMs,
     }
     const found = await compareBooks(parts)
-    const repairs = options.repair === 'apply' ? await repair(store, found.findings, { vendor }) : undefined
+    const repairs = options.repair === 'apply' ? await repair(store, found.findings, { actor, vendor }) : undefined
     const report = repairs === undefined ? found : await compareBooks(parts)
     const verdict = repairs !== undefined && repairs.failed.length > 0 ? 1 : verdictOn(report)
     if (options.json) sayJson(show(report, repairs, verdict))

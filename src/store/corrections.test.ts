@@ -52,6 +52,7 @@ async function correct(store: Store, id: string, billed: bigint, credit = 0n): P
   return correctAttempts(
     store,
     found.map((attempt) => ({ attempt, ...shared })),
+    'cli',
   )
 }
 

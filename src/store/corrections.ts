@@ -1,6 +1,7 @@
 import { newId } from '../base/ids.ts'
-import { type Nano, nano, zeroNano } from '../base/money.ts'
+import { formatDollars, type Nano, nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
+import { type Actor, recordChange } from './audit.ts'
 import { lockChain, platformChain } from './chain.ts'
 import type { Store } from './open.ts'
 import { Entries, type LedgerPosting, postingWrites } from './postings.ts'
@@ -25,14 +26,23 @@ export type Corrected = 'corrected' | 'changed'
 /** A request's charge or an attempt's cost has changed since it was read, so the correction based on it is void. */
 class ChangedMeanwhile extends Error {}
 
-/** Sets attempts to what the vendor charges, all or none. We bear the difference; a customer never pays more. */
-export async function correctAttempts(store: Store, corrections: readonly Correction[]): Promise<Corrected> {
+/**
+ * Sets attempts to what the vendor charges, all or none. We bear the difference; a customer never pays more, and what
+ * one gets back is in the audit.
+ */
+export async function correctAttempts(
+  store: Store,
+  corrections: readonly Correction[],
+  actor: Actor,
+): Promise<Corrected> {
   // Sorted by id, so that two processes that correct the same attempts cannot deadlock.
   const inOrder = corrections.toSorted((a, b) => (a.attempt.id < b.attempt.id ? -1 : 1))
   try {
     await store.transaction(async (tx) => {
       for (const correction of inOrder) if (!(await setCost(tx, correction))) throw new ChangedMeanwhile()
-      await bookCorrections(tx, inOrder, store.now())
+      const now = store.now()
+      for (const correction of inOrder) await recordCredit(tx, correction, { at: now, actor })
+      await bookCorrections(tx, inOrder, now)
     })
     return 'corrected'
   } catch (thrown) {
@@ -46,6 +56,16 @@ export async function correctAttemptIn(tx: Tx, correction: Correction, now: numb
   if (!(await setCost(tx, correction))) return 'changed'
   await bookCorrections(tx, [correction], now)
   return 'corrected'
+}
+
+async function recordCredit(
+  tx: Tx,
+  { attempt: { request }, credit, note }: Correction,
+  by: { readonly at: number; readonly actor: Actor },
+): Promise<void> {
+  if (request === undefined || credit <= 0n) return
+  const detail = { account: request.accountId, amount: formatDollars(credit), note }
+  await recordChange(tx, { ...by, action: 'request.credit', subject: request.id, detail })
 }
 
 /** Sets an attempt's cost to the billed one. False, with nothing changed, where it no longer costs what was read. */

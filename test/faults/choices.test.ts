@@ -91,7 +91,7 @@ test('the next channel serves all choices after one was refused, and the calls c
   expect(findings.map(({ kind, ref }) => `${kind} ${ref}`).toSorted()).toEqual(
     cut.map(({ id }) => `estimated ${id}`).toSorted(),
   )
-  expect((await repair(gateway.store, findings)).failed).toEqual([])
+  expect((await repair(gateway.store, findings, { actor: 'cli' })).failed).toEqual([])
   expect(await booked(gateway, 'platform:loss')).toBe(nano(-20_000n))
   expect(await gateway.balance()).toEqual(after)
   expect(verdictOn(await look())).toBe(0)

@@ -59,7 +59,7 @@ describe.each([
 
     const { findings } = await reconciled()
     expect(findings.map(({ credit }) => credit as bigint).filter((credit) => credit > 0n)).toEqual([])
-    expect((await repair(gateway.store, findings)).failed).toEqual([])
+    expect((await repair(gateway.store, findings, { actor: 'cli' })).failed).toEqual([])
     expect(await gateway.balance(account.id)).toEqual(before)
     expect((await lastRequestOf(gateway, account.id))?.cost).toEqual(record?.cost)
     expect(verdictOn(await reconciled())).toBe(0)

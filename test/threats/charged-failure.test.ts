@@ -66,7 +66,7 @@ describe.each([
     const known = idsOf(await postings())
     const again = await reconciled()
     expect(verdictOn(again)).toBe(0)
-    expect(await repair(gateway.store, again.findings)).toEqual({ booked: [], failed: [] })
+    expect(await repair(gateway.store, again.findings, { actor: 'cli' })).toEqual({ booked: [], failed: [] })
     expect(await postings(known)).toEqual([])
   }
 
@@ -123,7 +123,7 @@ describe.each([
       { kind: 'estimated', ref: failed?.id, billed: lost, recorded: 0n, credit: 0n },
     ])
     expect(found.findings[0]?.why).toContain('a failed attempt, charged by the vendor')
-    expect((await repair(gateway.store, found.findings)).booked).toHaveLength(1)
+    expect((await repair(gateway.store, found.findings, { actor: 'cli' })).booked).toHaveLength(1)
     const loss = await postings(known)
     expect(shown(loss)).toEqual([
       ['correction', 'vendor', 'payable:openai', lost],
@@ -154,7 +154,7 @@ describe.each([
     expect(attempts.map(({ channel, status }) => `${channel} ${status}`).toSorted()).toEqual(['alike 500', 'first 500'])
     const lost = attempts.map(({ id }) => bill.get(id) ?? 0n)
     for (const cost of lost) expect(cost).toBeGreaterThan(0n)
-    expect((await repair(gateway.store, (await reconciled()).findings)).booked).toHaveLength(2)
+    expect((await repair(gateway.store, (await reconciled()).findings, { actor: 'cli' })).booked).toHaveLength(2)
     const losses = (await postings(known)).filter(({ account }) => account === 'platform:loss')
     expect(new Set(losses.map(({ amount }) => 0n - amount))).toEqual(new Set(lost))
     expect(sum(losses)).toBe(0n - lost.reduce((total, cost) => total + cost, 0n))

@@ -3,8 +3,9 @@ import { sql } from 'kysely'
 import { billedAt, line, listOf, lists, look, sold } from '../../../test/support/bills.ts'
 import { eachEngine } from '../../../test/support/engines.ts'
 import { accountId, attemptOf, fundedAccount, requestOf } from '../../../test/support/ledger.ts'
-import { nano, pico } from '../../base/money.ts'
+import { formatDollars, nano, pico } from '../../base/money.ts'
 import { accountById } from '../../store/accounts.ts'
+import { listAudit } from '../../store/audit.ts'
 import type { Settlement } from '../../store/ledger.ts'
 import type { Store } from '../../store/open.ts'
 import { readExport, type BillLine } from './bill.ts'
@@ -47,7 +48,7 @@ eachEngine('refunds to customers', (open) => {
   async function givenBack(bill: readonly BillLine[], by = lists): Promise<bigint> {
     const store = await charged()
     const { findings } = await look(store, bill, { priceLists: () => by })
-    expect((await repair(store, findings)).failed).toEqual([])
+    expect((await repair(store, findings, { actor: 'cli' })).failed).toEqual([])
     return (await posted(store)) - 960n
   }
 
@@ -95,6 +96,22 @@ eachEngine('refunds to customers', (open) => {
     expect(await givenBack([line('a', 2n, { units: { input: 3 } })], half)).toBe(37n)
   })
 
+  test('a refund is in the audit, and a correction without one is not', async () => {
+    const store = await charged()
+    await sold(store, 'b', 40n)
+    const bill = [line('a', 14n, { units: { input: 6, output: 4 } }), line('b', 21n)]
+    expect((await repair(store, (await look(store, bill)).findings, { actor: 'cli' })).booked).toHaveLength(2)
+    const [refund, ...others] = (await listAudit(store.db, { limit: 9 })).filter(({ actor }) => actor === 'cli')
+    const { note } = (refund?.detail ?? {}) as { note?: string }
+    expect(refund).toMatchObject({
+      action: 'request.credit',
+      subject: 'req_a',
+      detail: { account: accountId, amount: formatDollars(nano((await posted(store)) - 920n)) },
+    })
+    expect(note).toStartWith('reconciled: ')
+    expect(others).toEqual([])
+  })
+
   test('video tokens are refunded only where all videos have one price', async () => {
     const video = [line('a', 10n, { units: { videoToken: 5 } })]
     expect(await givenBack(video, tokens('default', 4_000n))).toBe(20n)
@@ -107,7 +124,7 @@ eachEngine('refunds to customers', (open) => {
     const store = await ofOlder(await charged({ attempts: [refused, attemptOf('a', 20n)] }))
     const { findings } = await look(store, [line('first', 3n), line('a', 14n, { units: { input: 6, output: 4 } })])
     expect(findings.map(({ ref, credit }) => `${ref} ${credit}`).toSorted()).toEqual(['att_a 12', 'att_first 0'])
-    await repair(store, findings)
+    await repair(store, findings, { actor: 'cli' })
     expect(await posted(store)).toBe(972n)
     // Where the cost followed the vendor's own usage, another amount on the bill means a wrong price.
     await sold(store, 'b', 40n)
@@ -125,7 +142,7 @@ eachEngine('refunds to customers', (open) => {
     const crashed = [attemptOf('a', 0n, { status: 0 }), attemptOf('b', 20n, { status: 0 })]
     const store = await ofOlder(await charged({ request: requestOf('a', { status: 500 }), attempts: crashed }))
     const bill = ['a', 'b'].map((id) => line(id, 10n, { units: { output: 5 } }))
-    await repair(store, (await look(store, bill)).findings)
+    await repair(store, (await look(store, bill)).findings, { actor: 'cli' })
     expect(await posted(store)).toBe(960n)
     const costs = await store.db.selectFrom('attempt').select('vendor_cost').execute()
     expect(costs).toEqual([{ vendor_cost: nano(10n) }, { vendor_cost: nano(10n) }])

@@ -24,10 +24,10 @@ async function kindsOf(store: Store, bill: readonly BillLine[]): Promise<string[
 
 /** Books the repairs, and checks that a second run has nothing to do. */
 async function mend(store: Store, bill: readonly BillLine[]): Promise<Record<string, Nano>> {
-  expect((await repair(store, (await look(store, bill)).findings)).failed).toEqual([])
+  expect((await repair(store, (await look(store, bill)).findings, { actor: 'cli' })).failed).toEqual([])
   const mended = await balances(store)
   const again = await look(store, bill)
-  expect(await repair(store, again.findings)).toEqual({ booked: [], failed: [] })
+  expect(await repair(store, again.findings, { actor: 'cli' })).toEqual({ booked: [], failed: [] })
   expect(await balances(store)).toEqual(mended)
   expect(verdictOn(again)).toBe(0)
   return mended
@@ -104,7 +104,7 @@ eachEngine('reconciliation', (open) => {
     expect(report.findings).toMatchObject([{ kind: 'vendor-only', ref: 'chatcmpl-1', repair: undefined }])
     expect(report.findings[0]?.why).toContain('calls made without the gateway')
     expect(verdictOn(report)).toBe(2)
-    expect(await repair(store, report.findings)).toEqual({ booked: [], failed: [] })
+    expect(await repair(store, report.findings, { actor: 'cli' })).toEqual({ booked: [], failed: [] })
     expect(await balances(store)).toEqual(before)
   })
 
@@ -169,7 +169,7 @@ eachEngine('reconciliation', (open) => {
       await fundedAccount(store)
       await sold(store, 'a', 20n, { basis })
       const bill = [line('a', 2n, units === undefined ? {} : { units })]
-      await repair(store, (await look(store, bill, more)).findings)
+      await repair(store, (await look(store, bill, more)).findings, { actor: 'cli' })
       expect((await accountById(store.db, accountId))?.posted).toBe(nano(980n))
       expect((await look(store, bill, more)).findings).toEqual([])
     })
@@ -178,7 +178,7 @@ eachEngine('reconciliation', (open) => {
       const store = await open({ clock: { now: () => now + 73 * 3_600_000 } })
       await fundedAccount(store)
       await sold(store, 'a', 20n, { basis: 'estimated' })
-      await repair(store, (await look(store, [line('a', 2n, { units: { output: 1 } })])).findings)
+      await repair(store, (await look(store, [line('a', 2n, { units: { output: 1 } })])).findings, { actor: 'cli' })
       expect((await accountById(store.db, accountId))?.posted).toBe(nano(980n))
     })
 
@@ -231,7 +231,7 @@ eachEngine('reconciliation', (open) => {
         const store = await opened()
         await fundedAccount(store)
         await soldThree(store)
-        await repair(store, (await look(store, billOf(1, 1))).findings)
+        await repair(store, (await look(store, billOf(1, 1))).findings, { actor: 'cli' })
         expect(await posted(store)).toBe(940n)
         await mend(store, [...billOf(1, 1), line('a3', 2n)])
         expect(await posted(store)).toBe(940n)
@@ -258,9 +258,9 @@ eachEngine('reconciliation', (open) => {
         await soldThree(store)
         const stale = (await look(store, billOf(5, 3, 2))).findings
         // Another run corrects the last call meanwhile.
-        await repair(store, (await look(store, [line('a3', 7n)])).findings)
+        await repair(store, (await look(store, [line('a3', 7n)])).findings, { actor: 'cli' })
         const before = await balances(store)
-        expect(await repair(store, stale)).toEqual({ booked: [], failed: [] })
+        expect(await repair(store, stale, { actor: 'cli' })).toEqual({ booked: [], failed: [] })
         expect(await balances(store)).toEqual(before)
         await mend(store, billOf(5, 3, 2))
         expect(await posted(store)).toBe(960n)
@@ -270,7 +270,7 @@ eachEngine('reconciliation', (open) => {
           .updateTable('request')
           .set({ cost: nano(39n) })
           .execute()
-        expect((await repair(store, fresh)).booked).toEqual([])
+        expect((await repair(store, fresh, { actor: 'cli' })).booked).toEqual([])
         expect(await posted(store)).toBe(960n)
         await store.db
           .updateTable('request')
@@ -319,7 +319,7 @@ eachEngine('reconciliation', (open) => {
       const most = 4_000_000_000_000_000_000n
       await creditAccount(store, { accountId, amount: nano(most - 940n), source: 'promo', actor: 'test' })
       const bill = [line('a', 2n, { units: { output: 1 } }), line('b', 12n), line('lost', 6n)]
-      const { booked, failed } = await repair(store, (await look(store, bill)).findings)
+      const { booked, failed } = await repair(store, (await look(store, bill)).findings, { actor: 'cli' })
       expect(booked.map(({ ref }) => ref).toSorted()).toEqual(['att_b', 'att_lost'])
       expect(failed.map(({ finding }) => finding.ref)).toEqual(['att_a'])
       expect(failed[0]?.error).toContain('account_bounded')
@@ -352,7 +352,7 @@ eachEngine('reconciliation', (open) => {
       await takeHold(store, holdOf('open', 10n, { deadline: now + 1_000 }))
       const report = await look(store, bill)
       expect(report.claims.holds.map(({ id }) => id)).toEqual(['open'])
-      expect(await repair(store, report.findings)).toEqual({ booked: [], failed: [] })
+      expect(await repair(store, report.findings, { actor: 'cli' })).toEqual({ booked: [], failed: [] })
       await voidHold(store, { hold: { id: 'open', accountId } })
       expect(await mend(store, bill)).toMatchObject({ 'platform:loss': -6n })
     })
@@ -368,7 +368,10 @@ eachEngine('reconciliation', (open) => {
       const bill = [line('coming', 6n), recent, line('old', 5n, { at: now - 3_700_000 })]
       const report = await look(store, bill)
       expect(verdictOn(report)).toBe(2)
-      expect(await repair(store, report.findings)).toMatchObject({ booked: [{ ref: 'att_old' }], failed: [] })
+      expect(await repair(store, report.findings, { actor: 'cli' })).toMatchObject({
+        booked: [{ ref: 'att_old' }],
+        failed: [],
+      })
       expect(await kindsOf(store, bill)).toEqual(['vendor-only att_coming', 'vendor-only att_recent'])
 
       // The node's disk is gone: its lease goes back, it is fenced off, and the bill decides.

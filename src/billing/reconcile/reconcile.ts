@@ -1,5 +1,6 @@
 import { messageOf } from '../../base/errors.ts'
 import { nano, zeroNano, type Nano } from '../../base/money.ts'
+import type { Actor } from '../../store/audit.ts'
 import { checkLedger, type Breach } from '../../store/check.ts'
 import { adoptAttempt, correctAttempts, type Corrected } from '../../store/corrections.ts'
 import type { Store } from '../../store/open.ts'
@@ -142,20 +143,19 @@ export type Repairs = {
   readonly failed: readonly { readonly finding: Finding; readonly error: string }[]
 }
 
+/** Who repairs, and whose bill it is, where its lines do not tell. */
+type RepairedBy = { readonly actor: Actor; readonly vendor?: string | undefined }
+
 /**
  * Books the repairs of the findings, all those of one request in one transaction. A repair that cannot be booked is
  * reported, and does not keep the others from being booked. A second run finds nothing left to do.
  */
-export async function repair(
-  store: Store,
-  findings: readonly Finding[],
-  { vendor }: { readonly vendor?: string | undefined } = {},
-): Promise<Repairs> {
+export async function repair(store: Store, findings: readonly Finding[], by: RepairedBy): Promise<Repairs> {
   const booked: Finding[] = []
   const failed: { finding: Finding; error: string }[] = []
   for (const some of byRequest(findings)) {
     try {
-      if ((await bookTogether(store, some, vendor)) === 'corrected') booked.push(...some)
+      if ((await bookTogether(store, some, by)) === 'corrected') booked.push(...some)
     } catch (thrown) {
       const error = messageOf(thrown)
       failed.push(...some.map((finding) => ({ finding, error })))
@@ -179,14 +179,14 @@ function byRequest(findings: readonly Finding[]): Finding[][] {
 async function bookTogether(
   store: Store,
   findings: readonly Finding[],
-  vendor: string | undefined,
+  { actor, vendor }: RepairedBy,
 ): Promise<Corrected | 'nothing'> {
   const corrections = findings.flatMap(({ repair, billed, credit, why }) =>
     repair?.kind === 'correct'
       ? [{ attempt: repair.attempt, billed, credit, usage: repair.units ?? null, note: noteOf(why) }]
       : [],
   )
-  if (corrections.length > 0) return correctAttempts(store, corrections)
+  if (corrections.length > 0) return correctAttempts(store, corrections, actor)
   const [found] = findings
   if (found?.repair?.kind !== 'adopt') return 'nothing'
   const { ref, billed, why, repair } = found
