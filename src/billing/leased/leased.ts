@@ -32,6 +32,9 @@ export type LeasedBilling = Billing & {
   close(): Promise<void>
 }
 
+const journalGone =
+  "the journal of the last process is gone, and what it had not posted with it: compare the ledger with vendors' bills"
+
 /** A hold of this process, as it is kept in the `IntrusiveSet` of open holds. */
 type UnderwayHere = Underway & Member & { readonly id: string }
 
@@ -57,7 +60,9 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
 
   try {
     if ((await journal.begin(owed.map((posting) => endedBy(posting).record))) === 'full') room.noticeFull()
-    await teller.open(owed)
+    const left = await teller.open(owed)
+    // Nothing is leased before the journal has begun, so a node that left leases behind had one.
+    if (left.leases > 0 && last.name === undefined) log.error(left, journalGone)
   } catch (error) {
     // A second try starts from the files again, and must not find them still open.
     room.close()

@@ -4,6 +4,7 @@ import { handTimers } from '../../../test/support/hand-timers.ts'
 import { memoryDisk } from '../../../test/support/memory-disk.ts'
 import { systemClock } from '../../base/clock.ts'
 import { silentLog } from '../../base/log.ts'
+import { nano } from '../../base/money.ts'
 import { openStore, type Store } from '../../store/open.ts'
 import { makeStoreBank, type Bank } from './bank.ts'
 import type { Disk } from './disk.ts'
@@ -88,4 +89,20 @@ test('a check of the full disk that fails is repeated', async () => {
   expect(billing.ready).toBe(true)
   await billing.close()
   expect(left()).toEqual(nothing)
+})
+
+test('a start says so when the last process left leases but no journal', async () => {
+  const said: unknown[] = []
+  const bank: Bank = {
+    ...makeStoreBank(store),
+    open: async () => ({ epoch: 2, turn: 1, leases: new Map([['acc_a', nano(5n)]]), posted: new Set<string>() }),
+    turn: async () => new Map(),
+  }
+  const log = { ...silentLog, error: (...words: unknown[]) => void said.push(words) }
+  const parts = { node: 'node_a', bank, clock: systemClock, timers: handTimers(), log, fatal: noFatal }
+  const disk = memoryDisk()
+  await (await openLeasedBilling({ ...parts, disk, sync: 'interval' })).close()
+  expect(said).toMatchObject([[{ leases: 1 }, expect.stringContaining('the journal of the last process is gone')]])
+  await (await openLeasedBilling({ ...parts, disk, sync: 'interval' })).close()
+  expect(said).toHaveLength(1)
 })

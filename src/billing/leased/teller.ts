@@ -80,8 +80,8 @@ export class Teller {
     return this.#state === 'open'
   }
 
-  /** Takes the node's new epoch, posts what the last process owed, and gives back what it had leased. */
-  async open(owed: readonly Posting[]): Promise<void> {
+  /** Takes the node's new epoch, posts what the last process owed, and gives back its leases; says how many these were. */
+  async open(owed: readonly Posting[]): Promise<{ readonly leases: number }> {
     const { node, bank } = this.#options
     const { epoch, turn, leases, posted } = await bank.open(
       node,
@@ -98,6 +98,7 @@ export class Teller {
     this.#state = 'open'
     await this.postAndReturnLeases()
     this.#sweepLater()
+    return { leases: leases.size }
   }
 
   /** Takes the amount from what is already leased, without asking the bank. */
