@@ -32,7 +32,7 @@ const recordedStatuses: { readonly [K in ErrorKind]?: number } = {
   bug: 500,
 }
 
-/** The status on the record of a request that delivered nothing. The client's protocol may show another number. */
+/** The status on the record of a request that failed, if need be in its stream. A protocol may show another number. */
 export function recordedStatus({ kind, details }: GatewayError): number {
   return details.refusal?.status ?? recordedStatuses[kind] ?? 502
 }

@@ -246,16 +246,20 @@ test('a broken stream is cut off when its protocol has no error event', async ()
   expect(await text.catch(() => 'cut off')).toBe('cut off')
 })
 
-test('a stream that the vendor breaks off is recorded as a 502, and its call is aborted', async () => {
+test.each([
+  ['the vendor breaks off', 'upstream-failed', 502],
+  ['the vendor is silent for too long', 'upstream-timeout', 504],
+  ['a stop of the gateway ends', 'overloaded', 503],
+] as const)('a stream that %s is recorded as such, and its call is aborted', async (_how, kind, status) => {
   const { relay, give, fail } = byHand()
   let aborted = 0
   const { body, ended, sales } = metered({ ...relay, abort: () => void aborted++ })
   const text = new Response(body).text()
   give('a')
-  fail(new GatewayError('upstream-failed', 'broken off'))
+  fail(new GatewayError(kind, 'broken off'))
   expect(await text).toBe('aerror')
   await ended
-  expect([aborted, sales.map(({ status }) => status)]).toEqual([1, [502]])
+  expect([aborted, sales.map((sale) => sale.status)]).toEqual([1, [status]])
 })
 
 test('a stream that cannot be priced ends with an error, and its hold is ended', async () => {

@@ -7,6 +7,7 @@ import type { Outlet } from '../base/pour.ts'
 import { Tap, type Watcher } from '../base/tap.ts'
 import type { Sale } from '../billing/billing.ts'
 import { priceOfParts } from '../billing/price.ts'
+import { recordedStatus } from '../billing/record.ts'
 import type { AskFacts } from '../capabilities/ask.ts'
 import { tokensOf, type Usage } from '../capabilities/usage.ts'
 import type { AttemptRecord } from '../store/requests.ts'
@@ -57,10 +58,8 @@ async function meterWhole(
   }
 }
 
-/** How a stream ended. */
-type StreamEnd = 'complete' | 'cut' | 'client-gone'
-
-const endStatus = { complete: 200, cut: 502, 'client-gone': 499 } as const satisfies Record<StreamEnd, number>
+/** How a stream ended: at its end, or before it, with an error. */
+type StreamEnd = 'complete' | GatewayError
 
 /** A stream on its way to the client. Whether it comes to its end or its client leaves, it is settled once. */
 class MeteredStream implements Outlet, Watcher {
@@ -186,7 +185,7 @@ class MeteredStream implements Outlet, Watcher {
   /** Settles, and gives the error if that failed. */
   async #settleWithClient(cut: GatewayError | undefined): Promise<GatewayError | undefined> {
     try {
-      await settleStream(this.#metered, this.#relay, cut === undefined ? 'complete' : 'cut')
+      await settleStream(this.#metered, this.#relay, cut ?? 'complete')
       return undefined
     } catch (thrown) {
       logUnsettled(this.#metered, thrown)
@@ -204,7 +203,7 @@ class MeteredStream implements Outlet, Watcher {
       const chargesOn = hangup === 'drain' || relay.isUncounted === true
       if (chargesOn) await this.#parts.drains.run(relay)
       else relay.abort()
-      await settleStream(this.#metered, relay, 'client-gone')
+      await settleStream(this.#metered, relay, new GatewayError('client-gone', 'The client hung up.'))
     } catch (thrown) {
       logUnsettled(this.#metered, thrown)
     } finally {
@@ -218,7 +217,7 @@ async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Pro
   const { legs } = relay
   const failed = [...metered.failed, ...(relay.failed ?? [])]
   try {
-    const sale = saleOf(routed, legs, failed, endStatus[end])
+    const sale = saleOf(routed, legs, failed, end === 'complete' ? 200 : recordedStatus(end))
     if (sale !== undefined) {
       await settle(routed, sale)
       return
@@ -229,7 +228,7 @@ async function settleStream(metered: Metered, relay: Relay, end: StreamEnd): Pro
     throw thrown
   }
   // Nothing reached the client, so nothing is owed; the attempts are recorded, to be compared with the vendor's bill.
-  const error = new GatewayError(end === 'client-gone' ? 'client-gone' : 'upstream-failed', end)
+  const error = end === 'complete' ? new GatewayError('upstream-failed', 'The stream had nothing in it.') : end
   await release(routed, [...failed, ...wastedAttempts(routed, legs)], error)
 }
 

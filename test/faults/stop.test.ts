@@ -53,7 +53,7 @@ describe.each(['strict', 'leased'] as const)('%s: a stop whose drain time is ove
     expect(text).not.toContain('[DONE]')
     await closing
     const { status, cost, held } = await lastRecord()
-    expect([status, cost > 0n, held]).toEqual([502, true, []])
+    expect([status, cost > 0n, held]).toEqual([503, true, []])
   })
 
   test('a client that waits for a whole answer gets a final 503 and pays nothing', async () => {

@@ -115,7 +115,7 @@ describe('a slow vendor', () => {
     const events = await payloadsOf(response)
     expect(contentOf(events)).toBe('onetwo')
     expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ error: { code: 'upstream_timeout', param: null } })
-    expect(await recordOf(gateway, response)).toMatchObject({ status: 502, basis: 'estimated' })
+    expect(await recordOf(gateway, response)).toMatchObject({ status: 504, basis: 'estimated' })
   })
 
   test('a stream of nothing but signs of life is cut off at the total limit', async () => {
