@@ -248,7 +248,7 @@ test('a broken stream is cut off when its protocol has no error event', async ()
 
 test.each([
   ['the vendor breaks off', 'upstream-failed', 502],
-  ['the vendor is silent for too long', 'upstream-timeout', 504],
+  ['the vendor leaves waiting for too long', 'upstream-timeout', 504],
   ['a stop of the gateway ends', 'overloaded', 503],
 ] as const)('a stream that %s is recorded as such, and its call is aborted', async (_how, kind, status) => {
   const { relay, give, fail } = byHand()

@@ -143,7 +143,8 @@ export class Customers {
   }
 
   #send(machine: Machine, request: SimulatedRequest): boolean {
-    if (request.hold === undefined || !request.life.isAlive) return false
+    // The calm at the end of a run ends every request, perhaps before its customer has got this far.
+    if (!request.isOpen || !request.life.isAlive) return false
     const attempt = request.steps.filter(({ kind }) => kind === 'send').length
     return this.#record(machine, request, { kind: 'send' }, (hold) =>
       hold.sending(sentOf(`${request.order.requestId}.${attempt}`)),
@@ -151,7 +152,7 @@ export class Customers {
   }
 
   #mark(machine: Machine, request: SimulatedRequest): void {
-    if (request.hold === undefined || !request.life.isAlive) return
+    if (!request.isOpen || !request.life.isAlive) return
     const price = BigInt(this.#world.random.between(0, Math.round(Number(request.order.amount) * 1.2)))
     const sent = request.steps.filter(({ kind }) => kind === 'send')
     const delivered = sent.map((_, at) => ({ id: `${request.order.requestId}.${at}`, vendorCost: nano(price / 2n) }))
