@@ -4,11 +4,11 @@ import { Deadlines } from '../base/deadlines.ts'
 import { SlowReader } from './slow-reader.ts'
 
 /** A reader that is behind, and what the system says of it at each look. */
-function behind(unreadBytes: (nowMs: number) => number | undefined, { totalMs = 3_600_000 } = {}) {
+function behind(unreadBytes: (nowMs: number) => number | undefined, { totalMs = 3_600_000, elapsedBeforeMs = 0 } = {}) {
   const world = new World(1)
   let stoppedAt: number | undefined
   const routed = {
-    elapsedMs: () => world.now,
+    elapsedMs: () => elapsedBeforeMs + world.now,
     client: { letGo() {}, unreadBytes: () => Promise.resolve(unreadBytes(world.now)) },
   }
   const reader = new SlowReader(
@@ -65,8 +65,17 @@ test('a reader that has caught up is not watched, and its time starts again when
   expect(stoppedAt()).toBeGreaterThan(11 * minute)
 })
 
+test('a reader that catches up while it is looked at is not watched any more', () => {
+  const { reader, pass, stoppedAt } = behind(() => {
+    reader.caughtUp()
+    return 4_000_000
+  })
+  pass(10 * minute)
+  expect(stoppedAt()).toBeUndefined()
+})
+
 test('a reader is stopped when the total time of its request is up, even while it reads', () => {
-  const { pass, stoppedAt } = behind((now) => now, { totalMs: 100 * second })
+  const { pass, stoppedAt } = behind((now) => now, { totalMs: 140 * second, elapsedBeforeMs: 40 * second })
   pass(99 * second)
   expect(stoppedAt()).toBeUndefined()
   pass(2 * second)

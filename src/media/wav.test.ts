@@ -17,9 +17,10 @@ describe('a wav file', () => {
     expect(readIn(file, chunkBytes)).toEqual({ samples: mono, sound })
   })
 
-  test('the head of a wav file states its lengths', () => {
-    const head = Buffer.from(wavHead(mono, 1_000))
+  test('the head of a wav file states its lengths, and how fast and in what steps its samples are played', () => {
+    const head = Buffer.from(wavHead({ rate: 48_000, channels: 2 }, 1_000))
     expect([head.readUInt32LE(4), head.readUInt32LE(40)]).toEqual([1_036, 1_000])
+    expect([head.readUInt32LE(28), head.readUInt16LE(32)]).toEqual([192_000, 4])
     expect(head.length).toBe(44)
   })
 
@@ -37,6 +38,7 @@ describe('a wav file', () => {
 
   test.each([
     ['is not a wav file', Buffer.alloc(100, 'ID3')],
+    ['is another kind of RIFF file', Buffer.from(file).fill('AVI ', 8, 12)],
     ['does not describe its samples', Buffer.concat([file.subarray(0, 12), file.subarray(36)])],
     ['has 8-bit samples', Buffer.from(file).fill(8, 34, 35)],
     [

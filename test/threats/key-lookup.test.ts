@@ -1,12 +1,18 @@
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
+import * as crypto from 'node:crypto'
 import { createHash, randomBytes, randomInt } from 'node:crypto'
+import { makeOperators } from '../../src/admin/operators.ts'
+import { makeLinks } from '../../src/artifacts/links.ts'
 import { GatewayError } from '../../src/base/errors.ts'
 import { silentLog } from '../../src/base/log.ts'
+import { macFor } from '../../src/base/secret.ts'
 import { KeyRing } from '../../src/keys/key-ring.ts'
 import { makeSecretKeys } from '../../src/keys/secret-keys.ts'
+import { makeSessions } from '../../src/mcp/sessions.ts'
 import { createAccount } from '../../src/store/accounts.ts'
 import { insertKey } from '../../src/store/keys.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
+import { makeCallbacks } from '../../src/tasks/callbacks.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { movableClock } from '../support/movable-clock.ts'
 import { sharedPostgres } from '../support/postgres.ts'
@@ -129,6 +135,9 @@ async function openRing(authFailuresPerMinute: number) {
   }
 }
 
+/** The signature at the end of a link of ours. */
+const signatureIn = (url: string) => url.slice(-43)
+
 /** How often a draw of the one is larger than a draw of the other, ties half: the statistic of Mann and Whitney. */
 function superiority(ones: readonly number[], others: readonly number[]): number {
   const all = [...ones.map((value) => ({ value, of: 1 })), ...others.map((value) => ({ value, of: 0 }))]
@@ -190,6 +199,47 @@ describe('A-04: the time that a refusal takes', () => {
       await ring.close()
     }
   }, 120_000)
+
+  // No clock shows this reliably: a comparison that stops at the first wrong byte is quicker by nanoseconds.
+  test('signatures, and keys that are not looked up, are compared to their last byte wherever they differ', async () => {
+    const mac = macFor(Buffer.from('a'.repeat(32)), 'artifact-link')
+    const [links, callbacks, sessions] = [makeLinks(mac, 'x:'), makeCallbacks(mac, 'x:'), makeSessions(mac)]
+    const store = await openStore({ file: ':memory:' })
+    const parts = { store, secretKeys, clock: movableClock(), authFailuresPerMinute: 100 }
+    const metricsKey = 'metrics-key-of-the-operator-0123'
+    const operators = makeOperators({ ...parts, metricsKey })
+    const id = `vid_${'0'.repeat(32)}`
+    /** What is guessed, and how a guess is tried. */
+    const guessed: Record<string, readonly [right: string, guess: (text: string) => unknown]> = {
+      'the link of a result': [
+        signatureIn(links.write('art', 1_000_000)),
+        (signature) => links.check({ id: 'art', expires: '1000', signature }, 0),
+      ],
+      "a vendor's callback": [signatureIn(callbacks.urlOf(id)), (text) => callbacks.taskOf(`${id}.${text}`)],
+      'a session of tools': [
+        sessions.open('key', '2025-06-18').slice(33),
+        (text) => sessions.check(`${'0'.repeat(32)}.${text}`, 'key'),
+      ],
+      'the checksum of a key': [
+        secretKeys.make('sk').slice(-6),
+        (text) => secretKeys.hasChecksum(`sk-${'0'.repeat(43)}${text}`),
+      ],
+      'the key for metrics': [metricsKey, (text) => operators.authenticateScraper(text, address)],
+    }
+    const compared = spyOn(crypto, 'timingSafeEqual')
+    try {
+      for (const [name, [right, guess]] of Object.entries(guessed)) {
+        for (const text of [`${right[0] === 'A' ? 'B' : 'A'}${right.slice(1)}`, `${right.slice(0, -1)}-`]) {
+          compared.mockClear()
+          await (async () => guess(text))().catch(() => {})
+          expect({ name, text, comparisons: compared.mock.calls.length }).toEqual({ name, text, comparisons: 1 })
+        }
+      }
+    } finally {
+      compared.mockRestore()
+      await store.close()
+    }
+  })
 })
 
 describe('A-09: guessing keys', () => {
