@@ -9,8 +9,10 @@ afterAll(async () => {
   await Promise.all(listeners.map((listener) => listener.stop('at-once')))
 })
 
-/** Opens a port whose connections may be idle for `idleSeconds`, and sends a request to it. */
-function visit(answer: (connection: Connection) => Response, idleSeconds = 1) {
+const whole = 'POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 2\r\n\r\nab'
+
+/** Opens a port whose connections may be idle for `idleSeconds`, and sends a request, or part of one, to it. */
+function visit(answer: (connection: Connection) => Response, idleSeconds = 1, sent = whole) {
   const listener = listen({
     hostname: '127.0.0.1',
     port: 0,
@@ -33,7 +35,7 @@ function visit(answer: (connection: Connection) => Response, idleSeconds = 1) {
   socket.on('error', () => {})
   socket.on('data', (bytes) => (text += bytes.toString('latin1')))
   socket.on('close', () => (isClosed = true))
-  socket.write('POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 2\r\n\r\nab')
+  socket.write(sent)
   return { socket, text: () => text, isClosed: () => isClosed }
 }
 
@@ -44,6 +46,22 @@ async function until(isTrue: () => boolean, ms = closesWithinMs): Promise<void> 
   const giveUpAt = performance.now() + ms
   while (!isTrue() && performance.now() < giveUpAt) await Bun.sleep(10)
 }
+
+describe('a connection on which nothing more comes', () => {
+  test.concurrent.each([
+    ['from the beginning', ''],
+    ['in the middle of a body', whole.slice(0, -1)],
+  ])(
+    'the connection is closed: %s',
+    async (_name, sent) => {
+      const { text, isClosed } = visit(() => new Response('whole'), 1, sent)
+      // The runtime gives a head twelve seconds, whatever the listener asks for.
+      await until(isClosed, 2 * closesWithinMs)
+      expect([isClosed(), text()]).toEqual([true, ''])
+    },
+    120_000,
+  )
+})
 
 describe('a connection that was held open for its answer', () => {
   test.concurrent('the connection is closed when no further request comes', async () => {
