@@ -292,8 +292,12 @@ describe('a scrape', () => {
       const before = await scrape(gateway)
       expect(before.value('turnpike_database_up')).toBe(1)
       expect(before.value('turnpike_webhooks_waiting')).toBe(0)
+      await gateway.settleBooks()
+      const streamed = await gateway.post(chat, says('Hello! sandbox:tokens=20 sandbox:pace=20', { stream: true }))
       await way.close()
+      await streamed.text()
       const during = await scrape(gateway)
+      expect(during.value('turnpike_unposted_endings')).toBe(1)
       // The metrics key is checked without the database, even when it was never used before.
       expect((await scrape({ ...gateway, adminKey: key })).value('turnpike_database_up')).toBe(0)
       expect(during.value('turnpike_database_up')).toBe(0)
@@ -305,7 +309,7 @@ describe('a scrape', () => {
         expect(during.value(name)).toBeUndefined()
       }
       expect(during.all('turnpike_video_tasks_open')).toEqual({})
-      expect(during.all('turnpike_requests_total')).toEqual({ 'chat gpt-4o-mini 2xx': 1 })
+      expect(during.all('turnpike_requests_total')).toEqual({ 'chat gpt-4o-mini 2xx': 2 })
       const stranger = jsonClient(gateway.adminUrl, `${gateway.adminKey}x`)
       expect((await stranger.call('GET', '/metrics')).status).toBe(503)
       opened.splice(0)

@@ -4,6 +4,7 @@ import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { videosOf } from '../support/ordered-videos.ts'
 import { sharedPostgres } from '../support/postgres.ts'
+import { says } from '../support/streams.ts'
 import { catalogue } from '../support/video-asks.ts'
 
 // A database is made for it, and machines that test are busy.
@@ -54,6 +55,27 @@ describe('two nodes on one database that share simulators', () => {
     await other.settleBooks()
     const after = await one.balance()
     expect(before.posted - after.posted).toBe(written.reduce((sum, { request }) => sum + request.cost, 0n))
+    await one.assertBooks()
+  })
+
+  test('money that one node keeps ready for a busy account pays for a video on the other', async () => {
+    const { id, key } = await one.account({ dollars: '0.51' })
+    const headers = { authorization: `Bearer ${key}` }
+    // What twenty of these would hold is kept ready on the node, and is missing from the half dollar of the video.
+    const chat = async () => (await one.post('/v1/chat/completions', says('Hi', { max_tokens: 2_000 }), headers)).text()
+    await chat()
+    const state = { isBusy: true }
+    const busy = (async () => {
+      while (state.isBusy) await chat()
+    })()
+    const video = { model: 'wan2.6-t2v', duration: 5, resolution: '720p', input: { prompt: 'A fox.' } }
+    try {
+      await until(async () => (await other.post('/v1/videos/generations', video, headers)).status === 202)
+    } finally {
+      state.isBusy = false
+      await busy
+    }
+    await until(async () => (await other.balance(id)).held === 0n)
     await one.assertBooks()
   })
 

@@ -37,8 +37,8 @@ test.each(['sqlite', 'postgres'] as const)(
   'money that a node has leased and not used is available to a video task, on %s',
   async (engine) => {
     const world = await begin('leased', engine, '0.51')
-    // A lease is taken with the first request, and kept ready for the next.
-    expect((await world.chat()).status).toBe(200)
+    // With the first request as much is leased as twenty more would hold, and kept ready for them: 2.6 cents.
+    expect((await world.chat(2_000)).status).toBe(200)
     expect((await world.order()).status).toBe(202)
     expect((await world.order()).status).toBe(402)
     await until(async () => (await world.gateway.balance(world.id)).held === 0n)
