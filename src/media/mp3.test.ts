@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { createMp3Encoder } from 'wasm-media-encoders'
 import { makeMp3Encoders } from './mp3.ts'
 
 const encoders = makeMp3Encoders()
@@ -44,6 +45,25 @@ test.each([1, 2] as const)('audio of %d channels is encoded as it comes, to the 
   expect(frames * 24).toBeLessThan(2_150)
 })
 
+// Bytes or channels in another order would be noise of the same length.
+test.each([1, 2] as const)(
+  'audio of %d channels is what the encoder makes of the samples of each',
+  async (channels) => {
+    const samples = Int16Array.from({ length: rate * channels }, (_, at) =>
+      Math.round(8_000 * Math.sin((at % channels === 0 ? 0.03 : 0.07) * at)),
+    )
+    const planes = Array.from({ length: channels }, (_, channel) =>
+      Float32Array.from({ length: rate }, (__, frame) => (samples[frame * channels + channel] ?? 0) / 32_768),
+    )
+    const encoder = await createMp3Encoder()
+    encoder.configure({ sampleRate: rate, channels, bitrate: 96 })
+    const expected = [encoder.encode(planes).slice(), encoder.finalize().slice()]
+    const encoding = encoders.open({ rate, channels })
+    const encoded = [await encoding.encode(new Uint8Array(samples.buffer)), await encoding.end()]
+    expect(Buffer.concat(encoded).equals(Buffer.concat(expected))).toBe(true)
+  },
+)
+
 test('concurrent encodings do not mix, and a reused encoder keeps nothing of the last one', async () => {
   const alone = await encode(500)
   const [first, second] = await Promise.all([encode(500), encode(500)])
@@ -75,6 +95,20 @@ test('audio that waits for the encoder is dropped when its encoding is closed', 
   expect((await long).length).toBeGreaterThan(0)
   expect(framesOf(Buffer.concat([await encode(500)]))).toBeGreaterThan(20)
   busy.close()
+})
+
+test('a closed encoding takes nothing from others that are at work or wait', async () => {
+  const open = () => encoders.open({ rate, channels: 1 })
+  const [long, short, closed] = [open(), open(), open()]
+  await Promise.all([long, short, closed].map((each) => each.encode(tone(500))))
+  // More than the thread is given at once.
+  const kept = [long.encode(tone(30_000)), ...Array.from({ length: 6 }, () => short.encode(tone(500)))]
+  const dropped = closed.encode(tone(500)).catch((error: unknown) => String(error))
+  await new Promise(setImmediate)
+  closed.close()
+  expect(await dropped).toBe('Error: the encoding was closed')
+  expect((await Promise.all(kept)).map(({ length }) => length > 0)).toEqual(kept.map(() => true))
+  for (const each of [long, short]) each.close()
 })
 
 /** Encodes in a process that has as many files open as it is allowed, and again after it has closed them. */
