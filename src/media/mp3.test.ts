@@ -97,9 +97,10 @@ test('audio that waits for the encoder is dropped when its encoding is closed', 
   busy.close()
 })
 
+const openMono = () => encoders.open({ rate, channels: 1 })
+
 test('a closed encoding takes nothing from others that are at work or wait', async () => {
-  const open = () => encoders.open({ rate, channels: 1 })
-  const [long, short, closed] = [open(), open(), open()]
+  const [long, short, closed] = [openMono(), openMono(), openMono()]
   await Promise.all([long, short, closed].map((each) => each.encode(tone(500))))
   // More than the thread is given at once.
   const kept = [long.encode(tone(30_000)), ...Array.from({ length: 6 }, () => short.encode(tone(500)))]

@@ -70,7 +70,9 @@ describe.each([
       ...bad('admin'),
       code: 'unknown_parameter',
     })
-    expect(errorOf(await create({ name }))).toMatchObject({ status: 409, code: 'name_taken' })
+    const taken = await create({ name })
+    expect(errorOf(taken)).toMatchObject({ status: 409, code: 'name_taken' })
+    expect(taken.headers.get('x-should-retry')).toBe('false')
     const { name: other } = await make({})
     expect(errorOf(await change({ name: other }))).toMatchObject({ status: 409, code: 'name_taken' })
     expect(errorOf(await change({ cap: { amount: '1', period: 'week' } }))).toMatchObject(bad('cap.period'))
@@ -193,6 +195,11 @@ describe.each([
       expect(Number(balance)).toBeCloseTo(2 - spent, 9)
       expect(held).toBe('0')
     }
+    // The list is exact too, without a read of the account first.
+    spent += await cost()
+    const listed = (await operator.all<Account>('/admin/accounts')).find((account) => account.id === id)
+    expect(Number(listed?.balance)).toBeCloseTo(2 - spent, 9)
+    expect(listed?.held).toBe('0')
     // All of it can be withdrawn: an idle lease does not block it.
     const { balance } = await operator.get<Account>(`/admin/accounts/${id}`)
     expect((await credit(id, { amount: `-${balance}` })).body).toMatchObject({ balance: '0', held: '0' })

@@ -265,7 +265,8 @@ describe('a scrape', () => {
     const gateway = await start()
     expect((await scrape(gateway)).value('turnpike_draining')).toBe(0)
     const closed = gateway.close({ drainMs: 1_500 })
-    expect((await scrape(gateway)).value('turnpike_draining')).toBe(1)
+    const [ready, found] = await Promise.all([fetch(`${gateway.url}/readyz`), scrape(gateway)])
+    expect([ready.status, found.value('turnpike_draining')]).toEqual([503, 1])
     opened.splice(0)
     await closed
   })

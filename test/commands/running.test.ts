@@ -231,9 +231,11 @@ describe('a changed turnpike.yaml', () => {
       .split('\n')
       .find((each) => each.includes(said))
     expect(JSON.parse(line ?? '{}')).toMatchObject({ level: 50 })
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(503)
     cli.write('turnpike.yaml', priced('5'))
     gateway.signal('SIGHUP')
     await until(() => gateway.output().includes('the configuration was reloaded"'))
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(200)
   })
 
   test.each([
