@@ -1,5 +1,18 @@
 import { describe, expect, test } from 'bun:test'
-import { showUsage } from './usage.ts'
+import type { Store } from '../store/open.ts'
+import { reportUsage, showUsage } from './usage.ts'
+
+test('a sum that takes long is given up for a customer, and not for an operator', async () => {
+  const limits: unknown[] = []
+  const snapshot = (_work: unknown, statementMsMax: number | undefined) => {
+    limits.push(statementMsMax)
+    return Promise.resolve([])
+  }
+  for (const reader of ['customer', 'operator'] as const) {
+    await reportUsage({ snapshot } as unknown as Store, { scope: 'every-account' }, { limit: 1 }, reader)
+  }
+  expect(limits).toEqual([2_000, undefined])
+})
 
 describe('the usage of one request', () => {
   test('input and output are shown even if they are zero, other counts only if they are not', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { startTestGateway, until } from '../support/gateway.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { operatorOf } from '../support/operator.ts'
 import { says } from '../support/streams.ts'
 import { answer, channelsTo, completion, startVendor } from '../support/vendor.ts'
@@ -64,6 +64,31 @@ test('a channel in sandbox mode has the address of its simulator and does not re
   }
 })
 
+async function healthAfterChat(gateway: TestGateway) {
+  await gateway.post('/v1/chat/completions', says('Hi', { model: 'm' }))
+  const [channel] = await operatorOf(gateway).all<Record<string, unknown>>('/admin/channels')
+  return { health: channel?.['health'], credentials: channel?.['credentials'] }
+}
+
+test('a channel whose vendor fails again and again is degraded, and works again after an answer', async () => {
+  let status = 500
+  const vendor = await startVendor(
+    (socket) => void socket.write(answer(status, status === 200 ? completion('Hi') : '{}')),
+  )
+  const gateway = await startTestGateway({ yaml: channelsTo({ v0: { ...vendor, key: 'key-one' } }) })
+  try {
+    const health = () => healthAfterChat(gateway)
+    await until(async () => (await health()).health !== 'ok')
+    expect(await health()).toEqual({ health: 'degraded', credentials: { count: 1, resting: 0 } })
+    status = 200
+    expect(await health()).toEqual({ health: 'ok', credentials: { count: 1, resting: 0 } })
+    await gateway.assertBooks()
+  } finally {
+    await gateway.close()
+    await vendor.stop()
+  }
+})
+
 test('a credential that its vendor refuses rests, and its channel rests with the last credential', async () => {
   const refusal = JSON.stringify({ error: { message: 'no', code: 'invalid_api_key' } })
   let good = 'key-two'
@@ -72,11 +97,7 @@ test('a credential that its vendor refuses rests, and its channel rests with the
   })
   const gateway = await startTestGateway({ yaml: channelsTo({ v0: { ...vendor, key: 'key-one", "key-two' } }) })
   try {
-    const health = async () => {
-      await gateway.post('/v1/chat/completions', says('Hi', { model: 'm' }))
-      const [channel] = await operatorOf(gateway).all<Record<string, unknown>>('/admin/channels')
-      return { health: channel?.['health'], credentials: channel?.['credentials'] }
-    }
+    const health = () => healthAfterChat(gateway)
     // Either credential may be used first.
     await until(async () => (await health()).health !== 'ok')
     expect(await health()).toEqual({ health: 'degraded', credentials: { count: 2, resting: 1 } })
