@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Kysely } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import { Client } from 'pg'
+import { eachEngine } from '../../test/support/engines.ts'
 import { until } from '../../test/support/gateway.ts'
 import { coldStartMs, sharedPostgres } from '../../test/support/postgres.ts'
 import { ledger } from './migrations/0001-ledger.ts'
@@ -9,6 +10,8 @@ import { leases } from './migrations/0002-leases.ts'
 import { chains } from './migrations/0003-chains.ts'
 import { openStore } from './open.ts'
 import { openPostgres } from './postgres.ts'
+import { columnKinds } from './schema.ts'
+import { openSqlite } from './sqlite.ts'
 
 let databaseUrl: string
 let writer: Client
@@ -99,3 +102,45 @@ test.each([
   },
   coldStartMs,
 )
+
+/** The engines give numbers of these columns in different types. */
+const asText = (row: object) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, String(value)]))
+
+eachEngine('a database of the first version', (open, place, engine) => {
+  test('its sums of hours become sums of days, and its postings are counted as those without a chain', async () => {
+    const at = await place('empty')
+    const db = new Kysely<Record<string, Record<string, unknown>>>({
+      dialect: 'file' in at ? openSqlite(at.file) : openPostgres(at.url, 'migration'),
+    })
+    const first = { '0001-ledger': ledger(engine), '0002-leases': leases() }
+    await new Migrator({ db, provider: { getMigrations: () => Promise.resolve(first) } }).migrateToLatest()
+    const [hourMs, dayMs] = [3_600_000, 86_400_000]
+    const whose = { account_id: 'a', key_id: 'k', model: 'm', capability: 'chat', vendor: 'v' }
+    const sums = Object.keys(columnKinds.usage_day).filter(
+      (column) => column !== 'hour' && !Object.hasOwn(whose, column),
+    )
+    // Another number in every column, so that none can be taken for another.
+    const summed = (times: number) => Object.fromEntries(sums.map((column, index) => [column, times * (index + 1)]))
+    const hours = [20_000 * dayMs, 20_000 * dayMs + 23 * hourMs, 20_001 * dayMs]
+    await db
+      .insertInto('usage_hour')
+      .values(hours.map((hour) => ({ hour, ...whose, ...summed(1) })))
+      .execute()
+    const posting = { kind: 'credit', basis: 'manual', created_at: 1 }
+    await db
+      .insertInto('txn')
+      .values(['txn_1', 'txn_2'].map((id) => ({ id, ...posting })))
+      .execute()
+    await db.destroy()
+
+    const { db: migrated } = await open({ at, books: 'unchecked' })
+    const days = await migrated.withoutPlugins().selectFrom('usage_day').selectAll().orderBy('hour').execute()
+    const expected = [
+      { hour: 20_000 * dayMs, ...whose, ...summed(2) },
+      { hour: 20_001 * dayMs, ...whose, ...summed(1) },
+    ]
+    expect(days.map(asText)).toEqual(expected.map(asText))
+    const chains = await migrated.selectFrom('chain').select(['id', 'seq']).execute()
+    expect(chains.map(asText)).toEqual([{ id: '', seq: '2' }])
+  })
+})
