@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { eachEngine } from '../../test/support/engines.ts'
 import { accountId, balances, fundedAccount, holdOf, settlementOf } from '../../test/support/ledger.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import { nano } from '../base/money.ts'
 import {
   accountById,
@@ -40,6 +41,20 @@ eachEngine('accounts', (open) => {
     const changes = ids.map((id) => changeAccount(store, { id, actor: 'test', name: 'wanted' }))
     const outcomes = (await Promise.all(changes)).map(({ outcome }) => outcome)
     expect(outcomes.toSorted()).toEqual(['changed', 'name-taken', 'name-taken', 'name-taken'])
+  })
+
+  // The last line of defence: whatever a mistake in a query would write.
+  test.each([
+    ['less than nothing', { posted: nano(-1n) }, 'account_covers_holds'],
+    ['more on hold than there is', { held: nano(101n) }, 'account_covers_holds'],
+    ['a negative hold', { held: nano(-1n) }, 'account_held_positive'],
+    ['more than 64 bits add exactly', { posted: nano(4_000_000_000_000_000_001n) }, 'account_bounded'],
+  ] as const)('the database itself refuses an account with %s', async (_name, changed, rule) => {
+    const store = await open()
+    await fundedAccount(store, { amount: 100n })
+    const write = store.db.updateTable('account').set(changed).where('id', '=', accountId).execute()
+    expect(String(await thrownBy(write))).toContain(rule)
+    expect(await accountById(store.db, accountId)).toMatchObject({ posted: nano(100n), held: nano(0n) })
   })
 
   test('credits are booked on both sides, and never take a balance below zero', async () => {
