@@ -3,8 +3,10 @@ import { sql } from 'kysely'
 import { nano } from '../base/money.ts'
 import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { eachEngine } from '../../test/support/engines.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
 import { credit } from './accounts.ts'
 import { checkLedger } from './check.ts'
+import { isUniqueViolation } from './faults.ts'
 import { takeHold } from './holds.ts'
 import { settleHold } from './ledger.ts'
 import type { Store } from './open.ts'
@@ -61,6 +63,13 @@ eachEngine('chains', (open, _place, engine) => {
     await credit(store, { accountId, amount: nano(20n), source: 'promo', actor: 'test' })
     return store
   }
+
+  test('a place in a chain is taken once', async () => {
+    const store = await written()
+    const copied = sql`insert into txn (id, kind, basis, created_at, chain, seq)
+      select 'txn_copy', kind, basis, created_at, chain, seq from txn where chain is not null limit 1`
+    expect(isUniqueViolation(await thrownBy(copied.execute(store.db)))).toBe(true)
+  })
 
   test('turns are chained by node, and settlements and credits by account', async () => {
     const store = await written()
