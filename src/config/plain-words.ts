@@ -3,17 +3,11 @@ import type * as z from 'zod'
 /** What zod is to say of a YAML file: an operator's words, where there are better ones than its own. */
 export const plainWords: z.core.ParseContext<z.core.$ZodIssue> = {
   error(issue) {
-    switch (issue.code) {
-      case 'invalid_type':
-        return wrongType(issue.expected, issue.input)
-      case 'too_big':
-        return isNumeric(issue) ? `must be at most ${issue.maximum}` : undefined
-      case 'too_small':
-        if (isNumeric(issue)) return `must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`
-        return issue.minimum === 1 ? 'must not be empty' : undefined
-      default:
-        return undefined
-    }
+    if (issue.code === 'invalid_type') return wrongType(issue.expected, issue.input)
+    if (issue.code === 'too_big' && isNumeric(issue)) return `must be at most ${issue.maximum}`
+    if (issue.code !== 'too_small') return undefined
+    if (isNumeric(issue)) return `must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`
+    return issue.minimum === 1 ? 'must not be empty' : undefined
   },
 }
 
