@@ -18,6 +18,23 @@ describe('the head of an image', () => {
     expect(readImageHead(image(format).subarray(0, 17))).toBe('broken')
   })
 
+  // A segment holds 64 KB at most; the size is looked for in the first megabyte.
+  test.each([
+    [1, 3_000, true],
+    [1, 60_000, true],
+    [10, 65_000, true],
+    [17, 65_000, false],
+  ])('the size of a JPEG is found behind %d segments of %d bytes: %p', (segments, length, isFound) => {
+    const file = image('jpeg')
+    const segment = Buffer.alloc(2 + length)
+    segment.set([0xff, 0xe1, length >> 8, length & 0xff])
+    const before = Array.from({ length: segments }, () => segment)
+    const large = Buffer.concat([file.subarray(0, 2), ...before, file.subarray(2)])
+    const expected = isFound ? ({ mediaType: 'image/jpeg', width: 300, height: 200 } as const) : 'broken'
+    expect(readImageHead(large)).toEqual(expected)
+    expect(readBase64Head(large.toString('base64'))).toEqual(expected)
+  })
+
   test('an image with a width of zero is broken', () => {
     const flat = image('png')
     flat.writeUInt32BE(0, 16)

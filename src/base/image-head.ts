@@ -11,21 +11,33 @@ export type ImageHead = {
 const mediaTypes = { png: 'image/png', jpeg: 'image/jpeg', webp: 'image/webp' } as const
 type Format = keyof typeof mediaTypes
 
-/** A PNG or WebP states its size long before this; a JPEG may first carry a thumbnail and a colour profile. */
-const headBytes = 1024 * 1024
+/**
+ * How much of an image is looked at, the next length only if the size is not found in the one before: each is a copy. A
+ * PNG or WebP states its size at once, but a JPEG may first carry a thumbnail and a colour profile.
+ */
+const headLengths = [4 * 1024, 64 * 1024, 1024 * 1024]
 
 /** `broken`: an image of a known format that does not state its size. Undefined: not a PNG, JPEG or WebP. */
 export function readImageHead(bytes: Uint8Array): ImageHead | 'broken' | undefined {
-  const format = formatOf(bytes)
-  if (format === undefined) return undefined
-  const found = imageDimensionsFromData(bytes.subarray(0, headBytes))
-  if (found === undefined || found.type !== format || found.width === 0 || found.height === 0) return 'broken'
-  return { mediaType: mediaTypes[format], width: found.width, height: found.height }
+  return readHead((length) => bytes.subarray(0, length))
 }
 
 /** The same for an image in base64, of which only the beginning is turned into bytes. */
 export function readBase64Head(base64: string): ImageHead | 'broken' | undefined {
-  return readImageHead(Buffer.from(base64.slice(0, (headBytes / 3) * 4), 'base64'))
+  return readHead((length) => Buffer.from(base64.slice(0, (length / 3) * 4), 'base64'))
+}
+
+function readHead(take: (length: number) => Uint8Array): ImageHead | 'broken' | undefined {
+  for (const length of headLengths) {
+    const bytes = take(length)
+    const format = formatOf(bytes)
+    if (format === undefined) return undefined
+    const found = imageDimensionsFromData(bytes)
+    if (found !== undefined && found.type === format && found.width > 0 && found.height > 0) {
+      return { mediaType: mediaTypes[format], width: found.width, height: found.height }
+    }
+  }
+  return 'broken'
 }
 
 /** The media type that the first twelve bytes of an image say. A GIF too, which has no head here: only chats take it. */
