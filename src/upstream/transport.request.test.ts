@@ -95,8 +95,7 @@ describe('the characters of a header', () => {
   test.each(headers)('a call with the invalid header %j is not sent', async (bad) => {
     wire = await startWire({ reply: ({ socket }) => void socket.write(answer(200, 'ok')) })
     const transport = openTransport()
-    const form = new FormData()
-    form.set('a', 'b')
+    const form = [{ field: 'a', value: 'b' }]
     for (const body of ['text', form, new Uint8Array(3)]) {
       expect(await transport.failure(wire.url, { headers: bad, body })).toBe('upstream-failed, unsent')
     }
@@ -117,10 +116,12 @@ test('spaces, line breaks and control characters in a path are encoded or remove
 describe('a form', () => {
   test('a form arrives with its fields, files, content type and length', async () => {
     const image = Uint8Array.from({ length: 300_000 }, (_, i) => i * 7)
-    const form = new FormData()
-    form.set('prompt', 'a "quoted" snowman ☃\r\nin two lines')
-    form.append('image[]', new Blob([image], { type: 'image/png' }), 'ä "b".png')
-    form.append('image[]', new Blob([]), 'empty.bin')
+    const empty = { name: 'empty.bin', mediaType: 'application/octet-stream', bytes: new Uint8Array() }
+    const form = [
+      { field: 'prompt', value: 'a "quoted" snowman ☃\r\nin two lines' },
+      { field: 'image[]', value: { name: 'ä "b".png', mediaType: 'image/png', bytes: image } },
+      { field: 'image[]', value: empty },
+    ]
     const { headers, body } = await asked('/', { body: form, headers: { authorization: 'Bearer k' } })
     expect(headers.get('authorization')).toBe('Bearer k')
     expect(headers.get('content-length')).toBe(String(body.length))
@@ -134,8 +135,7 @@ describe('a form', () => {
   })
 
   test('the content type of a form replaces that of the call', async () => {
-    const form = new FormData()
-    form.set('a', 'b')
+    const form = [{ field: 'a', value: 'b' }]
     const { headers } = await asked('/', { body: form, headers: { 'content-type': 'application/json' } })
     expect(headers.get('content-type')).toMatch(/^multipart\/form-data; ?boundary=[^,]+$/)
   })

@@ -156,17 +156,6 @@ describe('a client that leaves', () => {
     expect(getEventListeners(client.signal, 'abort')).toEqual([])
   })
 
-  test('a call whose body is still being built opens no connection', async () => {
-    const { transport } = await startWriting()
-    const client = new AbortController()
-    const body = new FormData()
-    body.set('file', new Blob(['x'.repeat(1_000)]))
-    const failed = transport.failure(wire.url, { signal: client.signal, body })
-    client.abort()
-    expect(await failed).toBe('client-gone, unsent')
-    expect(wire.lines.length).toBe(0)
-  })
-
   test('an answer that is being read is ended', async () => {
     const { transport, asked } = await startWriting()
     const client = new AbortController()

@@ -135,10 +135,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     else this.#signal.addEventListener('abort', this.#clientGone)
     try {
       const target = targetOf(call.url)
-      const written = writeRequest(call, target)
-      const reach = (pieces: readonly Uint8Array[]) => this.#reach(target, pieces, connection)
-      if (written instanceof Promise) written.then(reach).catch(this.#failed)
-      else reach(written)
+      this.#reach(target, writeRequest(call, target), connection)
     } catch (thrown) {
       this.#failed(thrown)
     }

@@ -15,8 +15,13 @@ export type Call = {
   readonly method?: 'GET' | 'POST' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string | Uint8Array | FormData
+  readonly body?: string | Uint8Array | Form
 }
+
+/** A form, sent as `multipart/form-data`, with the type and the boundary of its own. */
+export type Form = readonly FormPart[]
+export type FormPart = { readonly field: string; readonly value: string | FormFile }
+export type FormFile = { readonly name: string; readonly mediaType: string; readonly bytes: Uint8Array }
 
 /** What an adapter wants done next, or its outcome. Adapters are pure: the code that drives them makes the calls. */
 export type Step<Answer> =

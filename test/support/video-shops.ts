@@ -6,6 +6,7 @@ import { simulatedChannels, simulatedModels } from '../../src/simulated.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { until } from '../../src/sandbox/testing.ts'
 import type { Channel } from '../../src/upstream/channels.ts'
+import { writeForm } from '../../src/upstream/http/form.ts'
 import type { Call, CreateContext, VendorResponse, VideoAdapter } from '../../src/vendors/vendor.ts'
 import { askFor, catalogue } from './video-asks.ts'
 
@@ -66,8 +67,14 @@ export function openShops() {
 
 async function send(call: Call): Promise<VendorResponse & { readonly status: number }> {
   const { method = 'POST', url, headers, body } = call
-  const sent = (typeof body === 'string' || body instanceof FormData) && { body }
-  const response = await fetch(url, { method, headers: { ...headers }, ...sent })
+  const form = typeof body === 'object' && !(body instanceof Uint8Array) ? writeForm(body) : undefined
+  const type = form !== undefined && { 'content-type': form.contentType }
+  const sent = form === undefined ? body : Buffer.concat(form.pieces)
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, ...type },
+    ...(sent !== undefined && { body: sent as BodyInit }),
+  })
   return { status: response.status, header: (name) => response.headers.get(name), body: await response.bytes() }
 }
 

@@ -26,7 +26,7 @@ async function open({ url }: Wire) {
   const target = targetOf(url)
   let freed = 0
   const connection = await Connection.open(target, () => void freed++, handTimers())
-  const asking = await writeRequest({ url, headers: {} }, target)
+  const asking = writeRequest({ url, headers: {} }, target)
   return { connection, asking, freed: () => freed }
 }
 

@@ -32,7 +32,7 @@ const opened = (at = target) => pool.connect(at).connection
 
 /** One whole exchange, after which the connection is in the pool. */
 async function use(connection: Connection): Promise<void> {
-  const written = await writeRequest({ url: wire.url, headers: {} }, target)
+  const written = writeRequest({ url: wire.url, headers: {} }, target)
   await new Promise<void>((end) => {
     const begin = () => incoming.pour({ take() {}, end: () => end() })
     const incoming = new Incoming(connection, { begin, unanswered: () => end() })

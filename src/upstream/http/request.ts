@@ -1,13 +1,20 @@
 import type { Call } from '../../vendors/vendor.ts'
+import { writeForm } from './form.ts'
 import type { Target } from './target.ts'
 
+// A small form is copied into one piece: that takes less than the system calls that write its pieces one by one.
+const copiedBytesMax = 64 * 1024
+
 /** The bytes of a request, in the pieces in which they are written to the socket. */
-export function writeRequest(call: Call, target: Target): readonly Uint8Array[] | Promise<readonly Uint8Array[]> {
+export function writeRequest(call: Call, target: Target): readonly Uint8Array[] {
   const { body } = call
-  if (body instanceof FormData) return writeForm(call, body, target)
   if (typeof body === 'string') return [writeText(call, body, target)]
   if (body === undefined) return [Buffer.from(headOf(call, target, undefined), 'latin1')]
-  return [Buffer.from(headOf(call, target, body.byteLength), 'latin1'), body]
+  if (body instanceof Uint8Array) return [Buffer.from(headOf(call, target, body.byteLength), 'latin1'), body]
+  const { contentType, pieces, length } = writeForm(body)
+  const headers = { ...call.headers, 'content-type': contentType }
+  const head = Buffer.from(headOf({ ...call, headers }, target, length), 'latin1')
+  return length > copiedBytesMax ? [head, ...pieces] : [Buffer.concat([head, ...pieces])]
 }
 
 /** One piece, so one write: a head alone would be a packet of its own. In latin1 a head has a byte per character. */
@@ -18,14 +25,6 @@ function writeText(call: Call, body: string, target: Target): Uint8Array {
   all.write(head, 'latin1')
   all.write(body, head.length)
   return all
-}
-
-async function writeForm(call: Call, form: FormData, target: Target): Promise<readonly Uint8Array[]> {
-  const written = new Response(form)
-  const type = written.headers.get('content-type') ?? 'multipart/form-data'
-  const bytes = await written.bytes()
-  const head = headOf({ ...call, headers: { ...call.headers, 'content-type': type } }, target, bytes.byteLength)
-  return [Buffer.from(head, 'latin1'), bytes]
 }
 
 // A line end in a name or a value would let its author begin another header, or another request.

@@ -8,7 +8,7 @@ import { readSize } from '../../wire/image-sizes.ts'
 import { textIn } from '../../wire/loose.ts'
 import { jsonCallAt, type EndpointOf } from '../json-call.ts'
 import { linkOrData, looksOf, measure, imageFromBase64, imageStep, withoutExcess } from '../images.ts'
-import type { Adapter, Call, CallContext, Step } from '../vendor.ts'
+import type { Adapter, Call, CallContext, Form, FormPart, Step } from '../vendor.ts'
 import { statusInside } from './explain.ts'
 
 /** `common`: only the common protocol's fields. `any`: its fields are unknown, so what the client wrote passes on. */
@@ -118,17 +118,11 @@ function settingsOf(ask: ImageAskBase, context: CallContext): JsonObject {
   }
 }
 
-function writeForm({ images, mask }: EditsAsk, fields: JsonObject): FormData {
-  const form = new FormData()
-  for (const [name, value] of Object.entries(fields)) {
-    if (value !== undefined) form.append(name, typeof value === 'string' ? value : JSON.stringify(value))
-  }
+function writeForm({ images, mask }: EditsAsk, fields: JsonObject): Form {
+  const texts = Object.entries(fields).flatMap(([field, value]): FormPart[] =>
+    value === undefined ? [] : [{ field, value: typeof value === 'string' ? value : JSON.stringify(value) }],
+  )
   const field = images.length === 1 ? 'image' : 'image[]'
-  for (const { name, mediaType, bytes } of images) form.append(field, fileOf(bytes, name, mediaType))
-  if (mask !== undefined) form.append('mask', fileOf(mask.bytes, mask.name, mask.mediaType))
-  return form
-}
-
-function fileOf(bytes: Uint8Array, name: string, type: string): File {
-  return new File([bytes as Uint8Array<ArrayBuffer>], name, { type })
+  const files = images.map((file): FormPart => ({ field, value: file }))
+  return [...texts, ...files, ...(mask === undefined ? [] : [{ field: 'mask', value: mask }])]
 }

@@ -57,9 +57,10 @@ describe('a video order', () => {
       ['https://vendor.example/openapi/v2/image/upload', '01234567-89ab-cdef-0123-01a1dc74bb00'],
       ['https://vendor.example/openapi/v2/image/upload', '01234567-89ab-cdef-0123-01a1dc74bb01'],
     ])
-    const [first, last] = uploads.map(({ body }) => (body instanceof FormData ? Object.fromEntries(body) : {}))
-    expect(first).toEqual({ image_url: image })
-    expect(last?.['image']).toMatchObject({ name: 'image.png', type: 'image/png', size: 70 })
+    const [first, last] = uploads.map(({ body }) => body)
+    expect(first).toEqual([{ field: 'image_url', value: image }])
+    const bytes = Buffer.from(pixel.slice(pixel.indexOf(',') + 1), 'base64')
+    expect(last).toEqual([{ field: 'image', value: { name: 'image.png', mediaType: 'image/png', bytes } }])
     expect(uploadsOf({ input: prompt })).toEqual([])
     const none = 'data:image/png;base64,AAAA'
     expect(() => uploadsOf({ input: media(['first_frame', none]) })).toThrow('The given file is not an image')

@@ -5,7 +5,7 @@ import { missing } from '../../wire/issues.ts'
 import { objectIn, textIn } from '../../wire/loose.ts'
 import { parameterAt, unsupported } from '../../wire/native/video-fields.ts'
 import { jsonCall } from '../json-call.ts'
-import type { ResponseWithStatus, CallContext, CreateContext, VendorResponse, VideoAdapter } from '../vendor.ts'
+import type { CallContext, CreateContext, Form, ResponseWithStatus, VendorResponse, VideoAdapter } from '../vendor.ts'
 import { parseSuccessBody, idIn, lost, newsOf, parseBodyObject, unexpected, type StateWords } from '../video-news.ts'
 import { frameIn, framesOf, urlOf } from '../video-frames.ts'
 import {
@@ -95,14 +95,10 @@ function pathOf(ask: VideoAsk): string {
 }
 
 /** A link is sent as it is, because the vendor follows links itself. */
-function writeImage(url: string): FormData {
-  const form = new FormData()
-  if (url.startsWith('data:')) {
-    const { bytes, mediaType } = frameIn(url)
-    const name = mediaType.replace('/', '.')
-    form.append('image', new File([bytes as Uint8Array<ArrayBuffer>], name, { type: mediaType }))
-  } else form.append('image_url', url)
-  return form
+function writeImage(url: string): Form {
+  if (!url.startsWith('data:')) return [{ field: 'image_url', value: url }]
+  const { bytes, mediaType } = frameIn(url)
+  return [{ field: 'image', value: { name: mediaType.replace('/', '.'), mediaType, bytes } }]
 }
 
 /** The id of what was created or, for an error, the status that it stands for. */
