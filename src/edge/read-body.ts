@@ -97,23 +97,30 @@ async function readPieces(request: Request, bytesMax: number): Promise<Uint8Arra
   return joined(chunks)
 }
 
-/** Passes a body on as it arrives, bounded in bytes and time. What `take` throws is thrown after the body has ended. */
+/**
+ * Passes a body on as it arrives, a small one in a single piece, bounded in bytes and time. What `take` throws is thrown
+ * after the body has ended.
+ */
 export async function takePieces(
   request: Request,
   bytesMax: number,
   take: (piece: Uint8Array) => Promise<void>,
 ): Promise<number> {
-  declaredLength(request, bytesMax)
+  const declared = declaredLength(request, bytesMax)
   let refused: { readonly thrown: unknown } | undefined
+  const takeUnlessRefused = async (piece: Uint8Array) => {
+    if (refused !== undefined) return
+    try {
+      await take(piece)
+    } catch (thrown) {
+      refused = { thrown }
+    }
+  }
   try {
-    const bytes = await eachPiece(request, bytesMax, async (piece) => {
-      if (refused !== undefined) return
-      try {
-        await take(piece)
-      } catch (thrown) {
-        refused = { thrown }
-      }
-    })
+    const bytes =
+      declared <= smallBytesMax
+        ? await onePiece(request, declared, takeUnlessRefused)
+        : await eachPiece(request, bytesMax, takeUnlessRefused)
     if (refused === undefined) return bytes
   } catch (thrown) {
     refused ??= { thrown: asHungUp(thrown) }
@@ -137,6 +144,12 @@ export async function passOver(request: Request): Promise<boolean> {
   } catch {
     return false
   }
+}
+
+async function onePiece(request: Request, declared: number, take: (piece: Uint8Array) => unknown): Promise<number> {
+  const whole = await readSmall(request, declared)
+  await take(whole)
+  return whole.length
 }
 
 async function eachPiece(request: Request, bytesMax: number, take: (piece: Uint8Array) => unknown): Promise<number> {

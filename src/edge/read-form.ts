@@ -6,6 +6,7 @@ import {
   MultipartParser,
   type MultipartPart,
 } from '@remix-run/multipart-parser'
+import { joined } from '../base/bytes.ts'
 import { badRequest, GatewayError } from '../base/errors.ts'
 import { canonical } from '../base/json.ts'
 import type { AskedFile, ReadBody } from '../capabilities/ask.ts'
@@ -35,11 +36,11 @@ export async function readForm(request: Request, bytesMax: number): Promise<Read
     const bytes = await takePieces(request, bytesMax, async (piece) => {
       // Some clients, Unity's among them, begin with a line end, which the standard allows and the parser does not.
       const start = hasBegun ? 0 : lineEndsIn(piece)
-      hasBegun ||= start < piece.length
       for (let at = start; at < piece.length; at += turnBytes) {
         // Bytes after the last boundary mean nothing, but the parser would report them as an error.
-        if (isDone(parser)) return
+        if (hasBegun && isDone(parser)) return
         if (at > start) await setImmediate()
+        hasBegun = true
         for (const part of parser.write(piece.subarray(at, at + turnBytes))) form.take(part)
       }
     })
@@ -65,9 +66,9 @@ class FormReader {
     if (name === undefined || name === '' || name === '__proto__') throw malformed('a part has no name')
     if (mediaType.startsWith('multipart/')) throw malformed('a part of it is a form again')
     // Some clients send image files without a file name; a text field never has an image type.
-    if (part.isFile || /^image\//i.test(mediaType)) {
+    if (/^image\//i.test(mediaType) || part.isFile) {
       if (this.#files.length === filesMax) throw malformed(`it has more than ${filesMax} files`)
-      this.#files.push({ field: name, bytes: part.bytes })
+      this.#files.push({ field: name, bytes: joined(part.content) })
       return
     }
     if (this.#fields.has(name)) throw badRequest(`Invalid '${name}': it was given twice.`, name)
