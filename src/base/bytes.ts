@@ -14,3 +14,12 @@ export function partOf(bytes: Uint8Array, start: number, end = bytes.length): Ui
   if (end - start > copiedBytesMax) return bytes.subarray(start, end)
   return Uint8Array.prototype.slice.call(bytes, start, end) // Buffer's own slice() would give a view
 }
+
+/**
+ * Frees the memory of bytes that nobody reads again, which would otherwise wait for the collector; they are then empty.
+ * Does nothing to a part of a larger buffer, because others may read the rest.
+ */
+export function release(bytes: Uint8Array): void {
+  const { buffer, length } = bytes
+  if (length > 0 && length === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
+}

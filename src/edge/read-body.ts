@@ -1,4 +1,4 @@
-import { joined } from '../base/bytes.ts'
+import { joined, release } from '../base/bytes.ts'
 import { badRequest, GatewayError } from '../base/errors.ts'
 import { systemClock } from '../base/clock.ts'
 import { Deadlines } from '../base/deadlines.ts'
@@ -15,12 +15,15 @@ const jsonType = /^application\/json\s*(?:;|$)/i
 export async function readJsonBody(request: Request, bytesMax: number, limits: JsonLimits): Promise<ReadBody> {
   checkHeaders(request, jsonType, 'application/json')
   const raw = await readBytes(request, bytesMax)
-  const body = parseBody(decode(raw), limits)
+  const bytes = raw.length
+  const text = decode(raw)
+  if (bytes > smallBytesMax) release(raw)
+  const body = parseBody(text, limits)
   if (!isObject(body)) throw badRequest('The body must be a JSON object.', undefined, 'invalid_type')
   return {
     body,
     files: [],
-    bytes: raw.length,
+    bytes,
     // Only requests with an Idempotency-Key read this. It is canonical, because a retry may reorder the fields.
     get canonicalBytes() {
       return Buffer.from(canonical(body))
@@ -94,7 +97,9 @@ async function readPieces(request: Request, bytesMax: number): Promise<Uint8Arra
   } catch (thrown) {
     throw asHungUp(thrown)
   }
-  return joined(chunks)
+  const whole = joined(chunks)
+  if (chunks.length > 1) chunks.forEach(release)
+  return whole
 }
 
 /**
