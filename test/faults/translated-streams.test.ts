@@ -72,7 +72,8 @@ async function follow(path: Path, model: string, text: string, more: Body = {}) 
   await until(() => gateway.openHolds() === 0)
   const record = await recordOf(gateway, response)
   const isWhole = response.status !== 200
-  const events = isWhole ? [] : bytes.split('\n\n').filter((event) => event !== '' && !event.startsWith(':'))
+  const uncommented = bytes.replaceAll(/^:.*\n/gm, '')
+  const events = isWhole ? [] : uncommented.split('\n\n').filter((event) => event !== '')
   const isDone = events.at(-1) === 'data: [DONE]'
   const payloads = (isWhole ? [bytes] : events)
     .filter((event) => event !== 'data: [DONE]')

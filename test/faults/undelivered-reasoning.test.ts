@@ -129,6 +129,13 @@ test.each([
   expect(before.posted - (await gateway.balance()).posted).toBe(cost)
 })
 
+/** What a stream has one of for every sign of life, and how many it has before the first. */
+const signsOfLife: Readonly<Record<string, [string, number]>> = {
+  '/v1/messages': ['event: ping', 1],
+  '/v1/responses': [': waiting', 0],
+  '/v1/chat/completions': ['"finish_reason":null', 0],
+}
+
 /** Asks, and leaves after this many keep-alives: by then most of the reasoning has been read. */
 async function leave(model: string, path: string, body: object, times = 1) {
   const { id, key } = await gateway.account()
@@ -137,7 +144,7 @@ async function leave(model: string, path: string, body: object, times = 1) {
   client.on('data', (bytes: Buffer) => (text += bytes.toString()))
   client.on('error', () => {})
   client.write(jsonPost({ url: gateway.url, key }, { model, ...body }, path))
-  const [sign, before] = path === '/v1/messages' ? ['event: ping', 1] : [': waiting', 0]
+  const [sign, before] = signsOfLife[path] ?? ['', 0]
   await until(() => text.split(sign).length > before + times)
   expect(text).not.toContain('word')
   client.destroy()

@@ -144,8 +144,9 @@ function joinEvents(text: string, status: number): Answer {
 /** An event without its name is not seen by the vendor's own SDK. */
 function readEvents(text: string): Fields[] {
   return text
+    .replaceAll(/^:.*\n/gm, '') // comments
     .split('\n\n')
-    .filter((event) => event.trim() !== '' && !event.startsWith(':'))
+    .filter((event) => event.trim() !== '')
     .map((event) => {
       const [, name, data] = /^event: ([\w.]+)\ndata: (.*)$/s.exec(event.trim()) ?? []
       const fields = fieldsIn(parse(data ?? 'null'))

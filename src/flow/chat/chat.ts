@@ -37,7 +37,9 @@ export function chatJob(codec: ChatCodec): Job {
   }
 }
 
-const comment = new TextEncoder().encode(': keep-alive\n\n')
+// A line of the event that comes next: older versions of OpenAI's client for Go take an empty line after a comment for an
+// event without data, and fail.
+const comment = new TextEncoder().encode(': keep-alive\n')
 
 /** A class, because one is made for every request, and closures would be four more objects each time. */
 class ChatErrand implements Errand {

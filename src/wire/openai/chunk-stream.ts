@@ -4,9 +4,6 @@ import type { Usage } from '../../capabilities/usage.ts'
 import { writeUsage } from './usage.ts'
 import { writeHead } from './write-answer.ts'
 
-/** A comment, which shows that the stream is alive. */
-export const heartbeat = ': waiting\n\n'
-
 /** The chunks of a streamed answer. The first chunk of a choice names its role, and the last one its finish. */
 export class ChunkStream {
   readonly #head: string
@@ -42,11 +39,15 @@ export class ChunkStream {
   }
 
   /**
-   * A sign of life. Anthropic's streams begin with one. As a comment it would be in every one of them, and go-openai
-   * cannot read the error of a stream that had a comment.
+   * A sign of life. Anthropic's streams have one at their beginning, and later ones. None is a comment: go-openai cannot
+   * read the error of a stream that had one, and the second version of OpenAI's client for Go, and those before it, take
+   * the empty line after a comment for an event without data, and fail.
    */
   beat(): string {
-    if (this.#begun.size > 0) return heartbeat
+    if (this.#begun.size > 0) {
+      const [unfinished] = this.unfinished()
+      return unfinished === undefined ? '' : this.#chunk(unfinished, {}, null, null)
+    }
     const text = this.add(0, {})
     this.#isOnlyAlive = true
     return text

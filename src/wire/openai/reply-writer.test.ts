@@ -101,13 +101,24 @@ const covers = (start_index: number, end_index: number, url: string) => ({
   url_citation: { start_index, end_index, url, title: url },
 })
 
-test('a sign of life is the chunk with the role, and a comment once a choice has begun', () => {
-  const writer = openaiChat.openWriter(streamAsk, name)
+test.each<ReplyEvent>([{ kind: 'heartbeat' }, { kind: 'hosted-tool-run', searches: 1, foundBytes: 0 }])(
+  'a sign of life is the chunk with the role, and an empty chunk once a choice has begun: %o',
+  (alive) => {
+    const writer = openaiChat.openWriter(streamAsk, name)
+    const written = (...events: ReplyEvent[]) => Buffer.from(writer.write(events) ?? '').toString()
+    expect(written(alive)).toContain('"delta":{"role":"assistant"}')
+    expect(written(alive)).toMatch(/^data: .*"delta":\{\},"logprobs":null,"finish_reason":null.*\n\n$/)
+    expect(written({ kind: 'text-delta', choice: 0, text: 'Hi' })).toContain('"delta":{"content":"Hi"}')
+  },
+)
+
+test('a sign of life after the finish of a choice belongs to another choice, and there is none after the last', () => {
+  const writer = openaiChat.openWriter({ ...streamAsk, choices: 2 }, name)
   const written = (...events: ReplyEvent[]) => Buffer.from(writer.write(events) ?? '').toString()
-  const alive: ReplyEvent = { kind: 'heartbeat' }
-  expect(written(alive)).toContain('"delta":{"role":"assistant"}')
-  expect(written(alive)).toBe(': waiting\n\n')
-  expect(written({ kind: 'text-delta', choice: 0, text: 'Hi' })).toContain('"delta":{"content":"Hi"}')
+  written({ kind: 'text-delta', choice: 0, text: 'Hi' }, finish(0))
+  expect(written({ kind: 'heartbeat' })).toContain('"choices":[{"index":1,"delta":{}')
+  written({ kind: 'text-delta', choice: 1, text: 'Hi' }, finish(1))
+  expect(written({ kind: 'heartbeat' })).toBe('')
 })
 
 test('an answer of which nothing but a sign of life came has an empty content, as a whole one has', () => {

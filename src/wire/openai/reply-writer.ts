@@ -2,7 +2,7 @@ import { unreachable } from '../../base/errors.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName, ReplyWriter } from '../../capabilities/chat.ts'
 import { gap, type Finish, type ReplyEvent } from '../../capabilities/conversation.ts'
-import { ChunkStream, heartbeat } from './chunk-stream.ts'
+import { ChunkStream } from './chunk-stream.ts'
 import { HeldLists } from './held-lists.ts'
 import { isLegacy } from './legacy-functions.ts'
 import { writeFinish, writeImage } from './write-answer.ts'
@@ -72,7 +72,6 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       case 'choice-finish':
         return finish(event.choice, event.finish)
       case 'hosted-tool-run': // a search takes seconds, and nothing of it is shown
-        return heartbeat
       case 'heartbeat':
         return chunks.beat()
       // The finish shows a choice's end, usage is written at the end, and the code that ends the stream writes a failure.

@@ -19,8 +19,9 @@ const choice = 0
 function parse(bytes: Uint8Array | undefined): Written[] {
   const events = Buffer.from(bytes ?? [])
     .toString()
+    .replaceAll(/^:.*\n/gm, '') // comments
     .split('\n\n')
-    .filter((event) => event !== '' && !event.startsWith(':'))
+    .filter((event) => event !== '')
   return events.map((event) => {
     const [, named, data = ''] = /^event: ([\w.]+)\ndata: (.*)$/.exec(event) ?? []
     const json = JSON.parse(data) as Written
@@ -216,13 +217,13 @@ describe('a stream', () => {
     expect(streamed.events.findLast(({ arguments: said }) => said !== undefined)).toMatchObject({ arguments: text })
   })
 
-  test('heartbeats, hosted searches and hidden reasoning are written as comments', () => {
+  test('heartbeats, hosted searches and hidden reasoning are written as comments without an empty line of their own', () => {
     const writer = responsesChat.openWriter(askOf({ stream: true }), name)
     expect(writer.write([{ kind: 'heartbeat' }])).toBeUndefined()
     writer.write([{ kind: 'reply-start' }])
     for (const kind of ['heartbeat', 'hosted-tool-run'] as const) {
       const sign = writer.write([{ kind, searches: 1, foundBytes: 0 }])
-      expect(Buffer.from(sign ?? []).toString()).toBe(': waiting\n\n')
+      expect(Buffer.from(sign ?? []).toString()).toBe(': waiting\n')
     }
     const hidden = Array.from({ length: 200 }, () => Buffer.from(writer.write([think('hm')]) ?? []).toString())
     expect(hidden.filter((text) => text.startsWith(':')).length).toBeGreaterThan(2)
