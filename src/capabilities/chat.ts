@@ -88,6 +88,8 @@ export type ChatStream = {
   take(event: Uint8Array): Uint8Array | undefined
   /** Called when the client has left. */
   left?(): void
+  /** Bytes to send between two events that were forwarded, to show that the stream is alive; undefined for none. */
+  keepAlive?(): Uint8Array | undefined
   /** The bytes that were held back for the end, to be sent once the settlement is recorded. */
   closing(): Uint8Array
   /** Writes an error in place of the end, where events are numbered and the error has to continue the numbering. */
@@ -137,8 +139,6 @@ export type ChatCodec = {
   /** Estimates the input tokens, for when the vendor reported none; the charge is then marked as estimated. */
   estimateInput(ask: ChatAsk): number
   writeStreamError(error: GatewayError): Uint8Array
-  /** Sent between two events to show that a stream is alive. Absent: an SSE comment is sent instead. */
-  readonly keepAlive?: Uint8Array
 
   /** For vendors of another protocol. Throws bad-request, naming the field, for what no other protocol can express. */
   readConversation(ask: ChatAsk): Conversation

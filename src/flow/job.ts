@@ -23,6 +23,4 @@ export type Errand = {
   call(parts: CallParts, routed: Routed): Promise<Outcome>
   /** Writes an error into a stream that has begun; undefined where the protocol has no error event. */
   writeStreamError(error: GatewayError): Uint8Array | undefined
-  /** Bytes to send between two events of a quiet stream, so that proxies do not take it for dead. */
-  readonly keepAlive?: Uint8Array | undefined
 }

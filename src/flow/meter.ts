@@ -128,11 +128,12 @@ class MeteredStream implements Outlet, Watcher {
 
   /** Called with every mark. The keep-alive is created with the first one, so that short streams do not pay for it. */
   #passed(): void {
-    const { keepAlive } = this.#metered.routed.errand
-    if (keepAlive === undefined) return
+    const relay = this.#relay
+    if (relay.keepAlive === undefined) return
     const { deadlines, timeouts } = this.#parts
     this.#alive ??= new KeepAlive(deadlines, timeouts.quietMs, () => {
-      if (this.#isPouring && !this.#marks.isDue) this.#put(keepAlive)
+      const sign = this.#isPouring && !this.#marks.isDue ? relay.keepAlive?.() : undefined
+      if (sign !== undefined) this.#put(sign)
     })
     this.#alive.delivered()
   }

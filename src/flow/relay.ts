@@ -15,6 +15,8 @@ export type Relay = Source & {
   readonly isUncounted?: boolean
   /** The client has left or stopped reading: no further call is made, and output it was not shown yet is owed too. */
   left?(): void
+  /** Bytes to send between two events of a quiet stream, so that proxies do not take it for dead; undefined for none. */
+  keepAlive?(): Uint8Array | undefined
   /** The bytes that were held back until the settlement is recorded. */
   closing(): Uint8Array
   /** Ends the call; an outlet that is being poured into is told the end. */
@@ -97,6 +99,10 @@ export class StreamRelay implements Relay, Outlet {
 
   left(): void {
     this.#stream.left?.()
+  }
+
+  keepAlive(): Uint8Array | undefined {
+    return this.#stream.keepAlive?.()
   }
 
   closing(): Uint8Array {

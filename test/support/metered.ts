@@ -46,7 +46,6 @@ export function atMeter(options: AtMeter = {}) {
     ask: { stream: true, believable },
     errand: {
       writeStreamError: () => (isWordless ? undefined : Buffer.from('error')),
-      keepAlive: Buffer.from(': alive\n\n'),
     },
     client: { letGo: () => void letGo++, unreadBytes: () => Promise.resolve(4_000_000) },
     elapsedMs: () => 0,
@@ -95,6 +94,7 @@ export function byHand() {
     legs: [leg],
     pour: (to) => void (outlet = to),
     pause() {},
+    keepAlive: () => Buffer.from('alive'),
     closing: () => Buffer.from('done'),
     abort() {},
   }

@@ -37,10 +37,6 @@ export function chatJob(codec: ChatCodec): Job {
   }
 }
 
-// A line of the event that comes next: older versions of OpenAI's client for Go take an empty line after a comment for an
-// event without data, and fail.
-const comment = new TextEncoder().encode(': keep-alive\n')
-
 /** A class, because one is made for every request, and closures would be four more objects each time. */
 class ChatErrand implements Errand {
   readonly ask: ChatAsk
@@ -60,10 +56,6 @@ class ChatErrand implements Errand {
 
   isServedBy({ chat }: Vendor): boolean {
     return chat !== undefined
-  }
-
-  get keepAlive(): Uint8Array {
-    return this.#codec.keepAlive ?? comment
   }
 
   call(parts: CallParts, routed: Routed): Promise<Outcome> {

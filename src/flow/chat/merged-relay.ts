@@ -57,6 +57,10 @@ export class MergedRelay implements Relay {
     for (const relay of this.#open) relay.left()
   }
 
+  keepAlive(): Uint8Array | undefined {
+    return this.#writer.write([{ kind: 'heartbeat' }])
+  }
+
   closing(): Uint8Array {
     return this.#writer.closing(countLegs(this.legs)?.usage)
   }

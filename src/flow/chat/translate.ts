@@ -111,6 +111,7 @@ export function translateStream(
       return others.length === 0 ? undefined : writer.write(others)
     },
     left: () => void (facts.isOwed = true),
+    keepAlive: () => writer.write([{ kind: 'heartbeat' }]),
     closing() {
       const finish = writer.write([...finishes.values()]) ?? new Uint8Array()
       return Buffer.concat([finish, writer.closing(isWhole(facts.usage) ? facts.usage : estimate(facts))])

@@ -1,6 +1,5 @@
 import type { ChatCodec, CountCodec } from '../../capabilities/chat.ts'
 import { readAsk, readCountAsk } from './ask.ts'
-import { writeEvent } from './block-stream.ts'
 import { writeStreamError } from './errors.ts'
 import { estimateInput } from './estimate.ts'
 import { replaceLinks } from './links.ts'
@@ -16,7 +15,6 @@ export const anthropicChat: ChatCodec = {
   readAsk,
   estimateInput,
   writeStreamError,
-  keepAlive: new TextEncoder().encode(writeEvent('ping', {})),
   passAnswer,
   passStream,
   replaceLinks,

@@ -5,12 +5,14 @@ import { unreadableEnd } from '../answer-body.ts'
 import { findTopLevelString, indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
+import { writeEvent } from './block-stream.ts'
 import { readFailure } from './errors.ts'
 import { hostedWorkOf } from './hosted-work.ts'
 import { mergeUsage, promptCounts, readUsage } from './usage.ts'
 
 const encoder = new TextEncoder()
 const usualEnd = encoder.encode('event: message_stop\ndata: {"type":"message_stop"}\n\n')
+const ping = encoder.encode(writeEvent('ping', {}))
 
 const typeKey = Buffer.from('type')
 const messageKey = Buffer.from('"message"')
@@ -113,6 +115,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       const type = typeOf(event, json)
       return forward(hasName(event, json) ? event : withName(event, type), type)
     },
+    keepAlive: () => ping,
     closing: () => end ?? usualEnd,
   }
 }

@@ -169,6 +169,34 @@ describe('events that are forwarded', () => {
 
 const finish = (index: number) => event({ choices: [{ index, delta: {}, finish_reason: 'stop' }] })
 
+/** The keep-alive after these events. */
+function alive(events: readonly string[], changed: Partial<ChatAsk> = {}): string {
+  const stream = passStream({ ...ask, ...changed })
+  for (const each of events) stream.take(Buffer.from(each))
+  return Buffer.from(stream.keepAlive?.() ?? []).toString()
+}
+
+const empty = (index: number) => ({ index, delta: {}, logprobs: null, finish_reason: null })
+
+describe('a keep-alive', () => {
+  const head = { id: 'c', object: 'chat.completion.chunk', created: 5, model: 'ours' }
+  const begun = dated(event({ ...head, choices: [] }))
+
+  test('is an event of its own, a chunk like the others with an empty delta', () => {
+    expect(alive([begun, opening])).toBe(event({ ...head, choices: [empty(0)] }))
+    expect(alive([begun], { usageShown: true })).toBe(event({ ...head, choices: [empty(0)], usage: null }))
+  })
+
+  test('is a comment as long as there are only comments of the vendor', () => {
+    expect(alive([': ping\n\n'])).toBe(': keep-alive\n\n')
+  })
+
+  test('belongs to a choice without a finish, and there is none after the last finish', () => {
+    expect(alive([begun, finish(0)], { choices: 2 })).toBe(event({ ...head, choices: [empty(1)] }))
+    expect(alive([begun, finish(0), finish(1)], { choices: 2 })).toBe('')
+  })
+})
+
 describe('the end of a stream', () => {
   test.each([
     ['data: [DONE]\n\n'],

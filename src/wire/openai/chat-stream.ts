@@ -12,6 +12,7 @@ import { readUsage, usageIn } from './usage.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')
+const comment = encoder.encode(': keep-alive\n\n')
 
 const usageKey = Buffer.from('"usage"')
 const errorKey = Buffer.from('"error"')
@@ -39,7 +40,9 @@ const quote = 34
 export function passStream(ask: ChatAsk): ChatStream {
   const model = encoder.encode(ask.model)
   const facts = new RelayFacts()
-  let finishes = 0
+  /** The indexes of the choices that have a finish. */
+  const finished: unknown[] = []
+  let firstChunk: Uint8Array | undefined
   let heldUsage: Uint8Array | undefined
 
   /**
@@ -74,8 +77,8 @@ export function passStream(ask: ChatAsk): ChatStream {
   /** Counts the choices that finish in this event. It may hold text as well, and a reason may be empty. */
   function takeFinish(event: Uint8Array): void {
     const { choices } = objectIn(parseLoosely(dataOf(event)))
-    for (const { finish_reason: reason } of objectsIn(choices)) if (textIn(reason) !== '') finishes++
-    facts.finished = finishes >= ask.choices
+    for (const { index, finish_reason: reason } of objectsIn(choices)) if (textIn(reason) !== '') finished.push(index)
+    facts.finished = finished.length >= ask.choices
   }
 
   return {
@@ -92,6 +95,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       const json = event.indexOf(openBrace)
       if (json === -1) return event // a comment, or something only its sender understands
       const shown = withoutRepetitions(withModel(event, json, model))
+      firstChunk ??= shown
       const error = valueByteAfter(event, errorKey)
       const isError = error === openBrace || error === quote
       const wordBytes = wordBytesIn(event, wordKeys)
@@ -110,6 +114,20 @@ export function passStream(ask: ChatAsk): ChatStream {
         if (isObject(chunk) && ask.choices === 1) count(usageIn(chunk))
       }
       return shown
+    },
+    /**
+     * A chunk with an empty delta. Not a comment: OpenAI's older clients for Go take the empty line behind one for an event
+     * without data, and fail; and without that line it would begin the next event, which clients that skip whole events
+     * by their first character, Dify's among them, then lose. A stream without a chunk has begun with the vendor's comment.
+     */
+    keepAlive() {
+      if (facts.finished) return undefined
+      if (firstChunk === undefined) return comment
+      const { id, created } = objectIn(parseLoosely(dataOf(firstChunk)))
+      const index = Array.from({ length: ask.choices }, (_, i) => i).find((choice) => !finished.includes(choice)) ?? 0
+      const choices = [{ index, delta: {}, logprobs: null, finish_reason: null }]
+      const chunk = { id, object: 'chat.completion.chunk', created, model: ask.model, choices }
+      return encoder.encode(`data: ${JSON.stringify(ask.usageShown ? { ...chunk, usage: null } : chunk)}\n\n`)
     },
     closing: () => (heldUsage !== undefined && ask.usageShown ? Buffer.concat([heldUsage, doneEvent]) : doneEvent),
   }

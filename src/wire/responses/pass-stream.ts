@@ -7,9 +7,11 @@ import { objectIn, parseLoosely } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
 import { commonError, readFailure, responseError } from './errors.ts'
 import { asAsked } from './pass-answer.ts'
+import { heartbeat } from './reply-writer.ts'
 import { isSearch, readUsage } from './usage.ts'
 
 const encoder = new TextEncoder()
+const heartbeatBytes = encoder.encode(heartbeat)
 const typeKey = Buffer.from('type')
 const wordKeys = [Buffer.from('"delta"')]
 const openBrace = 123
@@ -95,6 +97,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       if (shown !== undefined) shownEvents++
       return shown
     },
+    keepAlive: () => heartbeatBytes,
     closing: () => end ?? new Uint8Array(),
     failing(error) {
       const type = 'response.failed'
