@@ -204,6 +204,7 @@ describe('the end of a stream', () => {
     ['data: [DONE]\r\n\r\n'],
     ['data:  [DONE] \n\n'],
     ['event: x\ndata: [DONE]\n\n'],
+    [`${': keep-alive\n'.repeat(9)}data: [DONE]\n\n`],
   ])('%j ends the stream', (end) => {
     expect(follow([chunk({ content: 'x' }), end]).facts.ended).toBe(true)
   })

@@ -136,9 +136,15 @@ export function passStream(ask: ChatAsk): ChatStream {
 const doneMark = Buffer.from('[DONE]')
 const doneEventBytesMax = 64
 
-/** Whether this is the protocol's own end of a stream. Its length and a search of its bytes rule out nearly all others. */
+const commentStart = 58 // a colon
+
+/**
+ * Whether this is the protocol's own end of a stream. Its length and a search of its bytes rule out nearly all others;
+ * before a late end there may be any number of comments.
+ */
 export function isDone(event: Uint8Array): boolean {
-  return event.length < doneEventBytesMax && indexOfBytes(event, doneMark) !== -1 && dataOf(event).trim() === '[DONE]'
+  if (event.length >= doneEventBytesMax && event[0] !== commentStart) return false
+  return indexOfBytes(event, doneMark) !== -1 && dataOf(event).trim() === '[DONE]'
 }
 
 /**
