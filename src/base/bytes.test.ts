@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { joined, partOf, release } from './bytes.ts'
+import { discard, joined, partOf } from './bytes.ts'
 
 const bytes = Uint8Array.from({ length: 3_000 }, (_, i) => i % 251)
 
@@ -25,17 +25,17 @@ test('a part is the array itself when whole, a copy when small and a view when l
   expect(partOf(bytes, 1, 1_002).buffer).toBe(bytes.buffer)
 })
 
-test('released bytes are empty, and what was joined from them is not', () => {
+test('discarded bytes are empty, and what was joined from them is not', () => {
   const pieces = [Uint8Array.from(bytes), Uint8Array.from(bytes), new Uint8Array()]
   const whole = joined(pieces)
-  pieces.forEach(release)
+  pieces.forEach(discard)
   expect(pieces.map(({ length }) => length)).toEqual([0, 0, 0])
   expect([...whole]).toEqual([...bytes, ...bytes])
-  pieces.forEach(release)
+  pieces.forEach(discard)
 })
 
-test('a part of a larger buffer is not released', () => {
+test('a part of a larger buffer is not discarded', () => {
   const part = bytes.subarray(1)
-  release(part)
+  discard(part)
   expect([bytes.length, part.length]).toEqual([3_000, 2_999])
 })

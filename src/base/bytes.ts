@@ -19,7 +19,7 @@ export function partOf(bytes: Uint8Array, start: number, end = bytes.length): Ui
  * Frees the memory of bytes that nobody reads again, which would otherwise wait for the collector; they are then empty.
  * Does nothing to a part of a larger buffer, because others may read the rest.
  */
-export function release(bytes: Uint8Array): void {
+export function discard(bytes: Uint8Array): void {
   const { buffer, length } = bytes
   if (length > 0 && length === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }

@@ -1,4 +1,4 @@
-import { joined, release } from '../base/bytes.ts'
+import { discard, joined } from '../base/bytes.ts'
 import { badRequest, GatewayError } from '../base/errors.ts'
 import { systemClock } from '../base/clock.ts'
 import { Deadlines } from '../base/deadlines.ts'
@@ -17,7 +17,7 @@ export async function readJsonBody(request: Request, bytesMax: number, limits: J
   const raw = await readBytes(request, bytesMax)
   const bytes = raw.length
   const text = decode(raw)
-  if (bytes > smallBytesMax) release(raw)
+  if (bytes > smallBytesMax) discard(raw)
   const body = parseBody(text, limits)
   if (!isObject(body)) throw badRequest('The body must be a JSON object.', undefined, 'invalid_type')
   return {
@@ -98,7 +98,7 @@ async function readPieces(request: Request, bytesMax: number): Promise<Uint8Arra
     throw asHungUp(thrown)
   }
   const whole = joined(chunks)
-  if (chunks.length > 1) chunks.forEach(release)
+  if (chunks.length > 1) chunks.forEach(discard)
   return whole
 }
 
