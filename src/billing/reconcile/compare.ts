@@ -50,19 +50,22 @@ function explain(attempt: RecordedAttempt): string {
   if (request.basis === 'vendor') return 'a failed attempt, charged by the vendor; another one was delivered'
   if (request.basis === 'policy_zero') {
     return request.status === crashedStatus
-      ? 'a gateway ended during the call; nothing is known to have been delivered, so the customer paid nothing'
+      ? 'a gateway ended or failed during the call; nothing is known to have been delivered, so the customer paid nothing'
       : 'nothing was delivered, so the customer paid nothing; the vendor charged'
   }
   if (!delivered) return 'an attempt of which nothing was delivered, charged by the vendor'
-  return estimates[request.status] ?? 'charged by an estimate'
+  return estimates[request.status] ?? (request.status < 400 ? 'charged by an estimate' : brokeOff)
 }
+
+const brokeOff = 'the answer broke off, and what had come was estimated'
 
 const estimates: Readonly<Record<number, string>> = {
   200: 'the vendor reported no usage',
   499: 'the client left, and what it had got was estimated',
-  [crashedStatus]: 'a gateway ended during the call: charged as of the last mark in its journal',
-  // At the vendor, at a time limit, or because the gateway was stopped: the record does not say which.
-  502: 'the answer broke off, and what had come was estimated',
+  [crashedStatus]:
+    'a gateway ended or failed during the call: charged as of its last mark, or of what it had delivered',
+  503: `${brokeOff}: the vendor was overloaded, or a gateway was being stopped`,
+  504: `${brokeOff}: the vendor took too long`,
 }
 
 export function vendorOnly(line: BillLine, open: OpenSince): Finding {
