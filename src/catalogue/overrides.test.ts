@@ -282,6 +282,8 @@ test.each([
 describe('faulty overrides', () => {
   test.each([
     [[llama, { id: 'x', from: 'nowhere' }], 'models[1].from: there is no model nowhere'],
+    // It is no change, since there is nothing to change, and not a new model either.
+    [[{ ...llama, from: llama.id }], `models[0].from: there is no model ${llama.id}`],
     [[llama, llama], 'models[1].id: my-llama has an entry above already'],
     [[{ id: 'gtp-4o', prices: { markup: '1' } }], 'models[0].id: there is no model gtp-4o to change'],
     [[{ id: 'zzz-*', hidden: true }], 'models[0].id: no model matches zzz-*'],

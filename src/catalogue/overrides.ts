@@ -96,15 +96,14 @@ function markupsAbove(above: readonly OperatorModel[], id: string): PriceLayer[]
 }
 
 /** An entry that copies its own model changes it: as a copy, it would lose its dated ids and other aliases. */
-function isCopy(override: OperatorModel): override is OperatorModel & { readonly from: string } {
-  return override.from !== undefined && override.from !== override.id
+function isCopy({ id, from }: OperatorModel): boolean {
+  return from !== undefined && from !== id
 }
 
 function applyOne(entries: Entries, override: OperatorModel, path: Path, markups: readonly PriceLayer[]): Entry {
-  if (!isCopy(override)) {
-    const present = entries.get(override.id)
-    return present === undefined ? newEntry(override, path, markups) : lay(present, override, path)
-  }
+  const present = isCopy(override) ? undefined : entries.get(override.id)
+  if (present !== undefined) return lay(present, override, path)
+  if (override.from === undefined) return newEntry(override, path, markups)
   const source = entries.get(override.from) ?? aliasEntry(entries, override.from)
   if (source === undefined) throw new CatalogueError([...path, 'from'], `there is no model ${override.from}`)
   const laid = new Set(source.layers.map((layer) => layer.path.join()))
