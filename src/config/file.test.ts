@@ -66,6 +66,8 @@ describe('a mistake in the file', () => {
     ['log: *quiet\n', 'there is no anchor &quiet above this line; a text that begins with * or & is written in quotes'],
     ['models:\n  - { id: *, hidden: true }\n', 'a text that begins with * or & is written in quotes'],
     ['sandbox: yes\n', 'must be true or false, without quotes'],
+    ['log: { level: debug }\n', 'must be one of info, warn, error, silent'],
+    ['billing:\n  mode:\n', 'has no value: write one, or remove the line'],
     ['limits: { bodyBytesMax: 10MB }\n', 'must be a number, without quotes, units or separators'],
     ['limits: { attemptsMax: 1.5 }\n', 'must be a whole number'],
     ['limits: { attemptsMax: 11 }\n', 'must be at most 10'],

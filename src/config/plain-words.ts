@@ -3,7 +3,8 @@ import type * as z from 'zod'
 /** What zod is to say of a YAML file: an operator's words, where there are better ones than its own. */
 export const plainWords: z.core.ParseContext<z.core.$ZodIssue> = {
   error(issue) {
-    if (issue.code === 'invalid_type') return wrongType(issue.expected, issue.input)
+    if (issue.code === 'invalid_type') return absent(issue.input) ?? wrongType(issue.expected, issue.input)
+    if (issue.code === 'invalid_value') return absent(issue.input) ?? `must be one of ${issue.values.join(', ')}`
     if (issue.code === 'too_big' && isNumeric(issue)) return `must be at most ${issue.maximum}`
     if (issue.code !== 'too_small') return undefined
     if (isNumeric(issue)) return `must be ${issue.inclusive ? 'at least' : 'more than'} ${issue.minimum}`
@@ -12,9 +13,12 @@ export const plainWords: z.core.ParseContext<z.core.$ZodIssue> = {
 }
 
 /** In YAML, undefined is a missing line, and null a name with no value after it. */
-function wrongType(expected: string, input: unknown): string | undefined {
+function absent(input: unknown): string | undefined {
   if (input === undefined) return 'is missing'
-  if (input === null) return 'has no value: write one, or remove the line'
+  return input === null ? 'has no value: write one, or remove the line' : undefined
+}
+
+function wrongType(expected: string, input: unknown): string | undefined {
   switch (expected) {
     case 'boolean':
       return 'must be true or false, without quotes'
