@@ -19,6 +19,7 @@ import { nodeIdentity } from './config/node-identity.ts'
 import type { FileSettings } from './config/schema.ts'
 import { isAway } from './store/faults.ts'
 import { closeAbandoned } from './store/idempotency.ts'
+import { hasLeases } from './store/leases.ts'
 import { recoverAll } from './store/ledger.ts'
 import { cannotOpen, openStore, type Store, type StoreOptions } from './store/open.ts'
 import { claimSingleNode } from './store/single-node.ts'
@@ -238,10 +239,14 @@ function openLeased(options: OpenStore, bank: Bank): Promise<LeasedBilling> {
   return openLeasedBilling({ node, bank, disk, clock, timers: systemTimers, log, sync, fatal })
 }
 
-/** If billing was leased before and was not stopped cleanly, its journal has charges that no other start would post. */
+/**
+ * If billing was leased before and was not stopped cleanly, its journal has charges that no other start would post. If
+ * the journal is gone, as from a restored copy, no other start would give its leases back.
+ */
 async function settleJournal(options: OpenStore): Promise<void> {
   const folder = journalFolder(options.environment)
-  if (!existsSync(folder) || openDisk(folder).list().length === 0) return
+  const hasJournal = existsSync(folder) && openDisk(folder).list().length > 0
+  if (!hasJournal && !(await hasLeases(options.store.db, options.node))) return
   const leased = await openLeased(options, makeStoreBank(options.store))
   await leased.close()
 }

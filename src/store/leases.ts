@@ -15,6 +15,11 @@ export async function leasedOf(db: Queries, accountId: string): Promise<Nano> {
   return total
 }
 
+export async function hasLeases(db: Queries, node: string): Promise<boolean> {
+  const leases = db.selectFrom('lease').select('amount').where('node', '=', node).where('amount', '>', zeroNano)
+  return (await leases.limit(1).executeTakeFirst()) !== undefined
+}
+
 export type Reclaimed =
   | { readonly outcome: 'reclaimed'; readonly leases: readonly { accountId: string; amount: Nano }[] }
   | { readonly outcome: 'absent' }
