@@ -61,8 +61,10 @@ describe('two nodes on one database that share simulators', () => {
   test('money that one node keeps ready for a busy account pays for a video on the other', async () => {
     const { id, key } = await one.account({ dollars: '0.51' })
     const headers = { authorization: `Bearer ${key}` }
-    // What twenty of these would hold is kept ready on the node, and is missing from the half dollar of the video.
-    const chat = async () => (await one.post('/v1/chat/completions', says('Hi', { max_tokens: 2_000 }), headers)).text()
+    // What twenty of these would hold is kept ready on the node, and is missing from the half dollar of the video. They
+    // follow each other too soon for the lease to become idle, and too slowly to spend the cent beside the half dollar.
+    const ask = says('Hi sandbox:delay=500', { max_tokens: 2_000 })
+    const chat = async () => (await one.post('/v1/chat/completions', ask, headers)).text()
     await chat()
     const state = { isBusy: true }
     const busy = (async () => {
