@@ -45,7 +45,7 @@ const record = z.object({
   key: text("The key's id."),
   model: text('The requested model.'),
   capability: text('`chat` and others.'),
-  status: count('As answered.'),
+  status: count('As answered; 499 if the client left, and the status of the failure if a stream broke off.'),
   cost: dollars('What it cost.'),
   basis: text(
     '`vendor`: as counted by the vendor. `estimated`: the answer broke off first, or the vendor reports no usage. `policy_zero`: free.',
