@@ -311,6 +311,7 @@ describe('faulty overrides', () => {
       [{ id: 'sora-2', prices: { perSecond: { '720p': { sound: '1' } } } }],
       'models[0].prices.perSecond.720p.silent: is missing',
     ],
+    [[{ id: 'gpt-4o', prices: { markup: null } }], 'models[0].prices.markup: has no value'],
     [[{ id: 'gpt-4o', prices: { markup: '-1' } }], 'models[0].prices.markup: an amount is not negative'],
     [[{ id: 'gpt-4o', prices: { markup: 1.1 } }], 'models[0].prices.markup: an amount is a decimal in quotes'],
     [[{ id: 'gpt-4o', prices: { markup: '1,1' } }], 'models[0].prices.markup: an amount is a decimal'],

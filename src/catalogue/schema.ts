@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isGiven } from '../base/json.ts'
 import { currencyPattern, parseDecimal } from '../base/money.ts'
 import { capabilities } from '../capabilities/capability.ts'
 import { videoForms } from '../capabilities/limits.ts'
@@ -25,7 +26,7 @@ const day = z.iso.date('a date such as "2026-08-05"')
 /** The YAML parser turns a number into a float, which is not exact, so amounts are written as text. */
 const amount = z
   .string({
-    error: ({ input }) => (input === undefined ? 'is missing' : 'an amount is a decimal in quotes, such as "0.15"'),
+    error: ({ input }) => (isGiven(input) ? 'an amount is a decimal in quotes, such as "0.15"' : undefined),
   })
   .refine((text) => !text.startsWith('-'), 'an amount is not negative')
   .refine((text) => parseDecimal(text) !== undefined, 'an amount is a decimal such as "0.15", without exponent or sign')

@@ -18,7 +18,7 @@ export type Call = {
   readonly body?: string | Uint8Array | Form
 }
 
-/** A form, sent as `multipart/form-data`, with the type and the boundary of its own. */
+/** Sent as `multipart/form-data`. The code that sends it adds the content type, because that names the boundary. */
 export type Form = readonly FormPart[]
 export type FormPart = { readonly field: string; readonly value: string | FormFile }
 export type FormFile = { readonly name: string; readonly mediaType: string; readonly bytes: Uint8Array }

@@ -36,7 +36,7 @@ export function imagesAt(
 export function editsAt(reach: EndpointOf): Adapter<EditsAsk, ImagesAnswer> {
   const callWith = (ask: EditsAsk, context: CallContext, stream: JsonObject): Call => {
     const { url, headers } = reach('/images/edits', context)
-    return { url, headers, body: writeForm(ask, { ...writeEdit(ask, context), ...stream }) }
+    return { url, headers, body: formOf(ask, { ...writeEdit(ask, context), ...stream }) }
   }
   return {
     start: (ask, context) => step(ask, callWith(ask, context, {}), ask.images.length),
@@ -118,7 +118,7 @@ function settingsOf(ask: ImageAskBase, context: CallContext): JsonObject {
   }
 }
 
-function writeForm({ images, mask }: EditsAsk, fields: JsonObject): Form {
+function formOf({ images, mask }: EditsAsk, fields: JsonObject): Form {
   const texts = Object.entries(fields).flatMap(([field, value]): FormPart[] =>
     value === undefined ? [] : [{ field, value: typeof value === 'string' ? value : JSON.stringify(value) }],
   )
