@@ -91,6 +91,20 @@ eachEngine('a turn', (open) => {
     expect(await account(store)).toMatchObject({ held: nano(100n) })
   })
 
+  test('a process whose database was set back is told so, and not that another process runs', async () => {
+    const store = await open()
+    await fundedAccount(store)
+    const { identity } = await leasing(store, 100n)
+    const restarted = { ...identity, epoch: identity.epoch + 1 }
+    const unknown = { ...identity, node: 'node_b' }
+    expect(takeTurn(store, identity, turnOf(3))).rejects.toThrow('the database lacks what')
+    for (const who of [restarted, unknown]) {
+      expect(takeTurn(store, who, turnOf(2))).rejects.toThrow('the database lacks what')
+      expect(resolveLostTurn(store, who, 2)).rejects.toThrow('the database lacks what')
+    }
+    expect(takeTurn(store, identity, turnOf(1))).rejects.toThrow('another process runs')
+  })
+
   test('a hold is posted once, also when it is sent again in a later turn or after a restart', async () => {
     const store = await open()
     await fundedAccount(store)

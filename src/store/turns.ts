@@ -46,10 +46,14 @@ export type Standing = { readonly turn: number; readonly leases: ReadonlyMap<str
 /** `posted`: which of the holds that were asked about are posted already. */
 export type OpenedNode = Standing & { readonly epoch: number; readonly posted: ReadonlySet<string> }
 
-/** Another process has taken this node's place. */
+/** This process may not write any more: another has taken its node's place, or the database is an earlier state of it. */
 export class Fenced extends Error {
-  constructor(node: string) {
-    super(`another process runs as node ${node}: it was started since, perhaps on a copy of its folder (TURNPIKE_DATA)`)
+  constructor(node: string, isSetBack = false) {
+    super(
+      isSetBack
+        ? `the database lacks what node ${node} had committed: an older copy, or a standby that was behind, took its place`
+        : `another process runs as node ${node}: it was started since, perhaps on a copy of its folder (TURNPIKE_DATA)`,
+    )
     this.name = 'Fenced'
   }
 }
@@ -92,10 +96,14 @@ export async function resolveLostTurn(store: Store, { node, epoch }: Identity, u
       .where('epoch', '=', epoch)
       .where('turn', '=', unknown - 1)
       .execute()
-    const row = await tx.selectFrom('node').select(['epoch', 'turn']).where('id', '=', node).executeTakeFirst()
-    if (row?.epoch !== epoch) throw new Fenced(node)
+    const row = await lastTurnOf(tx, node)
+    if (row?.epoch !== epoch) throw new Fenced(node, row === undefined || row.epoch < epoch)
     return { turn: row.turn, leases: await leasesOf(tx, node) }
   })
+}
+
+async function lastTurnOf(tx: Tx, node: string): Promise<{ epoch: number; turn: number } | undefined> {
+  return tx.selectFrom('node').select(['epoch', 'turn']).where('id', '=', node).executeTakeFirst()
 }
 
 /** One commit that checks the epoch, books postings, gives back what is not needed, and leases more. */
@@ -128,7 +136,11 @@ async function turnIn(
     .where('turn', '=', turn.number - 1)
     .returning('id')
     .executeTakeFirst()
-  if (mine === undefined) throw new Fenced(node)
+  if (mine === undefined) {
+    const row = await lastTurnOf(tx, node)
+    const isSetBack = row === undefined || row.epoch < epoch || (row.epoch === epoch && row.turn < turn.number - 1)
+    throw new Fenced(node, isSetBack)
+  }
 
   const known = postings === 'new' ? nothing : await knownOf(tx, turn.postings)
   const spent = await post(tx, node, { postings: turn.postings, known }, now)

@@ -105,9 +105,9 @@ class Unleased extends Error {
   constructor() {
     super(
       'a lease does not add up: the journal holds charges on money that is not leased to this node. Either the node was ' +
-        'reclaimed, and its folder must not be used again; or the database was restored from an older copy: then move the ' +
-        'folder "journal" away; or the file "node" was replaced: then restore it. Charges in the journal that are never ' +
-        "posted show up when the vendors' bills are reconciled.",
+        'reclaimed, and its folder must not be used again; or the database is an older copy, or a standby that was behind: ' +
+        'then move the folder "journal" away; or the file "node" was replaced: then restore it. Charges in the journal ' +
+        "that are never posted show up when the vendors' bills are reconciled.",
     )
     this.name = 'Unleased'
   }

@@ -25,6 +25,7 @@ const everythingElse = () => new Promise((resolve) => setImmediate(resolve))
 
 /** Timers that never fire: what is settled stays in the journal until a test asks for a turn. */
 const never: Timers = { after: () => () => {} }
+const soon: Timers = { after: (_ms, run) => systemTimers.after(0, run) }
 
 const leftovers: (() => unknown)[] = []
 afterEach(async () => {
@@ -191,7 +192,6 @@ test('the log says why the ledger cannot be reached', async () => {
       throw new BankUnavailable(new Error('database or disk is full'))
     },
   }
-  const soon: Timers = { after: (_ms, run) => systemTimers.after(0, run) }
   const logged: string[] = []
   const billing = await open(full, soon, memoryDisk(), makeLog({ level: 'info', write: (line) => logged.push(line) }))
   await sell(billing, accountId, 0)
@@ -200,6 +200,27 @@ test('the log says why the ledger cannot be reached', async () => {
     'the database cannot be reached: Error: database or disk is full',
     undefined,
   ])
+  await billing.close()
+})
+
+test('a node that goes on with a database that lacks its last turns says so in the log', async () => {
+  const { store, accountId, open } = await makeBooks()
+  const bank = makeStoreBank(store)
+  let refusals = 0
+  const failedOver: Bank = {
+    ...bank,
+    async turn(identity, turn) {
+      if (turn.postings.length === 0 || refusals++ > 0) return bank.turn(identity, turn)
+      await store.db.updateTable('node').set({ turn: 0 }).execute()
+      throw new BankUnavailable(new Error('Connection terminated unexpectedly'))
+    },
+  }
+  const logged: string[] = []
+  const log = makeLog({ level: 'error', write: (line) => logged.push(line) })
+  const billing = await open(failedOver, soon, memoryDisk(), log)
+  await sell(billing, accountId, 0)
+  await until(async () => (await accountById(store.db, accountId))?.posted === balance - price)
+  expect(logged.at(-1)).toContain('the database lacks what this node had committed')
   await billing.close()
 })
 

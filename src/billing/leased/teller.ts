@@ -39,6 +39,9 @@ const retryMs = 200
 const recallsMax = 5
 const recallWaitMs = 100
 
+const setBack =
+  "the database lacks what this node had committed: compare the ledger with vendors' bills, which have what it charged"
+
 /**
  * Takes the node's turns at the bank, one at a time, each with refills, postings and returns together. Since only one
  * turn is ever under way, the number of the last turn in the database tells exactly what happened when an answer was
@@ -319,6 +322,7 @@ export class Teller {
       await new Promise<void>((resolve) => this.#options.timers.after(retryMs, resolve))
       try {
         const standing = await bank.resolveLostTurn(this.#identity, turn.number)
+        if (standing.turn < turn.number - 1) log.error({}, setBack)
         this.#turn = standing.turn
         if (standing.turn === turn.number) {
           this.#posted(turn)
