@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { Kysely } from 'kysely'
+import { Kysely, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
-import { Client } from 'pg'
+import { Client, type PoolClient } from 'pg'
 import { eachEngine } from '../../test/support/engines.ts'
 import { until } from '../../test/support/gateway.ts'
 import { coldStartMs, sharedPostgres } from '../../test/support/postgres.ts'
 import { ledger } from './migrations/0001-ledger.ts'
 import { leases } from './migrations/0002-leases.ts'
 import { chains } from './migrations/0003-chains.ts'
+import { migrate } from './migrate.ts'
 import { openStore } from './open.ts'
-import { openPostgres } from './postgres.ts'
-import { columnKinds } from './schema.ts'
+import { openPostgres, PooledDialect } from './postgres.ts'
+import { columnKinds, type Schema } from './schema.ts'
 import { openSqlite } from './sqlite.ts'
 
 let databaseUrl: string
@@ -60,7 +61,8 @@ test(
   async () => {
     await writer.query('begin')
     await writer.query('lock table request in row exclusive mode')
-    const opening = openStore({ url: databaseUrl })
+    // As behind PgBouncer, which ignores what a connection begins with.
+    const opening = openStore({ url: `${databaseUrl}?lock_timeout=0` })
     try {
       let queued = 0
       await until(async () => {
@@ -76,6 +78,43 @@ test(
     }
     const { rows } = await bystander.query<{ name: string }>('select name from kysely_migration order by name')
     expect(rows.map(({ name }) => name)).toContain('0005-tasks')
+  },
+  coldStartMs,
+)
+
+/** A pool like PgBouncer's in its transaction mode: every transaction, and every statement outside one, in the next session. */
+async function poolOfTransactions(url: string) {
+  const sessions = Array.from({ length: 3 }, () => new Client({ connectionString: url }))
+  await Promise.all(sessions.map((session) => session.connect()))
+  let isInside = false
+  const query = (text: string, values?: unknown[]) => {
+    if (!isInside) sessions.push(...sessions.splice(0, 1))
+    if (/^(?:begin|start)/.test(text)) isInside = true
+    if (/^(?:commit|rollback)/.test(text)) isInside = false
+    return sessions[0]?.query(text, values)
+  }
+  const client = { query, release() {} } as unknown as PoolClient
+  return {
+    connect: () => Promise.resolve(client),
+    end: async () => void (await Promise.all(sessions.map((session) => session.end()))),
+    options: {},
+  }
+}
+
+test(
+  'several nodes migrate an empty database through a pooler that gives every transaction another session',
+  async () => {
+    const url = await (await sharedPostgres()).emptyDatabase()
+    const open = async () => new Kysely<Schema>({ dialect: new PooledDialect({ pool: await poolOfTransactions(url) }) })
+    const nodes = await Promise.all([open(), open(), open()])
+    await Promise.all(nodes.map((db) => migrate(db, 'postgres')))
+    for (const db of nodes) {
+      const { rows } = await sql`select 1 from pg_locks join pg_database on pg_database.oid = database
+        where locktype = 'advisory' and datname = current_database()`.execute(db)
+      expect(rows).toEqual([])
+      await db.destroy()
+    }
+    await (await sharedPostgres()).dropDatabase(url)
   },
   coldStartMs,
 )

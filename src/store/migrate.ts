@@ -32,6 +32,12 @@ function migrations(engine: Engine): Record<string, Migration> {
 // Longer than any index takes to build, because another node may be building one.
 const giveUpAfterMs = 10 * 60_000
 const pauseMs = 250
+// While a migration waits for a table, requests wait behind it on every table that it has locked already. So it waits
+// far less than a request's statement may take, then releases its locks and is tried again.
+const lockMs = 150
+
+/** The id of Kysely's own lock, which earlier versions take: theirs and ours keep each other out. */
+const lockId = 3853314791062309107n
 
 /**
  * Safe to call from several nodes at once, by an advisory lock on PostgreSQL and BEGIN IMMEDIATE on SQLite. Also safe
@@ -43,16 +49,40 @@ export async function migrate(store: Queries, engine: Engine): Promise<void> {
   const db = store.withoutPlugins()
   const known = migrations(engine)
   const names = Object.keys(known)
-  const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(known) } })
+  const migrateNext = async (on: Queries) => {
+    const { error } = await new Migrator({
+      db: on,
+      provider: { getMigrations: () => Promise.resolve(known) },
+    }).migrateUp()
+    if (error !== undefined) throw error
+  }
   const giveUpAt = performance.now() + giveUpAfterMs
   // A database that a newer version has migrated further is fine for us; the migrator would call it corrupted.
   while (!(await isDone(db, names))) {
-    const { error } = await migrator.migrateUp()
-    if (error === undefined) continue
-    if (!inUse.has(codeOf(error)) || performance.now() > giveUpAt) throw failure(error)
-    // Jittered, so that nodes that got in each other's way do not all retry at the same moment.
-    await pause(pauseMs * (1 + Math.random()))
+    try {
+      await (engine === 'postgres' ? alone(db, migrateNext) : migrateNext(db))
+    } catch (error) {
+      if (!inUse.has(codeOf(error)) || performance.now() > giveUpAt) throw failure(error)
+      // Jittered, so that nodes that got in each other's way do not all retry at the same moment.
+      await pause(pauseMs * (1 + Math.random()))
+    }
   }
+}
+
+/**
+ * The lock and the time to wait for a table belong to the transaction: PgBouncer ignores settings that a connection
+ * begins with, and may give its session to another client after every transaction.
+ */
+async function alone(db: Queries, work: (tx: Queries) => Promise<void>): Promise<void> {
+  // At a stricter level it would not see what another node migrated while it waited.
+  await db
+    .transaction()
+    .setIsolationLevel('read committed')
+    .execute(async (tx) => {
+      await sql`select pg_advisory_xact_lock(${sql.lit(lockId)})`.execute(tx)
+      await sql`set local lock_timeout = ${sql.lit(lockMs)}`.execute(tx)
+      await work(tx)
+    })
 }
 
 function failure(cause: unknown): Error {

@@ -1,4 +1,4 @@
-import { type DatabaseConnection, type Dialect, PostgresDialect } from 'kysely'
+import { type DatabaseConnection, type Dialect, PostgresAdapter, PostgresDialect } from 'kysely'
 import { type Client, Pool, type PoolClient, type PoolConfig, types } from 'pg'
 import { codeOf } from '../base/system-errors.ts'
 import { NotConnected, readOnlyCode } from './faults.ts'
@@ -10,9 +10,6 @@ const connectTimeoutMs = 1_000
 const requestStatementMs = 1_000
 const reportStatementMs = 60_000
 const migrationStatementMs = 10 * 60_000
-// While a migration waits for a table, requests wait behind it on every table that it has locked already. So it waits
-// far less than a request's statement may take, then releases its locks and is tried again.
-const migrationLockMs = 150
 // The client's own timeout is a little longer than the server's: it is for a server that has stopped altogether.
 const clientGraceMs = 500
 // A node that stalls inside a transaction must not keep the lock on a busy account.
@@ -38,8 +35,8 @@ const purposes = {
   requests: { max: requestConnectionsMax, ...statementWithin(requestStatementMs) },
   // Few and slow: a report over a year must neither fail by a request's timeout nor use up the connections of requests.
   reports: { max: 2, ...statementWithin(reportStatementMs) },
-  // Building an index takes longer than a request may wait. Two connections, since the migrator keeps one for its lock.
-  migration: { max: 2, ...statementWithin(migrationStatementMs), lock_timeout: migrationLockMs },
+  // Building an index takes longer than a request may wait.
+  migration: { max: 1, ...statementWithin(migrationStatementMs) },
 } as const satisfies Record<string, PoolConfig>
 
 function statementWithin(limitMs: number) {
@@ -77,10 +74,22 @@ export function openPostgres(
   pool.on('release', (_error, client) => {
     if (onlyRead.has(client)) end(client)
   })
-  return new PostgresDialect({
+  return new PooledDialect({
     pool: { options: pool.options, connect: () => connect(pool), end: () => pool.end() },
     ...(greet !== undefined && { onCreateConnection: greet }),
   })
+}
+
+/** Without Kysely's lock on migrations, which belongs to a session: `migrate` takes one that poolers leave alone. */
+export class PooledDialect extends PostgresDialect {
+  override createAdapter(): PostgresAdapter {
+    return new UnlockedAdapter()
+  }
+}
+
+class UnlockedAdapter extends PostgresAdapter {
+  override async acquireMigrationLock(): Promise<void> {}
+  override async releaseMigrationLock(): Promise<void> {}
 }
 
 async function connect(pool: Pool): Promise<PoolClient> {
