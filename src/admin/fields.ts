@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { isGiven } from '../base/json.ts'
 import { parseMoment } from '../base/moment.ts'
 import { formatDollars, nano, parseDollars, type Nano } from '../base/money.ts'
 import { modelGlob } from '../catalogue/schema.ts'
 import type { Cap } from '../store/accounts.ts'
-import type { KeyLimits } from '../store/schema.ts'
+import { limitNames } from '../store/keys.ts'
+import { keyLimits, type KeyLimit, type KeyLimits } from '../store/schema.ts'
 
 const nameCharactersMax = 100
 // A million dollars, so that a typing error does not become a balance; 64 bits hold some 9 billion dollars of nanos.
@@ -70,11 +72,10 @@ export const limits = z
     requests_per_minute: count.nullish(),
     tokens_per_minute: count.nullish(),
     concurrent: count.nullish(),
-  })
+  } satisfies Record<(typeof limitNames)[KeyLimit], z.ZodType>)
   .transform((given): KeyLimits | null => {
-    const { requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute, concurrent } = given
-    const found = { requestsPerMinute, tokensPerMinute, concurrent }
-    const set = Object.entries(found).filter(([, limit]) => limit !== undefined && limit !== null)
+    const found = keyLimits.map((limit) => [limit, given[limitNames[limit]]] as const)
+    const set = found.filter(([, count]) => isGiven(count))
     return set.length === 0 ? null : Object.fromEntries(set)
   })
 

@@ -1,14 +1,17 @@
 import { creditMax, limitMax, metadata } from '../admin/fields.ts'
 import { formatDollars, parseDollars, showDollars, zeroNano } from '../base/money.ts'
 import type { Cap } from '../store/accounts.ts'
-import type { CapPeriod, KeyLimits, Metadata } from '../store/schema.ts'
+import { keyLimits, type CapPeriod, type KeyLimit, type KeyLimits, type Metadata } from '../store/schema.ts'
 
 /** The options of a command that set limits. */
-export type LimitOptions = {
-  readonly requestsPerMinute?: string
-  readonly tokensPerMinute?: string
-  readonly concurrent?: string
-}
+export type LimitOptions = { readonly [L in KeyLimit]?: string }
+
+/** What stands behind a limit's number in a table. */
+const limitUnits = {
+  requestsPerMinute: 'requests/min',
+  tokensPerMinute: 'tokens/min',
+  concurrent: 'at once',
+} as const satisfies Record<KeyLimit, string>
 
 const periods: readonly CapPeriod[] = ['total', 'day', 'month']
 
@@ -58,21 +61,17 @@ export function readMetadata(text: string): Metadata {
 }
 
 export function showLimits(limits: KeyLimits | null): string {
-  const { requestsPerMinute, tokensPerMinute, concurrent } = limits ?? {}
-  const shown = [
-    ...(requestsPerMinute === undefined ? [] : [`${requestsPerMinute} requests/min`]),
-    ...(tokensPerMinute === undefined ? [] : [`${tokensPerMinute} tokens/min`]),
-    ...(concurrent === undefined ? [] : [`${concurrent} at once`]),
-  ]
+  const set = keyLimits.filter((limit) => limits?.[limit] !== undefined)
+  const shown = set.map((limit) => `${limits?.[limit]} ${limitUnits[limit]}`)
   return shown.length === 0 ? '-' : shown.join(', ')
 }
 
 /** Undefined where no option was given, so that a change leaves the limits alone; `none` takes one away. */
 export function readLimits(options: LimitOptions, before: KeyLimits | null = null): KeyLimits | null | undefined {
-  const { requestsPerMinute, tokensPerMinute, concurrent } = options
-  const given = Object.entries({ requestsPerMinute, tokensPerMinute, concurrent }).flatMap(([name, text]) =>
-    text === undefined ? [] : [[name, text === 'none' ? undefined : readLimit(text)] as const],
-  )
+  const given = keyLimits.flatMap((limit) => {
+    const text = options[limit]
+    return text === undefined ? [] : [[limit, text === 'none' ? undefined : readLimit(text)] as const]
+  })
   if (given.length === 0) return undefined
   const set = Object.entries({ ...before, ...Object.fromEntries(given) }).filter(([, limit]) => limit !== undefined)
   return set.length === 0 ? null : Object.fromEntries(set)

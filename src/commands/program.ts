@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import packageJson from '../../package.json'
+import type { KeyLimit } from '../store/schema.ts'
 import { storedTaskStates } from '../store/task-schema.ts'
 import { failWithoutOutput } from './output.ts'
 
@@ -71,17 +72,20 @@ program
   .addOption(jsonOption())
   .action(async (options) => (await import('./sandbox.ts')).sandbox(options))
 
+const limitOptions = {
+  requestsPerMinute: ['--requests-per-minute <n>', 'request limit; or none'],
+  tokensPerMinute: ['--tokens-per-minute <n>', 'token limit; or none'],
+  concurrent: ['--concurrent <n>', 'limit on concurrent requests; or none'],
+} as const satisfies Record<KeyLimit, readonly [flag: string, what: string]>
+
 /** Adds the options for what a key may do, the same when it is made and when it is changed. */
 function allowance(of: Command): Command {
-  return of
-    .option('--name <name>', 'a name for the key')
+  of.option('--name <name>', 'a name for the key')
     .option('--models <patterns>', "models it may use, as ids or patterns such as 'gpt-*,o3'; or all")
     .option('--expires <when>', 'when it expires, such as 12h, 30d or 2027-01-31; or never')
     .option('--cap <cap>', 'spending cap in dollars, such as 25/month, 5/day or 100/total; or none')
-    .option('--requests-per-minute <n>', 'request limit; or none')
-    .option('--tokens-per-minute <n>', 'token limit; or none')
-    .option('--concurrent <n>', 'limit on concurrent requests; or none')
-    .option('--metadata <pairs>', 'labels of your own, such as team=blue,env=ci; or none')
+  for (const [flag, what] of Object.values(limitOptions)) of.option(flag, what)
+  return of.option('--metadata <pairs>', 'labels of your own, such as team=blue,env=ci; or none')
 }
 
 function yesOrNo(flags: string, what: string): Option {

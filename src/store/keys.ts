@@ -7,7 +7,18 @@ import { locked } from './locks.ts'
 import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import { json } from './rows.ts'
-import type { ApiKeyTable, AuditDetail, KeyLimits, Metadata, Mode, Queries, Scope, Tx } from './schema.ts'
+import {
+  keyLimits,
+  type ApiKeyTable,
+  type AuditDetail,
+  type KeyLimit,
+  type KeyLimits,
+  type Metadata,
+  type Mode,
+  type Queries,
+  type Scope,
+  type Tx,
+} from './schema.ts'
 
 export type ApiKey = {
   readonly id: string
@@ -206,14 +217,15 @@ function given(to: Omit<KeyChange, 'id'>): AuditDetail {
   }
 }
 
-/** Limits in the form that operators see and write. */
-export function showLimits(limits: KeyLimits | null) {
-  if (limits === null) return null
-  return {
-    requests_per_minute: limits.requestsPerMinute ?? null,
-    tokens_per_minute: limits.tokensPerMinute ?? null,
-    concurrent: limits.concurrent ?? null,
-  }
+/** The names under which operators see and write limits. */
+export const limitNames = {
+  requestsPerMinute: 'requests_per_minute',
+  tokensPerMinute: 'tokens_per_minute',
+  concurrent: 'concurrent',
+} as const satisfies Record<KeyLimit, string>
+
+export function showLimits(limits: KeyLimits | null): { readonly [name: string]: number | null } | null {
+  return limits && Object.fromEntries(keyLimits.map((limit) => [limitNames[limit], limits[limit] ?? null]))
 }
 
 /** Revokes a key for good; its row stays for the records that name it. Gives whether this call revoked it. */

@@ -18,11 +18,10 @@ export type HoldKind = 'request' | 'task'
 export type HoldState = 'open' | 'settled' | 'void'
 export type TxnKind = 'credit' | 'settle' | 'loss' | 'correction'
 
-export type KeyLimits = {
-  readonly requestsPerMinute?: number
-  readonly tokensPerMinute?: number
-  readonly concurrent?: number
-}
+/** What a key's requests may be limited to. A new limit does not compile until operators can give it and see it. */
+export const keyLimits = ['requestsPerMinute', 'tokensPerMinute', 'concurrent'] as const
+export type KeyLimit = (typeof keyLimits)[number]
+export type KeyLimits = { readonly [L in KeyLimit]?: number }
 export type Metadata = { readonly [name: string]: string }
 type Plain = string | number | boolean | null
 export type AuditDetail = {
