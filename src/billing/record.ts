@@ -1,7 +1,8 @@
-import type { GatewayError, ErrorKind } from '../base/errors.ts'
+import type { GatewayError } from '../base/errors.ts'
 import type { Log, LogFields } from '../base/log.ts'
 import type { Nano } from '../base/money.ts'
 import type { RequestRecord } from '../store/requests.ts'
+import { httpStatusOf } from '../wire/openai/errors.ts'
 import type { Ending, Order } from './billing.ts'
 
 /** The record of a request, the same in every billing mode. */
@@ -21,20 +22,9 @@ export function recordOf(order: Order, ending: Omit<Ending, 'attempts'>): Reques
 /** The status on the record of a request whose process died: its client saw the connection break. */
 export const crashedStatus = 500
 
-const recordedStatuses: { readonly [K in ErrorKind]?: number } = {
-  'bad-request': 400,
-  'client-gone': 499,
-  'too-large': 413,
-  'too-many': 429,
-  'upstream-rejected': 400,
-  'upstream-timeout': 504,
-  overloaded: 503,
-  bug: 500,
-}
-
-/** The status on the record of a request that failed, if need be in its stream. A protocol may show another number. */
-export function recordedStatus({ kind, details }: GatewayError): number {
-  return details.refusal?.status ?? recordedStatuses[kind] ?? 502
+/** The status on the record of a request that failed, if need be in its stream. Another protocol may show another. */
+export function recordedStatus(error: GatewayError): number {
+  return httpStatusOf(error)
 }
 
 /** Usage beyond the hold means a wrong price list or a vendor's miscount, which an operator has to look into. */

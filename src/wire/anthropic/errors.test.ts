@@ -5,25 +5,28 @@ import { writeError, writeStreamError } from './errors.ts'
 
 const requestId = 'req_1' as RequestId
 
-const table: readonly (readonly [ErrorKind, number, string])[] = [
-  ['bad-request', 400, 'invalid_request_error'],
-  ['unauthenticated', 401, 'authentication_error'],
-  ['no-funds', 402, 'billing_error'],
-  ['unknown-model', 404, 'not_found_error'],
-  ['wrong-capability', 400, 'invalid_request_error'],
-  ['not-found', 404, 'not_found_error'],
-  ['wrong-method', 405, 'invalid_request_error'],
-  ['wrong-type', 415, 'invalid_request_error'],
-  ['conflict', 409, 'invalid_request_error'],
-  ['idempotency-mismatch', 422, 'invalid_request_error'],
-  ['too-many', 429, 'rate_limit_error'],
-  ['too-large', 413, 'request_too_large'],
-  ['too-many-headers', 431, 'invalid_request_error'],
-  ['upstream-failed', 502, 'api_error'],
-  ['upstream-timeout', 504, 'api_error'],
-  ['overloaded', 503, 'overloaded_error'],
-  ['bug', 500, 'api_error'],
-]
+const table: Readonly<Record<ErrorKind, readonly [status: number, type: string]>> = {
+  'bad-request': [400, 'invalid_request_error'],
+  unauthenticated: [401, 'authentication_error'],
+  'no-funds': [402, 'billing_error'],
+  'unknown-model': [404, 'not_found_error'],
+  'wrong-capability': [400, 'invalid_request_error'],
+  'not-found': [404, 'not_found_error'],
+  'wrong-method': [405, 'invalid_request_error'],
+  'wrong-type': [415, 'invalid_request_error'],
+  conflict: [409, 'invalid_request_error'],
+  'idempotency-mismatch': [422, 'invalid_request_error'],
+  'too-many': [429, 'rate_limit_error'],
+  'too-large': [413, 'request_too_large'],
+  'too-many-headers': [431, 'invalid_request_error'],
+  'upstream-rejected': [400, 'invalid_request_error'],
+  'upstream-failed': [502, 'api_error'],
+  'upstream-timeout': [504, 'api_error'],
+  overloaded: [503, 'overloaded_error'],
+  'client-gone': [499, 'invalid_request_error'],
+  bug: [500, 'api_error'],
+}
+const rows = Object.entries(table) as [ErrorKind, (typeof table)[ErrorKind]][]
 
 const header = (kind: ErrorKind) => writeError(new GatewayError(kind, 'why'), requestId).headers['x-should-retry']
 const refused = (protocol: string, said = 'why') =>
@@ -38,7 +41,7 @@ const errorOf = (code: string) => {
 }
 
 describe('an error', () => {
-  test.each(table)('the kind %s is written with status %d and type %s', (kind, status, type) => {
+  test.each(rows)('the kind %s is written with its status and type', (kind, [status, type]) => {
     const written = writeError(new GatewayError(kind, 'why'), requestId)
     expect(written.status).toBe(status)
     expect(written.headers).toMatchObject({ 'request-id': 'req_1', 'x-request-id': 'req_1' })

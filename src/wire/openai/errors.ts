@@ -29,10 +29,15 @@ const rows = {
   bug: [500, 'server_error', 'internal_error'],
 } as const satisfies Record<ErrorKind, readonly [status: number, type: string, code: string]>
 
+/** The status of an error: the vendor's own if the vendor refused. */
+export function httpStatusOf({ kind, details }: GatewayError): number {
+  return details.refusal?.status ?? rows[kind][0]
+}
+
 export function writeError(error: GatewayError, requestId: RequestId): WireError {
   const { refusal } = error.details
   // A body that a vendor wrote in this protocol passes unchanged, because tools match the wording.
-  const status = refusal?.status ?? rows[error.kind][0]
+  const status = httpStatusOf(error)
   const body = refusal?.protocol === 'openai' ? refusal.body : JSON.stringify(shape(error))
   return { status, headers: errorHeaders(error, requestId, status), body }
 }
