@@ -1,7 +1,8 @@
 import { expect, test } from 'bun:test'
-import { sql } from 'kysely'
+import { type QueryExecutorProvider, sql } from 'kysely'
 import { eachEngine } from '../../test/support/engines.ts'
 import { attemptOf, fundedAccount, holdOf, settlementOf } from '../../test/support/ledger.ts'
+import { olderDatabase } from '../../test/support/older-database.ts'
 import { takeHold } from './holds.ts'
 import { settleHold } from './ledger.ts'
 import type { Store } from './open.ts'
@@ -15,34 +16,29 @@ async function settled(store: Store): Promise<Store> {
   return store
 }
 
-/** Puts the database back to how that version had left it. */
-async function makeOlder(store: Store): Promise<void> {
-  await sql`alter table attempt drop column delivered`.execute(store.db)
-  await sql`delete from kysely_migration where name >= '0006-delivered'`.execute(store.db)
-}
-
-async function writeAsOlder(store: Store, id: string): Promise<void> {
-  await sql`insert into attempt (id, request_id, channel, vendor, upstream_model, status, vendor_cost, created_at)
-    values (${id}, 'req_b', 'openai-main', 'openai', 'gpt-x', 200, 0, 1)`.execute(store.db)
-}
-
 eachEngine('attempts of an older version without the delivered column', (open, place, engine) => {
   /** Where each row is stored, and which transaction wrote it last: both change when a row is rewritten. */
-  async function rowVersions(store: Store): Promise<unknown> {
+  async function rowVersions(db: QueryExecutorProvider): Promise<unknown> {
     if (engine === 'sqlite') return undefined
-    return (await sql`select id, ctid::text, xmin::text from attempt order by id`.execute(store.db)).rows
+    return (await sql`select id, ctid::text, xmin::text from attempt order by id`.execute(db)).rows
   }
 
   // F-10
   test('older attempts are not rewritten by the migration, and the older version can go on writing', async () => {
-    const at = await place()
-    const before = await settled(await open({ at }))
-    await makeOlder(before)
+    const at = await place('empty')
+    const before = await olderDatabase(at, '0006-delivered')
+    const write = (id: string, cost: number) =>
+      sql`insert into attempt (id, request_id, channel, vendor, upstream_model, status, vendor_cost, created_at)
+        values (${id}, 'req_a', 'openai-main', 'openai', 'gpt-x', 200, ${cost}, 1)`.execute(before)
+    await write('att_failed', 0)
+    await write('att_paid', 10)
     const written = await rowVersions(before)
 
-    const now = await open({ at })
-    expect(await rowVersions(now)).toEqual(written)
-    await writeAsOlder(before, 'att_later')
+    // The attempts alone are there, and not what was posted for them.
+    const now = await open({ at, books: 'unchecked' })
+    expect(await rowVersions(now.db)).toEqual(written)
+    await write('att_later', 0)
+    await before.destroy()
     const rows = await now.db.selectFrom('attempt').select(['id', 'delivered']).orderBy('id').execute()
     expect(rows.map(({ id, delivered }) => [id, delivered])).toEqual([
       ['att_failed', null],

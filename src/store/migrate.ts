@@ -15,9 +15,10 @@ import { isPostgres } from './writes.ts'
 
 /**
  * The migrations in order. A released one is never edited: a change is a new line here. Migrations only add (expand) or
- * remove what no running version reads (contract), since during a rolling restart two versions work on one database.
+ * remove what no running version reads (contract), since during a rolling restart two versions work on one database: a
+ * new column is null or has a default in the rows that the older version writes.
  */
-function migrations(engine: Engine): Record<string, Migration> {
+export function migrations(engine: Engine): Record<string, Migration> {
   return {
     '0001-ledger': ledger(engine),
     '0002-leases': leases(),

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { Kysely, sql } from 'kysely'
 import { Client } from 'pg'
 import { eachEngine } from '../../test/support/engines.ts'
+import { olderDatabase } from '../../test/support/older-database.ts'
 import { sharedPostgres } from '../../test/support/postgres.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
 import { isAway, isUnavailable } from './faults.ts'
@@ -197,10 +198,8 @@ describe('beside a running gateway', () => {
 
   test('a migration waits for another writer of the file, however long that takes', async () => {
     const file = join(folder, 'older.db')
-    await (await openStore({ file })).close()
+    await (await olderDatabase({ file }, '0006-delivered')).destroy()
     const other = new Database(file)
-    other.run('alter table attempt drop column delivered')
-    other.run("delete from kysely_migration where name >= '0006-delivered'")
     other.run('begin immediate')
     const opening = openStore({ file })
     // Longer than a statement waits for another writer.

@@ -1,9 +1,10 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { chmodSync, existsSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
+import { olderDatabase } from '../support/older-database.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 
 // Every command is a process of its own, and machines that test are busy.
@@ -27,12 +28,10 @@ describe('turnpike check', () => {
   })
 
   test('a database of an older version is read and not migrated', async () => {
-    const gateway = await cli.serve()
-    gateway.signal('SIGTERM')
-    await gateway.exited
-    const database = new Database(join(cli.folder, 'data/turnpike.sqlite'))
-    database.run('alter table attempt drop column delivered')
-    database.run("delete from kysely_migration where name >= '0006-delivered'")
+    const file = join(cli.folder, 'data/turnpike.sqlite')
+    mkdirSync(join(cli.folder, 'data'))
+    await (await olderDatabase({ file }, '0006-delivered')).destroy()
+    const database = new Database(file)
     const steps = () => database.query('select name from kysely_migration').all().length
     const before = steps()
     expect((await cli.run(['check'])).code).toBe(0)
