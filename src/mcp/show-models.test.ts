@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test'
+import { capabilities } from '../capabilities/capability.ts'
 import { buildCatalogue, loadFamilies } from '../catalogue/load.ts'
 import { readOverrides } from '../catalogue/schema.ts'
 import { limitsOf, modelPage, showModel } from './show-models.ts'
+import { tools } from './tools/index.ts'
 
 test('a model whose context is unknown is shown without context_tokens', () => {
   const llama = {
@@ -40,6 +42,18 @@ test.each([
     expect(page).toContain(`## To call it: \`${tool}\``)
   },
 )
+
+test.each(capabilities)('the call that the page of a model for %s shows is one that its tool takes', (capability) => {
+  const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: true })
+  const [id, model] = [...models].find(([, each]) => each.capabilities.includes(capability)) ?? []
+  if (id === undefined || model === undefined) throw new Error(`no model for ${capability}`)
+  const shown = [...modelPage(id, model).matchAll(/## To call it: `(\w+)`\n+```json\n(.*?)\n```/gs)]
+  expect(shown).toHaveLength(model.capabilities.length)
+  for (const [, name, call = ''] of shown) {
+    const called = tools.find((tool) => tool.name === name)
+    expect({ name, taken: called?.input.safeParse(JSON.parse(call)).success }).toEqual({ name, taken: true })
+  }
+})
 
 test('a chat model has a page without limits of other capabilities', () => {
   const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: true })

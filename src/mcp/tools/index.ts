@@ -16,7 +16,7 @@ const byCapability = {
   video: [generateVideo, getVideo, listVideos, cancelVideo],
   embeddings: [createEmbeddings],
   speech: [speak],
-} as const satisfies Record<Capability, readonly Tool[]>
+} as const satisfies Record<Capability, readonly [Tool, ...Tool[]]>
 
 /** Every tool, in the order in which a model reads them. */
 export const tools: readonly Tool[] = [listModels, getModel, ...Object.values(byCapability).flat(), getUsage]
