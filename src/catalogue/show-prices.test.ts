@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { buildCatalogue, loadFamilies } from './load.ts'
 import { compilePrices, readExchange } from './prices.ts'
 import type { WrittenPrices } from './schema.ts'
 import { showOtherPrices, showPrices, showRate } from './show-prices.ts'
@@ -34,6 +35,14 @@ test.each<[WrittenPrices, string]>([
   [{ perMillionCharacters: '15', perRequest: '0.01' }, '15/M characters, 0.01/request'],
 ])('tables show prices other than those of text in short: %j as %s', (written, short) => {
   expect(showOtherPrices(compiled(written))).toBe(short)
+})
+
+test('tables show a price of every model of the catalogue', () => {
+  const { models } = buildCatalogue({ families: loadFamilies(), sandbox: true })
+  const unpriced = [...models].filter(
+    ([, { prices }]) => showRate(prices, 'inputPerMillion') === '-' && showOtherPrices(prices) === '-',
+  )
+  expect(unpriced.map(([id]) => id)).toEqual([])
 })
 
 test('tables show a dash for a rate that there is not', () => {
