@@ -93,6 +93,15 @@ describe('the built-in files', () => {
     expect(model('claude-sonnet-5').efforts).toContain('xhigh')
   })
 
+  test.each([
+    ['claude-sonnet-4-6', 128_000],
+    ['claude-sonnet-4-5', 64_000],
+    ['deepseek-v4-pro', 393_216],
+    ['deepseek-v4-flash', 393_216],
+  ])('%s may be asked for as many tokens as its vendor takes', (id, most) => {
+    expect(model(id).outputTokensMax).toBe(most)
+  })
+
   test('the larger Gemini 3 models have no effort below low', () => {
     expect(model('gemini-3-pro-preview').efforts).toEqual(['low', 'high'])
     expect(model('gemini-3.1-pro-preview').efforts).toEqual(['low', 'medium', 'high'])
