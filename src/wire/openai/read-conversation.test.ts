@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { JsonObject } from '../../base/json.ts'
+import type { ReplyFormat } from '../../capabilities/conversation.ts'
 import { readConversation } from './read-conversation.ts'
 import { askOf, user } from './testing.ts'
 
@@ -122,4 +123,16 @@ test('the fields that steer the sampling, and the label of the user, are read un
     logprobs: 0,
     user: 'ann',
   })
+})
+
+test.each<[JsonObject, ReplyFormat]>([
+  [{}, { kind: 'json' }],
+  [{ schema: {} }, { kind: 'json' }],
+  [{ schema: null }, { kind: 'json' }],
+  [{ schema: 'object' }, { kind: 'json' }],
+  [{ value: { type: 'object' } }, { kind: 'schema', schema: { type: 'object' } }],
+  [{ schema: { type: 'object' } }, { kind: 'schema', schema: { type: 'object' } }],
+])('a schema beside json_object, where some clients write it, is not lost: %j', (beside, format) => {
+  const response_format = { type: 'json_object', ...beside }
+  expect(readConversation(askOf({ model: 'm', messages: [user], response_format })).format).toEqual(format)
 })

@@ -1,5 +1,5 @@
 import { badRequest, excerpt, type GatewayError } from '../../base/errors.ts'
-import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
+import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import {
   type AssistantBlock,
@@ -173,7 +173,10 @@ function readToolChoice({ tool_choice: choice }: ChatRequest): ToolChoice | unde
 
 function readFormat({ response_format: format }: ChatRequest): ReplyFormat | undefined {
   if (!isGiven(format) || format.type === 'text') return undefined
-  if (format.type === 'json_object') return { kind: 'json' }
+  if (format.type === 'json_object') {
+    const schema = schemaBeside(format)
+    return schema === undefined ? { kind: 'json' } : { kind: 'schema', schema }
+  }
   const { name, description, schema, strict } = format.json_schema
   return {
     kind: 'schema',
@@ -182,4 +185,13 @@ function readFormat({ response_format: format }: ChatRequest): ReplyFormat | und
     ...(isGiven(description) && { description }),
     ...(isGiven(strict) && { isStrict: strict }),
   }
+}
+
+/**
+ * Not in the protocol, but some vendors of open models take a schema here (Hugging Face as `value`), and their clients
+ * send it to all vendors.
+ */
+function schemaBeside(format: Readonly<Record<string, unknown>>): JsonObject | undefined {
+  const schema = (format['schema'] ?? format['value']) as Json | undefined
+  return isObject(schema) && Object.keys(schema).length > 0 ? schema : undefined
 }
