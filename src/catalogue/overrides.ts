@@ -69,30 +69,44 @@ function familyEntry(family: FamilyFile, model: FamilyModel, path: Path): Entry 
   }
 }
 
+type Draft = {
+  readonly entries: Entries
+  /** By alias: the ids of entries that have it or had it. With thousands of models, looking through all takes seconds. */
+  readonly owners: Map<string, Set<string>>
+  /**
+   * Those of the patterns so far. A pattern changes only models that exist by then, but its markup is meant for all it
+   * matches: later ones have it too.
+   */
+  readonly markups: { readonly glob: string; readonly layer: PriceLayer }[]
+}
+
 /** Applies the operator's entries in order, so that a later one sees what an earlier one did. */
 export function applyOverrides(entries: Entries, overrides: readonly OperatorModel[]): void {
+  const draft: Draft = { entries, owners: new Map(), markups: [] }
+  for (const entry of entries.values()) put(draft, entry)
   const seen = new Set<string>()
   for (const [index, override] of overrides.entries()) {
     const path = ['models', index]
     if (override.id.includes('*')) {
-      applyToAll(entries, override, path)
+      applyToAll(draft, override, path)
       continue
     }
     if (seen.has(override.id)) throw new CatalogueError([...path, 'id'], `${override.id} has an entry above already`)
     seen.add(override.id)
-    detachAlias(entries, override.id, !isCopy(override))
-    const entry = applyOne(entries, override, path, markupsAbove(overrides.slice(0, index), override.id))
+    detachAlias(draft, override.id, !isCopy(override))
+    const entry = applyOne(draft, override, path)
     if (override.prices !== undefined) checkPrices(override.prices, [entry], [...path, 'prices'])
-    entries.set(override.id, entry)
+    put(draft, entry)
   }
 }
 
-/** A pattern changes only models that exist by then, but its markup is meant for all it matches: later ones have it too. */
-function markupsAbove(above: readonly OperatorModel[], id: string): PriceLayer[] {
-  return above.flatMap(({ id: glob, prices }, index) => {
-    if (prices?.markup === undefined || !glob.includes('*') || !matchesGlob(glob, id)) return []
-    return [{ written: { markup: prices.markup }, path: ['models', index, 'prices'] }]
-  })
+function put({ entries, owners }: Draft, entry: Entry): void {
+  entries.set(entry.id, entry)
+  for (const { id } of entry.aliases) owners.set(id, (owners.get(id) ?? new Set()).add(entry.id))
+}
+
+function markupsFor(id: string, { markups }: Draft): PriceLayer[] {
+  return markups.filter(({ glob }) => matchesGlob(glob, id)).map(({ layer }) => layer)
 }
 
 /** An entry that copies its own model changes it: as a copy, it would lose its dated ids and other aliases. */
@@ -100,11 +114,13 @@ function isCopy({ id, from }: OperatorModel): boolean {
   return from !== undefined && from !== id
 }
 
-function applyOne(entries: Entries, override: OperatorModel, path: Path, markups: readonly PriceLayer[]): Entry {
+function applyOne(draft: Draft, override: OperatorModel, path: Path): Entry {
+  const { entries } = draft
   const present = isCopy(override) ? undefined : entries.get(override.id)
   if (present !== undefined) return lay(present, override, path)
+  const markups = markupsFor(override.id, draft)
   if (override.from === undefined) return newEntry(override, path, markups)
-  const source = entries.get(override.from) ?? aliasEntry(entries, override.from)
+  const source = entries.get(override.from) ?? aliasEntry(draft, override.from)
   if (source === undefined) throw new CatalogueError([...path, 'from'], `there is no model ${override.from}`)
   const laid = new Set(source.layers.map((layer) => layer.path.join()))
   const layers = [...source.layers, ...markups.filter((layer) => !laid.has(layer.path.join()))]
@@ -113,8 +129,9 @@ function applyOne(entries: Entries, override: OperatorModel, path: Path, markups
 }
 
 /** A pattern changes existing models; it cannot make or rename any. */
-function applyToAll(entries: Entries, override: OperatorModel, path: Path): void {
-  const { id: glob, hidden: _, prices: __, ...others } = override
+function applyToAll(draft: Draft, override: OperatorModel, path: Path): void {
+  const { entries } = draft
+  const { id: glob, hidden: _, prices, ...others } = override
   const [stray] = Object.keys(others)
   if (stray !== undefined) throw new CatalogueError([...path, stray], 'a pattern takes only prices and hidden')
   const found = [...entries.values()].filter((entry) => matchesGlob(glob, entry.id))
@@ -122,11 +139,14 @@ function applyToAll(entries: Entries, override: OperatorModel, path: Path): void
   const aliases = [...entries.values()].flatMap((entry) => entry.aliases.map((alias) => alias.id))
   const alone = aliases.filter((id) => matchesGlob(glob, id) && !covered.has(id))
   if (found.length + alone.length === 0) throw new CatalogueError([...path, 'id'], `no model matches ${glob}`)
-  for (const id of alone) detachAlias(entries, id, true)
+  for (const id of alone) detachAlias(draft, id, true)
   const changed = [...found.map((entry) => entry.id), ...alone].flatMap((id) => entries.get(id) ?? [])
   const laid = changed.map((entry) => lay(entry, override, path))
-  if (override.prices !== undefined) checkPrices(override.prices, laid, [...path, 'prices'])
-  for (const entry of laid) entries.set(entry.id, entry)
+  for (const entry of laid) put(draft, entry)
+  if (prices === undefined) return
+  const { markup } = prices
+  checkPrices(prices, laid, [...path, 'prices'])
+  if (markup !== undefined) draft.markups.push({ glob, layer: { written: { markup }, path: [...path, 'prices'] } })
 }
 
 function newEntry(override: OperatorModel, path: Path, markups: readonly PriceLayer[]): Entry {
@@ -213,30 +233,31 @@ function checkTiers(layers: readonly PriceLayer[], prices: WrittenPrices, path: 
 }
 
 /** An alias that gets an entry of its own stops being one; `keep` makes it a copy of its model first. */
-function detachAlias(entries: Entries, id: string, keep: boolean): void {
-  const copy = aliasEntry(entries, id)
+function detachAlias(draft: Draft, id: string, keep: boolean): void {
+  const copy = aliasEntry(draft, id)
   if (copy === undefined) return
-  for (const entry of entries.values()) {
-    if (entry.aliases.some((alias) => alias.id === id)) {
-      entries.set(entry.id, { ...entry, aliases: entry.aliases.filter((alias) => alias.id !== id) })
-    }
+  for (const entry of ownersOf(id, draft)) {
+    put(draft, { ...entry, aliases: entry.aliases.filter((alias) => alias.id !== id) })
   }
-  if (keep) entries.set(id, copy)
+  if (keep) put(draft, copy)
 }
 
-function aliasEntry(entries: Entries, id: string): Entry | undefined {
-  for (const entry of entries.values()) {
-    const alias = entry.aliases.find((candidate) => candidate.id === id)
-    if (alias === undefined) continue
-    return {
-      ...entry,
-      id,
-      aliases: [],
-      offers: aliasOffers(entry.offers, alias),
-      ...(alias.pinned === undefined ? {} : { pinned: alias.pinned }),
-    }
+function ownersOf(alias: string, { entries, owners }: Draft): Entry[] {
+  const candidates = [...(owners.get(alias) ?? [])].flatMap((id) => entries.get(id) ?? [])
+  return candidates.filter(({ aliases }) => aliases.some(({ id }) => id === alias))
+}
+
+function aliasEntry(draft: Draft, id: string): Entry | undefined {
+  const [entry] = ownersOf(id, draft)
+  const alias = entry?.aliases.find((candidate) => candidate.id === id)
+  if (entry === undefined || alias === undefined) return undefined
+  return {
+    ...entry,
+    id,
+    aliases: [],
+    offers: aliasOffers(entry.offers, alias),
+    ...(alias.pinned === undefined ? {} : { pinned: alias.pinned }),
   }
-  return undefined
 }
 
 export function aliasOffers(offers: readonly Offer[], { upstreamModel }: Alias): readonly Offer[] {
