@@ -5,6 +5,7 @@ import { openBooks, type BooksOptions } from './books.ts'
 import type { Environment } from './config/environment.ts'
 import type { ConfigFile } from './config/file.ts'
 import { installationSecret } from './config/installation-secret.ts'
+import { checkFolder } from './config/kept-once.ts'
 import { openPort } from './http/starting.ts'
 import { closePort } from './http/stopping.ts'
 import { makeSecretKeys } from './keys/secret-keys.ts'
@@ -47,6 +48,7 @@ type FoundationStep =
 export async function openFoundation(options: GatewayOptions, closing: Opening<FoundationStep>) {
   const { environment, file, log, clock = systemClock } = options
   const { settings } = file
+  checkFolder(environment.dataFolder)
   const secret = installationSecret(environment.secret, environment.dataFolder)
   const secretKeys = makeSecretKeys(secret)
   const { host, port, adminHost, adminPort } = environment

@@ -96,6 +96,17 @@ export function listen(options: ListenOptions): Listener {
   }
 }
 
+type Place = Pick<ListenOptions, 'hostname' | 'port' | 'setting'>
+
+/** Throws what `listen` would throw for an address at which this machine cannot listen, whoever has the port now. */
+export function checkHost(place: Place): void {
+  try {
+    tryOut(place.hostname)
+  } catch (thrown) {
+    throw new Error(explain(place, thrown), { cause: thrown })
+  }
+}
+
 function serve(options: ListenOptions): Server<undefined> {
   try {
     return begin(options)
@@ -107,7 +118,7 @@ function serve(options: ListenOptions): Server<undefined> {
 // The messages of these say what is wrong: a forbidden port, an address of another machine, too many open files.
 const saysItself = new Set(['EACCES', 'EADDRNOTAVAIL', 'EMFILE'])
 
-function explain({ hostname, port, setting }: ListenOptions, thrown: unknown): string {
+function explain({ hostname, port, setting }: Place, thrown: unknown): string {
   const code = codeOf(thrown)
   // Bun reports an unusable address as EADDRINUSE, or as the error that came last; opening a free port there tells.
   if (!saysItself.has(String(code)) && (port === 0 || !canListenAt(hostname))) {
@@ -120,11 +131,16 @@ function explain({ hostname, port, setting }: ListenOptions, thrown: unknown): s
 
 function canListenAt(hostname: string): boolean {
   try {
-    void Bun.serve({ hostname, port: 0, fetch: () => new Response(null) }).stop(true)
+    tryOut(hostname)
     return true
   } catch {
     return false
   }
+}
+
+/** Opens a free port and closes it. */
+function tryOut(hostname: string): void {
+  void Bun.serve({ hostname, port: 0, fetch: () => new Response(null) }).stop(true)
 }
 
 function begin(options: ListenOptions): Server<undefined> {

@@ -1,5 +1,6 @@
 import { messageOf } from '../base/errors.ts'
 import { isObject } from '../base/json.ts'
+import { checkHost } from '../base/listen.ts'
 import {
   databaseFile,
   EnvironmentError,
@@ -33,7 +34,10 @@ export async function check(options: { config?: string; json?: boolean }): Promi
   })
   const loaded = await attempt(findings, () => loadSettings(options.config))
   if (environment !== undefined) {
+    const { host, port, adminHost, adminPort } = environment
     await attempt(findings, () => checkSecret(environment.secret, environment.dataFolder))
+    await attempt(findings, () => checkHost({ hostname: host, port, setting: 'PORT' }))
+    await attempt(findings, () => checkHost({ hostname: adminHost, port: adminPort, setting: 'ADMIN_PORT' }))
   }
   // A real account in the database keeps a gateway without vendors out of sandbox mode.
   const isUsed = environment && (await attempt(findings, () => hasRealAccount(environment)))

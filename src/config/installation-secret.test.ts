@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from 'bun:test'
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { checkSecret, exposedSecretFile, replacedSecretFile, installationSecret } from './installation-secret.ts'
 import { keptOnce } from './kept-once.ts'
 import { temporaryFolder } from '../../test/support/temporary-folder.ts'
@@ -72,6 +73,9 @@ test('a given secret is used, and nothing is written', () => {
   expect(existsSync(folder)).toBe(false)
 })
 
+const program = (path: string) => writeFileSync(path, 'a program', { mode: 0o700 })
+const danglingLink = (path: string) => symlinkSync(join(home, 'nowhere'), path)
+
 describe('a check of the secret', () => {
   test('the check writes nothing', () => {
     checkSecret(undefined, folder)
@@ -84,8 +88,15 @@ describe('a check of the secret', () => {
     checkSecret(given, folder)
   })
 
-  test('the check refuses a data folder that cannot be used', () => {
-    writeFileSync(join(home, 'deep'), 'a file')
+  test.each([
+    ['is a file', 'data', program],
+    ['is inside a file', '.', program],
+    ['is a link that leads nowhere', 'data', danglingLink],
+    ['is inside a link that leads nowhere', '.', danglingLink],
+  ])('the check refuses a data folder that %s', (_, where, put) => {
+    const path = join(home, 'deep', where)
+    mkdirSync(dirname(path), { recursive: true })
+    put(path)
     for (const secret of [undefined, given]) {
       expect(() => checkSecret(secret, folder)).toThrow(`${folder} cannot be used (TURNPIKE_DATA names the folder)`)
     }

@@ -1,5 +1,5 @@
-import { accessSync, closeSync, constants, fsyncSync, linkSync, mkdirSync, openSync } from 'node:fs'
-import { readFileSync, unlinkSync, writeSync } from 'node:fs'
+import { accessSync, closeSync, constants, fsyncSync, linkSync, lstatSync, mkdirSync, openSync } from 'node:fs'
+import { readFileSync, statSync, unlinkSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { syncFolder } from '../base/sync-folder.ts'
 import { codeOf, isMissing } from '../base/system-errors.ts'
@@ -33,12 +33,23 @@ export function isWhole(kept: string): boolean {
 
 /** Throws if nothing could be kept in a folder. A folder that does not exist yet is fine if it could be created. */
 export function checkFolder(folder: string): void {
-  for (let existing = folder; ; existing = dirname(existing)) {
-    try {
-      return accessSync(existing, constants.W_OK | constants.X_OK)
-    } catch (thrown) {
-      if (!isMissing(thrown) || existing === dirname(existing)) throw unusable(folder, thrown)
-    }
+  let existing = folder
+  while (isAbsent(existing) && existing !== dirname(existing)) existing = dirname(existing)
+  try {
+    if (!statSync(existing).isDirectory()) throw new Error(`${existing} is not a folder`)
+    accessSync(existing, constants.W_OK | constants.X_OK)
+  } catch (thrown) {
+    throw unusable(folder, thrown)
+  }
+}
+
+/** A link that leads nowhere is not absent: no folder can be created in its place. */
+function isAbsent(path: string): boolean {
+  try {
+    lstatSync(path)
+    return false
+  } catch (thrown) {
+    return isMissing(thrown)
   }
 }
 

@@ -42,11 +42,16 @@ describe('turnpike check', () => {
     database.close()
   })
 
-  test('an unusable data folder and a secret that is too short are refused', async () => {
-    const unusable = await cli.run(['check'], { TURNPIKE_DATA: '/dev/null/data' })
-    expect([unusable.code, unusable.err]).toEqual([
+  test('addresses, a data folder and a secret that a start could not use are refused', async () => {
+    // The second address is reserved for documentation, and no machine has it.
+    const hosts = { HOST: '999.1.1.1', ADMIN_HOST: '203.0.113.9', ADMIN_PORT: '18081' }
+    const unusable = await cli.run(['check'], { TURNPIKE_DATA: '/dev/null/data', ...hosts })
+    expect([unusable.code, ...unusable.err.split('\n')]).toEqual([
       1,
       expect.stringMatching(/^\/dev\/null\/data cannot be used \(TURNPIKE_DATA names the folder\): /),
+      '"999.1.1.1" is not an address that this machine can listen on (for PORT)',
+      expect.stringMatching(/^port 18081 of 203\.0\.113\.9 \(ADMIN_PORT\) cannot be opened: EADDRNOTAVAIL/),
+      '',
     ])
     cli.write('secret', 'short')
     const short = await cli.run(['check'], { TURNPIKE_DATA: cli.folder })

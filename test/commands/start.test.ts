@@ -238,7 +238,8 @@ describe('a start that is refused', () => {
   })
 
   test('an unusable folder and an invalid port are refused in one line that names the setting', async () => {
-    const folder = await cli.run(['serve'], { TURNPIKE_DATA: '/dev/null/data', PORT: '0', ADMIN_PORT: '0' })
+    const given = { TURNPIKE_DATA: '/dev/null/data', TURNPIKE_SECRET: 's'.repeat(32) }
+    const folder = await cli.run(['serve'], { ...given, PORT: '0', ADMIN_PORT: '0' })
     expect([folder.code, folder.err]).toEqual([
       1,
       expect.stringMatching(/^turnpike: \/dev\/null\/data cannot be used \(TURNPIKE_DATA names the folder\): /),
