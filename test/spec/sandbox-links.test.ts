@@ -115,6 +115,21 @@ test('links to anything else on this machine are refused and never fetched', asy
   expect(visits).toBe(0)
 })
 
+// A port tells the guard from a plain fetch, and needs no server: the guard refuses this one before it dials.
+test('wherever the gateway itself fetches a link, the rules for strangers hold', async () => {
+  const url = 'https://8.8.8.8:8443/a.png'
+  const edited = await client.call('edit_image', { model: 'gpt-image-1', prompt: 'b', images: [url] })
+  const answers = [JSON.stringify(lastText(edited))]
+  for (const [path, body] of [
+    ['/v1/images/generations', common('gemini-2.5-flash-image', url)],
+    ['/v1/chat/completions', seen(url)],
+    ['/v1/videos/generations', video('veo-3.1-generate-preview', url)],
+  ] as const) {
+    answers.push(await (await gateway.post(path, body)).text())
+  }
+  for (const answer of answers) expect(answer).toContain('URL names a port that is not allowed')
+})
+
 test('a video request accepts an http link, and its refusal of ftp says so', async () => {
   const refused = await gateway.post('/v1/videos/generations', video('wan2.6-i2v', 'ftp://example.com/a.png'))
   const { message } = ((await refused.json()) as { error: { message: string } }).error
