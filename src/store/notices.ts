@@ -9,11 +9,21 @@ export type Notices = {
   close(): Promise<void>
 }
 
-const reconnectMs = 1_000
-// A connection whose other side vanished silently is detected by the first notice that gets no answer within this time.
-const patienceMs = 2_000
+export type Waits = {
+  /** A connection whose other side vanished silently is detected by the first notice without an answer for so long. */
+  readonly patienceMs: number
+  readonly reconnectMs: number
+}
 
-export function openNotices(url: string, channel: string, heard: (text: string) => void): Notices {
+const usualWaits: Waits = { patienceMs: 2_000, reconnectMs: 1_000 }
+
+/** `waits`: tests have no time for the usual ones. */
+export function openNotices(
+  url: string,
+  channel: string,
+  heard: (text: string) => void,
+  { patienceMs, reconnectMs } = usualWaits,
+): Notices {
   /** The newest connection, from the moment it is tried until it is lost. */
   let client: Client | undefined
   let isListening = false

@@ -8,6 +8,8 @@ export type TappedPostgres = {
   said(): Buffer
   /** The texts of all statements so far. */
   statements(): Set<string>
+  /** The connections that are open now carry nothing more, and nobody is told: as when a cable is pulled. */
+  fallSilent(): void
   close(): Promise<void>
 }
 
@@ -15,6 +17,7 @@ export async function tapPostgres(databaseUrl: string): Promise<TappedPostgres> 
   const target = new URL(databaseUrl)
   const sessions: Buffer[][] = []
   const sockets = new Set<Socket>()
+  const silenced: (() => void)[] = []
   const server = createServer((near) => {
     const heard: Buffer[] = []
     sessions.push(heard)
@@ -29,6 +32,10 @@ export async function tapPostgres(databaseUrl: string): Promise<TappedPostgres> 
     near.on('data', (bytes: Buffer) => heard.push(bytes))
     near.pipe(far)
     far.pipe(near)
+    silenced.push(() => {
+      far.unpipe(near)
+      near.unpipe(far).resume() // it is still read, so that its end is seen
+    })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = new URL(databaseUrl)
@@ -37,6 +44,9 @@ export async function tapPostgres(databaseUrl: string): Promise<TappedPostgres> 
     url: url.href,
     said: () => Buffer.concat(sessions.flat()),
     statements: () => new Set(sessions.flatMap((heard) => statementsIn(Buffer.concat(heard)))),
+    fallSilent() {
+      for (const silence of silenced.splice(0)) silence()
+    },
     async close() {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))

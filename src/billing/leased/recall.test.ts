@@ -4,13 +4,14 @@ import { memoryDisk } from '../../../test/support/memory-disk.ts'
 import { noFatal } from '../../../test/support/fatal.ts'
 import { fundedAccount } from '../../../test/support/ledger.ts'
 import { sharedPostgres } from '../../../test/support/postgres.ts'
+import { tapPostgres } from '../../../test/support/tapped-postgres.ts'
 import { endingOf, orderOf } from '../../../test/simulation/request.ts'
 import { systemClock, systemTimers } from '../../base/clock.ts'
 import { silentLog } from '../../base/log.ts'
 import { nano } from '../../base/money.ts'
 import { accountById } from '../../store/accounts.ts'
 import { checkLedger } from '../../store/check.ts'
-import { openNotices } from '../../store/notices.ts'
+import { openNotices, type Notices } from '../../store/notices.ts'
 import { openStore, type Store } from '../../store/open.ts'
 import type { Bank } from './bank.ts'
 import { makeSharedBank } from './shared-bank.ts'
@@ -96,27 +97,53 @@ describe('two nodes on one PostgreSQL', () => {
   }, 120_000)
 })
 
+const soon = { patienceMs: 1_000, reconnectMs: 10 }
+
+async function sendUntilHeard(sender: Notices, text: string, heard: readonly string[]): Promise<void> {
+  await until(async () => {
+    await sender.send(text).catch(() => {})
+    return heard.includes(text)
+  })
+}
+
+/** And not one more for every time that one was lost. */
+async function oneConnectionEach(): Promise<void> {
+  await until(async () => {
+    const { rows } = await sql<{ rows: number }>`select count(*) as rows from pg_stat_activity
+      where application_name = 'turnpike-notices' and datname = current_database()`.execute(store.db)
+    return rows[0]?.rows === 2
+  })
+}
+
 describe('notices', () => {
   test('a notice reaches its listener, also after the connection was lost', async () => {
     const heard: string[] = []
-    const sender = openNotices(url, 'test_notices', () => {})
-    const listener = openNotices(url, 'test_notices', (text) => heard.push(text))
+    const sender = openNotices(url, 'test_notices', () => {}, soon)
+    const listener = openNotices(url, 'test_notices', (text) => heard.push(text), soon)
     await listening(2)
-    const send = async (text: string) => {
-      await until(async () => {
-        await sender.send(text).catch(() => {})
-        return heard.includes(text)
-      })
-    }
+    const send = (text: string) => sendUntilHeard(sender, text, heard)
     await send('first')
     await sql`select pg_terminate_backend(pid) from pg_stat_activity
       where application_name = 'turnpike-notices' and datname = current_database()`.execute(store.db.withoutPlugins())
     await send('second')
-    // One connection each, and not one more for every time that one was lost.
-    const { rows } = await sql<{ rows: number }>`select count(*) as rows from pg_stat_activity
-      where application_name = 'turnpike-notices' and datname = current_database()`.execute(store.db)
-    expect(rows).toEqual([{ rows: 2 }])
+    await oneConnectionEach()
     await Promise.all([sender.close(), listener.close()])
+  }, 120_000)
+
+  test('a connection that died silently is noticed by the first notice without an answer, and replaced', async () => {
+    const heard: string[] = []
+    const tapped = await tapPostgres(url)
+    const sender = openNotices(tapped.url, 'test_silence', () => {}, { patienceMs: 300, reconnectMs: 10 })
+    const listener = openNotices(url, 'test_silence', (text) => heard.push(text), soon)
+    await listening(2)
+    await sendUntilHeard(sender, 'before', heard)
+    tapped.fallSilent()
+    expect(await sender.send('lost').catch(String)).toContain('timeout')
+    await sendUntilHeard(sender, 'after', heard)
+    expect(heard).not.toContain('lost')
+    await oneConnectionEach()
+    await Promise.all([sender.close(), listener.close()])
+    await tapped.close()
   }, 120_000)
 
   test('a notice to an unreachable server is dropped silently, and closing does not wait for it', async () => {
