@@ -90,6 +90,24 @@ test('a destroyed connection does not keep the upload that it cut off in memory'
   expect(kept.every(({ isClosed }) => isClosed)).toBe(true)
 })
 
+test('a large request is freed once it is written, unless parts of it may be sent again', async () => {
+  const vendor = await start({ reply: ({ socket }) => void socket.write(answer(200, 'hello')) })
+  const target = targetOf(vendor.url)
+  const ask = async (pieces: readonly Uint8Array[]) => {
+    const connection = await Connection.open(target, () => {}, handTimers())
+    await new Promise<void>((begun, unanswered) => {
+      connection.ask(pieces, new Incoming(connection, { begin: () => begun(), unanswered }))
+    })
+    connection.destroy(new Error('it has answered'))
+    return pieces.map(({ length }) => length)
+  }
+  const body = 'x'.repeat(500_000)
+  const call = { url: vendor.url, headers: {} }
+  expect(await ask(writeRequest({ ...call, body }, target))).toEqual([0])
+  const [, sent] = await ask(writeRequest({ ...call, body: Buffer.from(body) }, target))
+  expect(sent).toBe(body.length)
+})
+
 const source = (path: string) => JSON.stringify(join(import.meta.dir, path))
 
 test('a process stays alive for a call over a connection that had been idle', async () => {

@@ -1,6 +1,6 @@
 import type { Socket } from 'bun'
 import type { Timers } from '../../base/clock.ts'
-import { partOf } from '../../base/bytes.ts'
+import { discard, partOf } from '../../base/bytes.ts'
 import { bodyDecoderFor, type BodyDecoder } from './body-decoder.ts'
 import type { Flow, Incoming } from './incoming.ts'
 import { MalformedResponseError } from './malformed-response-error.ts'
@@ -9,6 +9,8 @@ import type { Target } from './target.ts'
 
 // Far above the size of any vendor's response head.
 const headBytesMax = 64 * 1024
+// Smaller requests are left to the collector.
+const smallBytesMax = 64 * 1024
 const headEnd = Buffer.from('\r\n\r\n')
 // No connect may take longer: a vendor that never finishes its TLS handshake would keep the socket for ever.
 const openingMsMax = 30_000
@@ -42,6 +44,8 @@ export class Connection implements Flow {
   #headBytes: Uint8Array | undefined
   #body: BodyDecoder | undefined
   #unwritten: Uint8Array[] = []
+  /** The whole request, where it was copied into one piece for this call alone. */
+  #copy: Uint8Array | undefined
   /** Nothing has come for the current request, not even an interim response. */
   #isSilent = true
   #isClosed = false
@@ -105,6 +109,7 @@ export class Connection implements Flow {
     this.#isSilent = true
     this.#socket?.ref()
     this.#unwritten = [...pieces]
+    this.#copy = pieces.length === 1 ? pieces[0] : undefined
     if (this.#isClosed) this.#closed()
     else this.#write()
   }
@@ -112,6 +117,7 @@ export class Connection implements Flow {
   /** Ends the connection, whatever it carries. */
   destroy(reason: Error): void {
     this.#isClosed = true
+    this.#copy = undefined
     this.#unwritten = [] // it may be an upload, and the reader of the answer may keep this object for a while
     this.#fail(reason)
     this.#socket?.terminate()
@@ -140,7 +146,14 @@ export class Connection implements Flow {
         return // until it drains
       }
       this.#unwritten.shift()
+      this.#discardCopy()
     }
+  }
+
+  /** Frees a large request once it is written: the vendor may take minutes to answer, and the collector more. */
+  #discardCopy(): void {
+    if (this.#copy !== undefined && this.#copy.length > smallBytesMax) discard(this.#copy)
+    this.#copy = undefined
   }
 
   #received(bytes: Uint8Array): void {

@@ -5,7 +5,10 @@ import type { Target } from './target.ts'
 // A small form is copied into one piece: that takes less than the system calls that write its pieces one by one.
 const copiedBytesMax = 64 * 1024
 
-/** The bytes of a request, in the pieces in which they are written to the socket. */
+/**
+ * The bytes of a request, in the pieces in which they are written to the socket. A single piece is a copy for this call
+ * alone; among several are the call's own bytes, which are sent again if it is repeated.
+ */
 export function writeRequest(call: Call, target: Target): readonly Uint8Array[] {
   const { body } = call
   if (typeof body === 'string') return [writeText(call, body, target)]
