@@ -95,6 +95,22 @@ describe('a result', () => {
     expect(await thrownBy(Promise.resolve(found?.read(0, 1000)))).toBeInstanceOf(StoreUnreachable)
   })
 
+  test('a large result that the bucket stops giving breaks off, and does not seem to end', async () => {
+    const object = { bytes: Buffer.alloc(8 * mebibyte + 2), type: 'video/mp4' }
+    s3.objects.set('artifacts/2027010100/large.mp4', object)
+    const body = await (await store.find('2027010100/large.mp4'))?.read(0, object.bytes.length)
+    if (!(body instanceof ReadableStream)) throw new Error('it is in one piece')
+    const reader = body.getReader()
+    expect((await reader.read()).value).toHaveLength(8 * mebibyte)
+    s3.objects.set('artifacts/2027010100/large.mp4', { ...object, bytes: object.bytes.subarray(1) })
+    expect(
+      await reader.read().then(
+        ({ done }) => (done ? 'it ended' : 'it went on'),
+        () => 'it broke off',
+      ),
+    ).toBe('it broke off')
+  })
+
   test('a missing result is not found', async () => {
     expect(await store.find('2027010100/nothing.png')).toBeUndefined()
   })
@@ -185,6 +201,25 @@ test('the sweep deletes the oldest results first, up to its limit, and no other 
   expect(left()).toEqual(['artifacts/2027010103/c', 'artifacts/2027010105/e', 'artifacts/notes', 'other/2001010100/x'])
   expect(await store.sweep('2027010104', 2)).toBe('done')
   expect(left()).toEqual(['artifacts/2027010105/e', 'artifacts/notes', 'other/2001010100/x'])
+})
+
+test('the sweep ends at a server that gives the same page again and again', async () => {
+  const page = `<ListBucketResult><IsTruncated>true</IsTruncated><Contents><Key>artifacts/2025-1/log</Key></Contents></ListBucketResult>`
+  let asked = 0
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch() {
+      if (++asked > 5) return new Response(null, { status: 500 })
+      return new Response(page, { headers: { 'content-type': 'application/xml' } })
+    },
+  })
+  try {
+    expect(await openStore({ endpoint: server.url.origin }).sweep('2027010104', 2)).toBe('done')
+    expect(asked).toBe(2)
+  } finally {
+    await server.stop(true)
+  }
 })
 
 test('the sweep gets past other objects under its prefix', async () => {

@@ -26,7 +26,7 @@ export class Share {
     for (const kept of this.#kept) if (kept.expiresAt <= now) this.giveBack(kept)
     const left = this.#bytesMax - this.#taken - bytes
     const had = this.#takenBy.get(accountId) ?? 0
-    if (left < 0 || had > left) return undefined
+    if (had > left) return undefined // also where less than nothing is left
     const taken = { bytes, expiresAt, accountId }
     this.#count(accountId, bytes)
     this.#kept.add(taken)

@@ -273,6 +273,7 @@ describe('a guarded request', () => {
       body: '{"ä":1}',
     })
     expect((await guard().post(at('/endless'), message, { bytesMax: 1024 })).body).toHaveLength(1024)
+    expect((await guard().post(at('/gzip'), message, limits)).status).toBe(200)
   })
 
   test.each(['/cut', '/drip'])('a POST succeeds once its response begins, even if it is cut: %s', async (path) => {
@@ -287,7 +288,8 @@ describe('a guarded request', () => {
 })
 
 describe('a redirect', () => {
-  test.each([301, 302, 303, 307, 308])('a %d is followed to a public address', async (status) => {
+  test.each([301, 302, 303, 307, 308])('a %d is followed to a public address, and a 2xx is not', async (status) => {
+    expect((await guard().get(to('/relative', status - 100), limits)).status).toBe(status - 100)
     expect((await guard().get(to(at('/', 'other.test'), status), limits)).status).toBe(200)
     expect((await guard().get(to('/relative', status), limits)).status).toBe(200)
     expect(seen.at(-1)?.url).toBe('/relative')

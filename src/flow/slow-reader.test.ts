@@ -32,6 +32,15 @@ test('a reader that takes nothing is stopped after its time is over, and not bef
   expect(stoppedAt()).toBeGreaterThan(minute)
 })
 
+test('a reader of which it is said again and again that it is behind gets no more time by that', () => {
+  const { reader, pass, stoppedAt } = behind(() => 4_000_000)
+  for (let at = 0; at < 76; at++) {
+    pass(second)
+    if (stoppedAt() === undefined) reader.behind()
+  }
+  expect(stoppedAt()).toBeGreaterThan(minute)
+})
+
 test('a reader that takes something now and then is not stopped', () => {
   const { pass, stoppedAt } = behind((now) => 4_000_000 - Math.floor(now / (50 * second)))
   pass(59 * minute)

@@ -46,7 +46,6 @@ export class SlowReader {
     if (this.#isBehind) return
     this.#isBehind = true
     this.#hasLooked = false
-    this.#looksAlike = 0
     this.#next.set(this.#lookMs)
   }
 

@@ -1,10 +1,13 @@
 import { expect, test } from 'bun:test'
+import { GatewayError } from '../base/errors.ts'
 import { makeGuardedFetch, type FetchLimits, type GuardedFetch } from '../base/guarded-fetch.ts'
 import type { Channel } from './channels.ts'
 import { isInside, makeFetchLink } from './links.ts'
 
 const vendor = { baseUrl: 'https://vendor.example' }
 const { signal } = new AbortController()
+/** For a client's link, this machine is part of the internet. */
+const near = { schemes: 'https-and-http', ports: 'any', addresses: 'loopback' } as const
 
 test("a client's link is fetched with the time limits of the guarded fetch", async () => {
   const asked: FetchLimits[] = []
@@ -21,6 +24,50 @@ test("a client's link is fetched with the time limits of the guarded fetch", asy
   expect(await fetchLink(link, vendor, signal)).toMatchObject({ mediaType: 'image/png' })
   expect(asked).toEqual([{ bytesMax: 5, signal }])
 })
+
+test.each([
+  [
+    "a client's link says which field had it and what it answered",
+    'guarded',
+    'bad-request',
+    "Invalid 'input.image': the URL answered 404.",
+  ],
+  [
+    "a vendor's link is a failure of the vendor",
+    'linked',
+    'upstream-failed',
+    "The result of the model's vendor could not be fetched.",
+  ],
+] as const)('a failed fetch of %s', async (_, transport, kind, message) => {
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('gone', { status: 404 }) })
+  try {
+    const fetchLink = makeFetchLink(makeGuardedFetch(near))
+    const link = { transport, url: `http://127.0.0.1:${server.port}/a.png`, bytesMax: 5, at: 'input.image' }
+    const thrown: unknown = await fetchLink(link, { baseUrl: 'http://127.0.0.1:1' }, signal).catch((error) => error)
+    expect(thrown).toMatchObject({ kind, message })
+    if (transport === 'guarded')
+      expect(thrown).toMatchObject({ details: { code: 'invalid_url', param: 'input.image' } })
+  } finally {
+    await server.stop(true)
+  }
+})
+
+test.each(['guarded', 'linked'] as const)(
+  'a stop ends the fetch of a link (%s) for its own reason',
+  async (transport) => {
+    const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Promise<Response>(() => {}) })
+    try {
+      const [stop, reason] = [new AbortController(), new GatewayError('overloaded', 'The gateway is stopping.')]
+      const fetchLink = makeFetchLink(makeGuardedFetch(near), stop.signal)
+      const link = { transport, url: `http://127.0.0.1:${server.port}/a.png`, bytesMax: 5, at: 'input.image' }
+      const fetched = fetchLink(link, { baseUrl: 'http://127.0.0.1:1' }, signal).catch((error: unknown) => error)
+      stop.abort(reason)
+      expect(await fetched).toBe(reason)
+    } finally {
+      await server.stop(true)
+    }
+  },
+)
 
 test("a vendor's link into a private network is followed for simulators and for vendors inside one", async () => {
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('film') })

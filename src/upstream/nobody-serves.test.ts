@@ -43,6 +43,15 @@ describe('a request that no channel can be asked for', () => {
     expect(error).toMatchObject(told)
   })
 
+  test('is told to wait for another model of a vendor that cannot express it with the first', () => {
+    const channels = makeChannels(all, standingClock(), () => 0)
+    const twice = [...offers, { vendor: 'plain', upstreamModel: 'other' }]
+    channels.rest({ ...overRate(second), upstreamModel: 'other' }, 30)
+    const asked = { model: 'm', offers: twice, isServedBy: () => true }
+    const route = { channel: first, credential: 'key', upstreamModel: 'm' }
+    expect(nobodyServes(channels, asked, [{ route, refusal }])).toMatchObject(wait)
+  })
+
   test('is not told to wait for a channel that does nothing of the kind', () => {
     const channels = makeChannels(all, standingClock(), () => 0)
     channels.rest(overRate(third), 30)
