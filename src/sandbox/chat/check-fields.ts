@@ -2,7 +2,7 @@ import type { SandboxModel } from '../model.ts'
 import { isSince } from '../openai-efforts.ts'
 import { emptyArray } from './check-calls-and-parts.ts'
 import { checkStrictSchemas } from './check-strict.ts'
-import { badRequest, missing, quotedList, unknownField, unsupported } from './errors.ts'
+import { badRequest, missing, quotedList, unknownField, unsupported, VendorError } from './errors.ts'
 import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown, textIn } from '../fields.ts'
 import { checkMetadata, checkOneOf } from '../responses/shape.ts'
 
@@ -37,6 +37,10 @@ const refusedByReasoning = [
 
 /** The vendor's rules on all fields except `messages`, in roughly the order in which it reports them. */
 export function checkFields(body: Fields, model: SandboxModel): void {
+  if (model.vendor === 'openai' && /-(?:codex|pro)\b/.test(model.model)) {
+    const message = 'This model is only supported in v1/responses and not in v1/chat/completions.'
+    throw new VendorError({ status: 404, message, param: 'model' })
+  }
   if (isGiven(body.stream_options) && body.stream !== true) {
     throw badRequest("The 'stream_options' parameter is only allowed when 'stream' is enabled.", 'stream_options')
   }
@@ -49,6 +53,7 @@ export function checkFields(body: Fields, model: SandboxModel): void {
   if (model.reasoning && model.vendor === 'openai') checkReasoningClass(body)
   checkEffort(body.reasoning_effort, model)
   if (model.vendor === 'openai') checkToolsBesideEffort(body, model)
+  checkAlwaysThinking(body, model.model)
   if (labelsStored.has(model.vendor)) checkLabels(body)
   checkOneCap(body, model)
   checkOutputCap(body, model)
@@ -111,16 +116,32 @@ function checkEffort(effort: unknown, { vendor, efforts }: SandboxModel): void {
 }
 
 /**
- * Since gpt-5.4 models call functions in chat completions only without reasoning. Since gpt-5.6 they reason by default.
+ * Since gpt-5.4 models call functions in chat completions only without reasoning. Since gpt-5.6 they reason by default,
+ * and since gpt-6.1 they call none there.
  */
 function checkToolsBesideEffort(body: Fields, { model }: SandboxModel): void {
   const { tools, functions, reasoning_effort: effort } = body
   const hasFunctions =
     itemsIn(functions).length > 0 || itemsIn(tools).some((tool) => fieldsIn(tool).type === 'function')
-  if (effort === 'none' || !hasFunctions) return
+  if (!hasFunctions) return
+  if (isSince(model, 6, 1)) {
+    const message = `Function tools are not supported for ${model} in /v1/chat/completions. To use function tools, use /v1/responses.`
+    throw badRequest(message, 'reasoning_effort')
+  }
+  if (effort === 'none') return
   if (!isSince(model, 5, 6) && !(isGiven(effort) && isSince(model, 5, 4))) return
   const message = `Function tools with reasoning_effort are not supported for ${model} in /v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to 'none'.`
   throw badRequest(message, 'reasoning_effort')
+}
+
+/** Kimi and GLM since these versions cannot be told not to think, and Kimi samples in a way of its own. */
+function checkAlwaysThinking({ thinking, temperature, n }: Fields, model: string): void {
+  const isKimi = /^kimi-k[3-9]/.test(model)
+  if (!isKimi && !model.startsWith('glm-5.3')) return
+  if (fieldsIn(thinking).type === 'disabled') throw badRequest('invalid thinking: this model always thinks', 'thinking')
+  for (const [name, value] of isKimi ? Object.entries({ temperature, n }) : []) {
+    if (isGiven(value) && value !== 1) throw badRequest(`invalid ${name}: only 1 is allowed for this model`, name)
+  }
 }
 
 /** The vendors that take `metadata` only as labels of an answer that they store. Others ignore it. */

@@ -234,6 +234,8 @@ describe('a reasoning model of OpenAI', () => {
     ['gpt-5.6-sol', { reasoning_effort: 'low' }, 400],
     ['gpt-5.6-sol', {}, 400],
     ['gpt-5.6-sol', { reasoning_effort: 'none' }, 200],
+    ['gpt-6.1-terra', {}, 400],
+    ['gpt-6.1-terra', { reasoning_effort: 'none' }, 400],
     ['thinker', { reasoning_effort: 'low' }, 200],
   ])('functions together with reasoning depend on the model: %s, %p', async (model, more, status) => {
     const response = await say('hi', { model, tools: [tool], ...more })
@@ -242,9 +244,22 @@ describe('a reasoning model of OpenAI', () => {
     expect(await errorOf(response)).toMatchObject({
       type: 'invalid_request_error',
       param: 'reasoning_effort',
-      message: expect.stringContaining("use /v1/responses or set reasoning_effort to 'none'"),
+      message: expect.stringMatching(/use \/v1\/responses(?: or set reasoning_effort to 'none')?\.$/),
     })
     expect((await say('hi', { model, ...more })).status).toBe(200)
+  })
+
+  test('a model of the newer protocol alone is refused', async () => {
+    expect(await errorOf(say('hi', { model: 'gpt-5.3-codex' }))).toMatchObject({ status: 404, param: 'model' })
+  })
+
+  test.each([
+    [{ thinking: { type: 'disabled' } }, 400],
+    [{ temperature: 0.7 }, 400],
+    [{ n: 2 }, 400],
+    [{ temperature: 1, n: 1, reasoning_effort: 'low' }, 200],
+  ])('Kimi always thinks, in its own way: %j', async (more, status) => {
+    expect((await say('hi', { model: 'kimi-k3', ...more }, { vendor: 'moonshot' })).status).toBe(status)
   })
 
   test('temperature 1 is accepted, and DeepSeek accepts the other parameters', async () => {

@@ -172,6 +172,7 @@ test.each([
 test.each([
   ['moonshot', 'kimi-k2.6', false],
   ['moonshot', 'kimi-k2.7-code', false],
+  ['moonshot', 'kimi-k3', false],
   ['moonshot', 'moonshot-v1-8k', true],
   ['deepseek', 'deepseek-v4-pro', true],
 ])('%s gets temperature and top_p for %s: %j', (vendor, upstreamModel, expected) => {
@@ -185,9 +186,11 @@ test.each([
   ['ark', 'doubao-seed', off],
   ['deepseek', 'deepseek-v4-pro', off],
   ['moonshot', 'kimi-k2.6', off],
-  ['zhipu', 'glm-5.1', off],
+  ['zhipu', 'glm-5.2', off],
   // These models refuse to be switched off.
   ['moonshot', 'kimi-k2.7-code', {}],
+  ['moonshot', 'kimi-k3.1-pro', {}],
+  ['zhipu', 'glm-5.3', {}],
   ['ark', 'kimi-k2.7-code-highspeed', {}],
   ['groq', 'theirs', {}],
 ])('%s gets the switch for disabled thinking with %s: %j', (vendor, upstreamModel, expected) => {
@@ -360,6 +363,7 @@ test.each([
 test.each([
   ['compatible', 'deepseek-v4-flash-free', ['Hm.', ' ']],
   ['openrouter', 'deepseek/deepseek-v3.2', ['Hm.', ' ']],
+  ['together', 'deepseek-ai/deepseek-flash', ['Hm.', ' ']],
   ['fireworks', 'accounts/fireworks/models/kimi-k2p5', ['Hm.', ' ']],
   ['groq', 'moonshotai/kimi-k2.5', []],
   ['compatible', 'deepseek-v3', []],

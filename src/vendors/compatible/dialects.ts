@@ -69,6 +69,7 @@ export const dialects: readonly Dialect[] = [
     id: 'moonshot',
     baseUrl: 'https://api.moonshot.ai/v1',
     environment: ['MOONSHOT_API_KEY', 'KIMI_API_KEY'],
+    choicesMax: 1,
     thinkingSwitch: 'unless-off',
     pastReasoning: 'wanted',
   },

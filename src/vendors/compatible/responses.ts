@@ -18,6 +18,8 @@ const outputTokensMin = 16
 const onlyHere = /^(?:gpt-5[\w.-]*-(?:codex|pro)|o\d-pro|codex-)\b/
 // With these, chat completions refuse tools even where the client gives no effort, because they think by default.
 const thinksByItself = /^gpt-(?:5\.(?:[6-9]|\d{2})|[6-9])/
+// With these, chat completions refuse tools even if the model does not think.
+const toolsOnlyHere = /^gpt-(?:6\.\d|[7-9])/
 
 /**
  * OpenAI's newer protocol, for models that think: in it they can think and use tools at once, their reasoning can be
@@ -59,6 +61,7 @@ function isRefusedInChat(ask: ChatAsk, upstreamModel: string): boolean {
   if (itemsIn(messages).some(showsMore)) return true
   // Older clients offer the same functions in a field of their own.
   if (functions.length === 0 && !isLegacy(ask)) return false
+  if (toolsOnlyHere.test(upstreamModel)) return true
   return typeof effort === 'string'
     ? effort !== 'none' && openaiNewer.test(upstreamModel)
     : thinksByItself.test(upstreamModel)
