@@ -57,6 +57,9 @@ describe('the built-in files', () => {
       'meta-llama-3.3-70b-instruct': 'no price: inputPerMillion and outputPerMillion',
       'gen4.5': 'no price: perSecond for 720p',
       'gen4-aleph': 'retired by its vendor',
+      'o4-mini': 'retired by its vendor',
+      'grok-4-1-fast-reasoning': 'retired by its vendor',
+      'llama-3.3-70b': 'retired by its vendor',
       'gpt-image-1': 'retired by its vendor',
       'dall-e-2': 'retired by its vendor',
       'dall-e-3': 'retired by its vendor',
@@ -102,6 +105,25 @@ describe('the built-in files', () => {
     expect(model(id).outputTokensMax).toBe(most)
   })
 
+  test('gpt-6 models that cannot rest have no effort of that name, and gpt-5.6 is another name of sol', () => {
+    const thinking = ['low', 'medium', 'high', 'xhigh', 'max']
+    for (const id of ['gpt-6-astra', 'gpt-6.1-sol']) expect(model(id).efforts).toEqual(thinking)
+    for (const id of ['gpt-6-sol', 'gpt-6-luna', 'gpt-6.1-terra', 'gpt-5.6-terra', 'gpt-5.6']) {
+      expect(model(id).efforts).toEqual(['none', ...thinking])
+    }
+    expect(model('gpt-5.6').aliasOf).toBe('gpt-5.6-sol')
+  })
+
+  // Without them the effort that a client names would be left out at vendors with a switch of their own for thinking.
+  test.each([
+    ['deepseek-v4-pro', ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']],
+    ['glm-5.3', ['low', 'high', 'max']],
+    ['kimi-k3.1-pro', ['low', 'high', 'max']],
+    ['grok-4.7', ['low', 'medium', 'high', 'xhigh']],
+  ])('%s lists its efforts', (id, efforts) => {
+    expect(model(id).efforts).toEqual(efforts)
+  })
+
   test('the larger Gemini 3 models have no effort below low', () => {
     expect(model('gemini-3-pro-preview').efforts).toEqual(['low', 'high'])
     expect(model('gemini-3.1-pro-preview').efforts).toEqual(['low', 'medium', 'high'])
@@ -128,11 +150,20 @@ describe('built-in prices', () => {
     ['gpt-4o', { input: 2.5, cachedInput: 1.25, output: 10 }],
     ['gpt-5-nano', { input: 0.05, cachedInput: 0.005, output: 0.4 }],
     ['gpt-5.6-sol', { input: 5, cachedInput: 0.5, cacheWrite: 6.25, output: 30 }],
+    ['gpt-6-astra', { input: 10, cachedInput: 1, cacheWrite: 12.5, output: 50 }],
+    ['gpt-6.1-sol', { input: 2, cachedInput: 0.1, cacheWrite: 2.5, output: 10 }],
+    ['gpt-6.1-terra', { input: 1, cachedInput: 0.05, cacheWrite: 1.25, output: 5 }],
+    ['gpt-6-luna', { input: 0.1, cachedInput: 0.01, cacheWrite: 0.125, output: 0.5 }],
+    ['grok-4.7', { input: 2, cachedInput: 0.5, output: 6 }],
+    ['deepseek-flash', { input: 0.3, cachedInput: 0.006, output: 1.2 }], // of the peak hours
+    ['kimi-k3.1-pro', { input: 2, cachedInput: 0.2, output: 10 }],
+    ['glm-5.3', { input: 1.4, cachedInput: 0.26, output: 4.4 }],
     ['claude-sonnet-4-5', { input: 3, cachedInput: 0.3, cacheWrite: 3.75, cacheWriteHour: 6, output: 15 }],
     ['gemini-2.5-flash', { input: 0.3, cachedInput: 0.03, output: 2.5, audioInput: 1 }],
     ['deepseek-v4-pro', { input: 0.435, cachedInput: 0.003625, output: 0.87 }],
     ['qwen-plus', { input: 0.4, cachedInput: 0.4, output: 1.2 }], // no cached price: as plain input
     ['minimax-m2.5', { input: 0.3, cachedInput: 0.03, cacheWrite: 0.375, output: 1.2 }],
+    ['gpt-image-2.5-flare', { input: 5, cachedInput: 1.25, imageInput: 8, output: 10, imageOutput: 30 }],
     ['gpt-image-2', { input: 5, cachedInput: 1.25, imageInput: 8, output: 10, imageOutput: 30 }],
     ['voyage-3.5', { input: 0.06 }],
     ['doubao-embedding-large-text-250515', { input: 0.098 }], // 0.7 yuan
@@ -164,6 +195,8 @@ describe('built-in prices', () => {
       ],
     ],
     ['gemini-2.5-pro', [[200_000, 2.5, 15]]],
+    ['gpt-6-astra', [[272_000, 20, 75]]],
+    ['grok-4.7', [[200_000, 4, 12]]],
     [
       'doubao-seed-2-0-mini-260215',
       [
@@ -183,7 +216,8 @@ describe('built-in prices', () => {
   test('writing to a cache costs a quarter more than plain input in every tier', () => {
     const written = ['qwen-plus', 'qwen-flash', 'qwen3-max', 'qwen3.5-plus', 'qwen3.7-max', 'qwen3.7-plus']
     const others = ['qwen3-coder-plus', 'qwen3-coder-flash', 'qwen3-vl-plus', 'gpt-5.6-sol', 'claude-sonnet-4-5']
-    for (const id of [...written, ...others]) {
+    const newer = ['gpt-5.6-terra', 'gpt-6-astra', 'gpt-6-sol', 'gpt-6-luna', 'gpt-6.1-sol', 'gpt-6.1-terra']
+    for (const id of [...written, ...others, ...newer]) {
       const { rates, tiers } = model(id).costs
       for (const { input = 0n, cacheWrite = 0n } of [rates, ...tiers.map((tier) => tier.rates)]) {
         expect([id, cacheWrite * 4n]).toEqual([id, input * 5n])

@@ -129,7 +129,8 @@ describe.each(eras)('resources, prompts and limits of the tool server, with a %s
     // A refused request makes no task, so neither the completion nor the list has it.
     expect(await client.complete(tasks, { name: 'id', value: 'vid_' })).toEqual(data.map(({ id }) => id))
     const voices = { type: 'ref/prompt', name: 'read_aloud' } as const
-    expect(await client.complete(voices, { name: 'model', value: 'gpt' })).toEqual(['gpt-4o-mini-tts'])
+    const dated = ['gpt-4o-mini-tts-2025-03-20', 'gpt-4o-mini-tts-2025-12-15']
+    expect(await client.complete(voices, { name: 'model', value: 'gpt' })).toEqual(['gpt-4o-mini-tts', ...dated])
     // What begins with the typed text comes first, and nothing comes twice.
     const speakers = await client.complete(voices, { name: 'model', value: 'TTS' })
     expect(speakers.slice(0, 3)).toEqual(['tts-1', 'tts-1-hd', expect.not.stringMatching(/^tts/)])
