@@ -27,7 +27,7 @@ sandbox: false`,
     })
     expect(named('gpt-4o-mini')).not.toHaveProperty('alias_of')
     expect(named('text-embedding-3-small')).not.toHaveProperty('output_tokens_max')
-    expect(named('deepseek-chat')).toMatchObject({ sold: false, why: expect.stringContaining('no channel') })
+    expect(named('deepseek-v4-flash')).toMatchObject({ sold: false, why: expect.stringContaining('no channel') })
     expect(await operator.all('/admin/models', 9)).toEqual(models as never)
     expect(named('gpt-4o-mini-2024-07-18')).toMatchObject({ sold: true, alias_of: 'gpt-4o-mini' })
     // By default, accounts of the current mode are listed.

@@ -132,7 +132,7 @@ describe('turnpike check', () => {
       mode: 'real',
       file: 'turnpike.yaml',
       database: `${join(cli.folder, 'data/turnpike.sqlite')} (made at the first start)`,
-      models: expect.arrayContaining(['deepseek-chat']),
+      models: expect.arrayContaining(['deepseek-v4-flash']),
       remarks: [expect.stringContaining('unverified prices')],
     })
     expect(shown).not.toHaveProperty('simulators_answer')
