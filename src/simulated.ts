@@ -72,7 +72,7 @@ function simulatedModel(model: Model, vendor: string, upstreamModel: string): Sa
     vendor,
     model: upstreamModel,
     capabilities: model.capabilities,
-    ...thinkingOf(model, vendor),
+    ...thinkingOf(model, vendor, upstreamModel),
     contextTokens: model.contextTokens,
     outputTokensMax: model.outputTokensMax,
     prices: {
@@ -90,18 +90,21 @@ function simulatedModel(model: Model, vendor: string, upstreamModel: string): Sa
 }
 
 /** Models of the reasoning class reason at every vendor; Anthropic's do where the catalogue has efforts for them. */
-function thinkingOf({ reasoning, efforts }: Model, vendor: string) {
+function thinkingOf(model: Model, vendor: string, upstreamModel: string) {
+  const { reasoning, efforts, restsBetweenTools, refusesForcedCalls } = model
   if (vendor !== 'anthropic') return { reasoning, efforts }
   const own = efforts.filter((effort) => effort !== 'none' && effort !== 'minimal')
   const isAdaptive = efforts.includes('xhigh') || efforts.includes('max')
-  // This effort came with Opus 4.7, which no longer takes a budget. Instructions in the middle came with Opus 4.8; the
-  // catalogue has no model between the two.
+  // This effort came with Opus 4.7, which no longer takes a budget. Instructions in the middle came with Opus 4.8.
   const isLater = efforts.includes('xhigh')
+  const rest = restsBetweenTools ? 'between_tools' : 'disabled'
   return {
     reasoning: efforts.length > 0,
     efforts: own,
-    asides: isLater,
-    ...(isLater && { thinkingTypes: ['adaptive', 'disabled'] }),
+    asides: isLater && !upstreamModel.includes('opus-4-7'),
+    ...(isLater && { thinkingTypes: ['adaptive', ...(efforts.includes('none') ? [rest] : [])] }),
+    ...(isLater && { sampling: false }),
+    ...(refusesForcedCalls && { forcedCalls: false }),
     ...(isAdaptive && { prefill: false }),
   }
 }

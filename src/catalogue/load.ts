@@ -101,6 +101,8 @@ function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model |
     reasoning: facts.reasoning ?? false,
     efforts: facts.efforts ?? [],
     ...(facts.efforts?.length === 0 && { refusesEffort: true as const }),
+    ...(facts.restsBetweenTools === true && { restsBetweenTools: true as const }),
+    ...(facts.refusesForcedCalls === true && { refusesForcedCalls: true as const }),
     ...money,
     ...(entry.pinned === undefined ? {} : { pinned: entry.pinned }),
     ...limits,

@@ -34,6 +34,10 @@ export type Model = {
   readonly efforts: readonly string[]
   /** Set where the file has an empty list of efforts: the model does not reason, and its vendor refuses any value. */
   readonly refusesEffort?: true
+  /** Its thinking is switched off by Anthropic's `between_tools`, because it refuses `disabled`. */
+  readonly restsBetweenTools?: true
+  /** Its vendor refuses a request that forces a call. */
+  readonly refusesForcedCalls?: true
   /** What the customer pays: exchange and markup applied. */
   readonly prices: PriceList
   /** What the vendor charges: exchange applied, no markup. */

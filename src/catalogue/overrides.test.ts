@@ -135,10 +135,10 @@ describe('a change', () => {
 
   test('a price for a model without one puts it on sale', () => {
     const { models, unsold } = build([
-      { id: 'claude-opus-5-5', prices: { inputPerMillion: '5', outputPerMillion: '25' } },
+      { id: 'meta-llama-3.3-70b-instruct', prices: { inputPerMillion: '5', outputPerMillion: '25' } },
     ])
-    expect(models.has('claude-opus-5-5')).toBe(true)
-    expect(unsold.some(({ id }) => id === 'claude-opus-5-5')).toBe(false)
+    expect(models.has('meta-llama-3.3-70b-instruct')).toBe(true)
+    expect(unsold.some(({ id }) => id === 'meta-llama-3.3-70b-instruct')).toBe(false)
   })
 
   test('prices per second replace prices per video, and the other way round', () => {

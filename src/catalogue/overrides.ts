@@ -276,6 +276,8 @@ const factKeys = [
   'choicesMax',
   'reasoning',
   'efforts',
+  'restsBetweenTools',
+  'refusesForcedCalls',
   'images',
   'embeddings',
   'speech',

@@ -107,6 +107,10 @@ const facts = {
   choicesMax: z.int().min(1).max(128).exactOptional(),
   reasoning: z.boolean().exactOptional(),
   efforts: words.exactOptional(),
+  /** Anthropic: thinking is switched off by `between_tools`, because the model refuses `disabled`. */
+  restsBetweenTools: z.boolean().exactOptional(),
+  /** Anthropic: the model calls a tool only by its own choice. */
+  refusesForcedCalls: z.boolean().exactOptional(),
   images: z
     .strictObject({
       sizes: words.exactOptional(),

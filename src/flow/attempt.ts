@@ -107,13 +107,15 @@ type Addressed = Pick<Routed, 'route' | 'model' | 'attemptId' | 'principal'>
 
 export function contextOf(routed: Addressed, tenantLabel: Label): CallContext {
   const { channel, credential, upstreamModel } = routed.route
-  const { reasoning, efforts, outputTokensMax } = routed.model
+  const { reasoning, efforts, restsBetweenTools, refusesForcedCalls, outputTokensMax } = routed.model
   return {
     baseUrl: channel.baseUrl,
     credential,
     upstreamModel,
     reasoning,
     efforts,
+    ...(restsBetweenTools && { restsBetweenTools }),
+    ...(refusesForcedCalls && { refusesForcedCalls }),
     outputTokensMax,
     ref: routed.attemptId,
     namespaced: (label) => tenantLabel(`${routed.principal.accountId}/${label}`),

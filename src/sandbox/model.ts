@@ -13,6 +13,10 @@ export type SandboxModel = {
   efforts: readonly string[]
   /** Anthropic: the `thinking.type` values it takes. Absent: all of them. */
   thinkingTypes?: readonly string[]
+  /** Anthropic: false where the model refuses a temperature, `top_p` or `top_k` that is not the default. */
+  sampling?: boolean
+  /** Anthropic: false where the model refuses a `tool_choice` that forces a call. */
+  forcedCalls?: boolean
   /** Anthropic: false where the model refuses to continue from an assistant message at the end. */
   prefill?: boolean
   /** Anthropic: false where the model refuses instructions among the messages. */

@@ -102,6 +102,10 @@ export type CallContext = {
   readonly reasoning: boolean
   /** Values of `reasoning_effort`, lowest first; empty where they are unknown. */
   readonly efforts: readonly string[]
+  /** Anthropic: `none` is written as `between_tools`, because the model refuses `disabled`. */
+  readonly restsBetweenTools?: true
+  /** Anthropic: the model refuses a request that forces a call. */
+  readonly refusesForcedCalls?: true
   readonly outputTokensMax: number
   /** Unix milliseconds, for credentials that are signed anew for each call. */
   readonly now?: number

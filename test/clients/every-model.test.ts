@@ -139,7 +139,7 @@ test(
 )
 
 test(
-  'every chat model completes a tool loop in the common protocol',
+  'every chat model completes a tool loop in the common protocol that begins with a required call',
   async () => {
     const failed = await failing(async (model) => {
       const tools = [{ type: 'function' as const, function: { name: 'get_weather', parameters: schema } }]
@@ -147,7 +147,8 @@ test(
         { role: 'system', content: 'Be brief.' },
         { role: 'user', content: 'What is the weather in Oslo?' },
       ]
-      const first = await openai.chat.completions.stream({ model, messages, tools }).finalChatCompletion()
+      const asked = { model, messages, tools, tool_choice: 'required' as const }
+      const first = await openai.chat.completions.stream(asked).finalChatCompletion()
       const message = first.choices[0]?.message
       if (message?.tool_calls?.length !== 1) throw new Error('it was not called')
       messages.push(message, { role: 'tool', tool_call_id: message.tool_calls[0]?.id ?? '', content: 'rain' })

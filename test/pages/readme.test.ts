@@ -9,6 +9,8 @@ const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
 /** The model that Claude Code asks for unless it is given another. */
 const itsDefault = 'claude-opus-5-5'
+/** A model of the catalogue that has no price. */
+const unpriced = 'meta-llama-3.3-70b-instruct'
 
 const ask = (gateway: TestGateway, model: string | undefined) =>
   fetch(`${gateway.url}/v1/models/${model}`, { headers: { authorization: `Bearer ${gateway.key}` } })
@@ -78,17 +80,20 @@ describe('README’s line for Claude Code', () => {
   })
   afterAll(() => Promise.all([real.close(), sandbox.close()]))
 
-  test('its model is sold in both modes', async () => {
-    for (const gateway of [real, sandbox]) expect((await ask(gateway, chosen)).status).toBe(200)
+  test("its model and Claude Code's default are sold in both modes", async () => {
+    for (const gateway of [real, sandbox]) {
+      expect((await ask(gateway, chosen)).status).toBe(200)
+      expect((await ask(gateway, itsDefault)).status).toBe(200)
+    }
   })
 
-  test("a model without a price, such as Claude Code's default, is refused with a hint to the operator", async () => {
-    expect((await ask(sandbox, itsDefault)).status).toBe(200)
-    const body = { model: itsDefault, max_tokens: 10, messages: [{ role: 'user', content: 'Hello!' }] }
+  test('a model without a price is refused with a hint to the operator', async () => {
+    expect((await ask(sandbox, unpriced)).status).toBe(200)
+    const body = { model: unpriced, max_tokens: 10, messages: [{ role: 'user', content: 'Hello!' }] }
     const refused = await real.post('/v1/messages', body)
     expect(refused.status).toBe(404)
     expect(await refused.json()).toMatchObject({
-      error: { message: `The model \`${itsDefault}\` has no price here, and is not sold until the operator sets one.` },
+      error: { message: `The model \`${unpriced}\` has no price here, and is not sold until the operator sets one.` },
     })
   })
 })

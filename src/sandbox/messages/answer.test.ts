@@ -153,8 +153,9 @@ describe('the models', () => {
       first_id: 'claude-test',
       last_id: 'claude-plain',
     })
-    const next = await fetch(`${base}/v1/models?limit=2&after_id=claude-plain`, head)
-    expect(await next.json()).toMatchObject({ data: [{ id: 'claude-new' }], has_more: false })
+    const next = await fetch(`${base}/v1/models?limit=9&after_id=claude-plain`, head)
+    const others = [{ id: 'claude-new' }, { id: 'claude-always' }, { id: 'claude-between' }]
+    expect(await next.json()).toMatchObject({ data: others, has_more: false })
     const before = await fetch(`${base}/v1/models?limit=1&before_id=claude-new`, head)
     expect(await before.json()).toMatchObject({ data: [{ id: 'claude-plain' }], has_more: true })
     expect((await fetch(`${base}/v1/models?limit=1001`, head)).status).toBe(400)

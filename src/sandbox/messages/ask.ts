@@ -55,7 +55,7 @@ export function readAsk(
   const system = checkSystem(body.system)
   if (purpose === 'answer') checkAnswerFields(body, model, head)
   checkThinking(body, model, head)
-  checkTools(body)
+  checkTools(body, model)
   checkOutputConfig(body.output_config, model)
   checkFormat(body)
   checkThoughts(messages, body.thinking)

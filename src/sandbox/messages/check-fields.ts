@@ -63,7 +63,7 @@ export function checkAnswerFields(body: Fields, model: SandboxModel, { version }
   checkStops(body.stop_sequences)
   checkMetadata(body.metadata)
   if (isGiven(body.service_tier)) checkOneOf('service_tier', body.service_tier, ['auto', 'standard_only'])
-  checkSampling(body, version)
+  checkSampling(body, version, model)
 }
 
 function checkStops(stops: unknown): void {
@@ -85,12 +85,16 @@ function checkMetadata(metadata: unknown): void {
   }
 }
 
+const defaults: Readonly<Record<string, number>> = { temperature: 1, top_p: 1 }
+
 /** The newer version of the API refuses all sampling fields, even with default values. */
-function checkSampling(body: Fields, version: Head['version']): void {
+function checkSampling(body: Fields, version: Head['version'], { sampling }: SandboxModel): void {
   for (const name of ['temperature', 'top_p', 'top_k'] as const) {
     if (!isGiven(body[name])) continue
     if (version === '2026-10-21') throw invalid(name, `not supported with anthropic-version ${version}`)
     if (body[name] === -1) throw invalid('', `\`${name}\` cannot be set to -1 for this model.`)
+    if (sampling === false && body[name] !== defaults[name])
+      throw invalid('', `\`${name}\` is not taken by this model.`)
     if (name === 'top_k') wholeAt(name, body[name], 0)
     else checkWithin(name, body[name], 0, 1)
   }

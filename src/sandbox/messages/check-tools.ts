@@ -1,3 +1,4 @@
+import type { SandboxModel } from '../model.ts'
 import { type Fields, fieldsIn, isFields, isGiven, itemsIn, shown } from '../fields.ts'
 import { invalid } from './errors.ts'
 import { checkExtras, checkFlag, checkOneOf, checkPattern, fieldsAt, listAt, textAt, wholeAt } from './shape.ts'
@@ -20,7 +21,7 @@ const customFields = [
 const datedTool =
   /^(?:web_search|web_fetch|code_execution|bash|text_editor|memory|computer|browser|computer_toolset|browser_toolset|tool_search_tool_(?:regex|bm25))_\d{8}$/
 
-export function checkTools(body: Fields): void {
+export function checkTools(body: Fields, model: SandboxModel): void {
   const tools = isGiven(body.tools) ? listAt('tools', body.tools) : []
   const names = new Set<unknown>()
   for (const [index, tool] of tools.entries()) {
@@ -29,7 +30,7 @@ export function checkTools(body: Fields): void {
     if (names.has(fields.name)) throw invalid('tools', 'Tool names must be unique.')
     if (isGiven(fields.name)) names.add(fields.name)
   }
-  checkChoice(body, tools)
+  checkChoice(body, tools, model)
 }
 
 function checkTool(place: string, tool: Fields): void {
@@ -79,7 +80,8 @@ function partsOf({ properties, $defs, definitions, items, anyOf, oneOf, allOf }:
   return [...named, items, ...[anyOf, oneOf, allOf].flatMap(itemsIn)]
 }
 
-function checkChoice({ tool_choice: choice, thinking }: Fields, tools: readonly unknown[]): void {
+function checkChoice(body: Fields, tools: readonly unknown[], { forcedCalls }: SandboxModel): void {
+  const { tool_choice: choice, thinking } = body
   if (!isGiven(choice)) return
   const fields = fieldsAt('tool_choice', choice)
   const { type } = fields
@@ -97,7 +99,11 @@ function checkChoice({ tool_choice: choice, thinking }: Fields, tools: readonly 
   if (tools.length === 0 && type !== 'none') {
     throw invalid('tool_choice', '`tool_choice` may only be specified while providing `tools`.')
   }
-  if ((type === 'any' || type === 'tool') && isThinking(thinking)) {
+  const isForced = type === 'any' || type === 'tool'
+  if (isForced && forcedCalls === false) {
+    throw invalid('tool_choice', 'type "tool" and "any" are not supported for this model.')
+  }
+  if (isForced && isThinking(thinking)) {
     throw invalid('', 'Thinking may not be enabled when tool_choice forces tool use.')
   }
 }

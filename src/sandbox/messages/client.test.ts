@@ -58,7 +58,7 @@ describe('the official Anthropic client', () => {
     expect(tokens).toBeGreaterThan(0)
     const ids: string[] = []
     for await (const model of client.models.list({ limit: 1 })) ids.push(model.id)
-    expect(ids).toEqual(['claude-test', 'claude-plain', 'claude-new'])
+    expect(ids).toEqual(['claude-test', 'claude-plain', 'claude-new', 'claude-always', 'claude-between'])
   })
 
   test('the client uses a beta', async () => {

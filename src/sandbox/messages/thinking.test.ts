@@ -28,6 +28,19 @@ describe('thinking', () => {
     expect((await bill())[0]?.units).toMatchObject({ output: usage.output_tokens, reasoning: tokens })
   })
 
+  test.each([
+    ['claude-always', { thinking: { type: 'disabled' } }, 'disabled thinking is not supported on this model'],
+    ['claude-between', { thinking: { type: 'disabled' } }, 'disabled thinking is not supported on this model'],
+    ['claude-always', { thinking: { type: 'between_tools' } }, 'between_tools thinking is not supported on this model'],
+    ['claude-always', { temperature: 0.5 }, '`temperature` is not taken by this model'],
+    ['claude-always', { top_k: 5 }, '`top_k` is not taken by this model'],
+  ])('%s refuses %j', async (model, fields, message) => {
+    expect(await errorOf(say('Hi', { model, ...fields }))).toMatchObject({
+      status: 400,
+      message: expect.stringContaining(message),
+    })
+  })
+
   test('a stream sends the thinking and then its signature, once', async () => {
     const plain = await messageOf(say('Think', { ...long, thinking: enabled }))
     const events = await eventsOf(say('Think', { ...long, thinking: enabled, stream: true }))

@@ -32,8 +32,7 @@ export function checkThinking(body: Fields, model: SandboxModel, { betas }: Head
     const updates = betas.has('thinking-display-updates') ? ['updates'] : []
     checkOneOf(`${place}.display`, thinking.display, ['summarized', 'omitted', ...updates])
   }
-  if (type === 'disabled') return
-  if (!isThinker(model)) throw invalid('', `'${model.model}' does not support thinking.`)
+  if (type !== 'disabled' && !isThinker(model)) throw invalid('', `'${model.model}' does not support thinking.`)
   if (model.thinkingTypes && !model.thinkingTypes.includes(type)) {
     throw invalid(place, `${type} thinking is not supported on this model`)
   }

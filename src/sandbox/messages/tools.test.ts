@@ -1,7 +1,8 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
+import { errorOf } from '../testing.ts'
 import { eventsOf, messageOf, openMessages } from './testing.ts'
 
-const { sandbox, say, bill, clearBill } = openMessages()
+const { sandbox, say, post, bill, clearBill } = openMessages()
 afterAll(() => sandbox.stop())
 beforeEach(() => clearBill())
 
@@ -29,6 +30,22 @@ describe('tools', () => {
     expect(namesIn(calls)).toEqual(names)
     expect(reason).toBe(names.length > 0 ? 'tool_use' : 'end_turn')
     for (const { id } of calls) expect(id).toMatch(/^toolu_01\w+$/)
+  })
+
+  test('a forced call is refused by a model that calls only by its own choice, also where tokens are counted', async () => {
+    const message = 'tool_choice: type "tool" and "any" are not supported for this model.'
+    for (const tool_choice of [{ type: 'any' }, { type: 'tool', name: 'current_time' }]) {
+      expect((await say('Hi', { tools, tool_choice })).status).toBe(200)
+      const forced = { model: 'claude-always', tools, tool_choice }
+      expect(await errorOf(say('Hi', forced))).toMatchObject({ status: 400, message })
+      const counted = post(
+        { ...forced, messages: [{ role: 'user', content: 'Hi' }] },
+        { path: '/v1/messages/count_tokens' },
+      )
+      expect(await errorOf(counted)).toMatchObject({ status: 400, message })
+    }
+    const free = { model: 'claude-always', tools, tool_choice: { type: 'auto' } }
+    expect((await say('Hi', free)).status).toBe(200)
   })
 
   test('the input of a call fits the schema and is streamed in pieces', async () => {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../base/json.ts'
 import { markGoogle, type AssistantBlock, type Conversation, type Turn } from '../../capabilities/conversation.ts'
 import { openMessages } from '../../sandbox/messages/testing.ts'
 import { readAnswer } from '../../wire/anthropic/read-answer.ts'
-import { newLadder, oldLadder, target } from '../../wire/anthropic/testing.ts'
+import { alwaysLadder, newLadder, oldLadder, target } from '../../wire/anthropic/testing.ts'
 import { writeAsk } from '../../wire/anthropic/write-ask.ts'
 
 // The simulator refuses what the vendor refuses, so every translation from another protocol must be one that it takes.
@@ -13,12 +13,14 @@ const { sandbox, post } = openMessages()
 afterAll(() => sandbox.stop())
 
 const models = {
-  'claude-test': oldLadder, // thinks by budget
-  'claude-new': newLadder, // thinks by effort, and takes no prefilled answer
+  'claude-test': { efforts: oldLadder }, // thinks by budget
+  'claude-new': { efforts: newLadder }, // thinks by effort, and takes no prefilled answer
+  'claude-always': { efforts: alwaysLadder, refusesForcedCalls: true }, // cannot stop thinking, and cannot be forced
+  'claude-between': { efforts: newLadder, restsBetweenTools: true, refusesForcedCalls: true },
 } as const
 
 function write(conversation: Conversation, model: keyof typeof models): JsonObject {
-  const changed = { upstreamModel: model, efforts: models[model], outputTokensMax: 8_192, namespaced: () => 'opaque' }
+  const changed = { upstreamModel: model, ...models[model], outputTokensMax: 8_192, namespaced: () => 'opaque' }
   return writeAsk(conversation, { ...target, ...changed })
 }
 
@@ -43,7 +45,7 @@ const thinking = fc.option(
   ),
   { nil: undefined },
 )
-const model = fc.constantFrom('claude-test', 'claude-new')
+const model = fc.constantFrom('claude-test', 'claude-new', 'claude-always', 'claude-between')
 
 /** The simulator takes back only reasoning of its own, and these conversations are made up. */
 function withoutThoughts(turn: Turn): Turn {

@@ -17,6 +17,8 @@ export function askOf(native: JsonObject, { stream = true } = {}): ChatAsk {
 /** The efforts of a model that thinks by budget, and of one that thinks by effort. */
 export const oldLadder = ['none', 'minimal', 'low', 'medium', 'high']
 export const newLadder = [...oldLadder, 'xhigh', 'max']
+/** The efforts of a model that always thinks. */
+export const alwaysLadder = newLadder.slice(1)
 
 export const target: AskTarget = {
   upstreamModel: 'theirs',

@@ -247,6 +247,26 @@ describe('tools', () => {
     expect(write(fields)).not.toHaveProperty('tool_choice')
   })
 
+  test.each([
+    [{ toolChoice: 'required' }, { type: 'auto' }, 'Answer by calling one of the tools, not in words.'],
+    [
+      { toolChoice: { name: 'f' }, parallelTools: false },
+      { type: 'auto', disable_parallel_tool_use: true },
+      'Answer by calling the tool f, not in words.',
+    ],
+  ] as const)('a model that cannot be forced is asked in words: %j', (fields, choice, text) => {
+    const system = [said('Be brief.')]
+    const body = write({ ...fields, system, tools: [tool] }, { refusesForcedCalls: true })
+    expect(body).toMatchObject({
+      tool_choice: choice,
+      system: [
+        { type: 'text', text: 'Be brief.' },
+        { type: 'text', text },
+      ],
+    })
+    expect(write({ ...fields, system }, { refusesForcedCalls: true })).toEqual(write({ system }))
+  })
+
   test('tools that were called but are no longer offered are listed with tool_choice none', () => {
     expect(write({ turns: [user(said('Hi')), assistant(call('a')), user(result('a'))] })).toMatchObject({
       tools: [{ name: 'f', input_schema: { type: 'object' } }],

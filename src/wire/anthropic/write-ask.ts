@@ -1,5 +1,11 @@
 import type { Json, JsonObject } from '../../base/json.ts'
-import type { Conversation, TextBlock, Tool, Turn } from '../../capabilities/conversation.ts'
+import {
+  isCallForced,
+  type Conversation,
+  type TextBlock,
+  type Tool,
+  type Turn,
+} from '../../capabilities/conversation.ts'
 import { formatInstruction } from '../format-instruction.ts'
 import { invalid } from '../issues.ts'
 import { canBeHeld, fitsStrictLimits, hasFreeNames } from './strict-limits.ts'
@@ -17,6 +23,8 @@ export type AskTarget = {
   readonly upstreamModel: string
   readonly stream: boolean
   readonly efforts: readonly string[]
+  readonly restsBetweenTools?: true
+  readonly refusesForcedCalls?: true
   /** The model's maximum, for a client that gave no limit: the vendor requires one. */
   readonly outputTokensMax: number
   /** How many searches the hold covers. */
@@ -25,7 +33,8 @@ export type AskTarget = {
 }
 
 /** Writes a conversation of another protocol for this vendor. What it has no field for is left out. */
-export function writeAsk(conversation: Conversation, target: AskTarget): JsonObject {
+export function writeAsk(asked: Conversation, target: AskTarget): JsonObject {
+  const conversation = target.refusesForcedCalls ? unforced(asked) : asked
   const isNew = isAdaptive(target.efforts)
   const maxTokens = Math.min(conversation.outputTokensMax ?? target.outputTokensMax, target.outputTokensMax)
   const cache = openCacheHints(conversation)
@@ -40,7 +49,7 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
   const takesInstructions = isNew && !instructedAtStart.test(target.upstreamModel)
   const style = { isNew, takesInstructions, cache }
   const messages: Message[] = isAlone ? [{ role: 'user', content: system }] : writeMessages(turns, style)
-  const thinking = writeThinking({ conversation, messages, efforts: target.efforts, maxTokens })
+  const thinking = writeThinking({ ...target, conversation, messages, maxTokens })
   const stop = writeStop(conversation.stop)
   const outputConfig = writeOutputConfig(held, thinking)
   return {
@@ -57,6 +66,15 @@ export function writeAsk(conversation: Conversation, target: AskTarget): JsonObj
     ...(outputConfig !== undefined && { output_config: outputConfig }),
     ...(conversation.user !== undefined && { metadata: { user_id: target.namespaced(conversation.user) } }),
   }
+}
+
+/** Asks in words for the call that a newer model refuses to be forced to, as its vendor advises. */
+function unforced(conversation: Conversation): Conversation {
+  const { tools, toolChoice, system } = conversation
+  if (tools.length === 0 || !isCallForced(toolChoice)) return conversation
+  const called = typeof toolChoice === 'object' ? `the tool ${toolChoice.name}` : 'one of the tools'
+  const instruction: TextBlock = { kind: 'text', text: `Answer by calling ${called}, not in words.` }
+  return { ...conversation, system: [...system, instruction], toolChoice: 'auto' }
 }
 
 /** The vendor refuses a stop sequence of only whitespace; without it the answer would silently not stop there. */

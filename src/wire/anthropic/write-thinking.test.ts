@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { AssistantBlock, Conversation, UserBlock } from '../../capabilities/conversation.ts'
-import { assistant, newLadder, oldLadder, said, tool, user, write } from './testing.ts'
+import { alwaysLadder, assistant, newLadder, oldLadder, said, tool, user, write } from './testing.ts'
 import type { AskTarget } from './write-ask.ts'
 
 const isNew = { efforts: newLadder }
@@ -84,6 +84,14 @@ describe('thinking', () => {
     expect(think(thinking, {}, { efforts: [...oldLadder, 'max'] })).toEqual(written)
   })
 
+  test.each([
+    [{ efforts: newLadder, restsBetweenTools: true }, { thinking: { type: 'between_tools' } }],
+    [{ efforts: alwaysLadder }, { output_config: { effort: 'low' } }],
+    [{ efforts: oldLadder.slice(1) }, {}],
+  ] as const)('thinking is switched off as far as the model allows it: %j', (on, written) => {
+    expect(think({ effort: 'none', isShown: true }, {}, on)).toEqual(written)
+  })
+
   test('the thinking budget stays within the client’s own output cap', () => {
     expect(think({ effort: 'high', isShown: true }, { outputTokensMax: 2_000 })).toEqual(budget(1_600))
     expect(think({ effort: 'high', isShown: true }, { outputTokensMax: 1_025 })).toEqual(budget(1_024))
@@ -96,6 +104,12 @@ describe('thinking', () => {
     expect(think({ effort: 'high', isShown: true }, forced, isNew)).toEqual({
       output_config: { effort: 'high' },
     })
+  })
+
+  test('a call that the model refuses to be forced to does not switch thinking off', () => {
+    const forced = { tools: [tool], toolChoice: 'required' as const }
+    const on = { efforts: alwaysLadder, refusesForcedCalls: true } as const
+    expect(think({ effort: 'high', isShown: true }, forced, on)).toEqual(adaptive('high'))
   })
 
   test('a tool loop gets a thinking budget only if it began with signed thinking', () => {

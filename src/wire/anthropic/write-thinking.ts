@@ -30,6 +30,7 @@ type ThinkingAsk = {
   readonly messages: readonly Message[]
   /** The model's efforts, lowest first. */
   readonly efforts: readonly string[]
+  readonly restsBetweenTools?: true
   readonly maxTokens: number
 }
 
@@ -40,14 +41,21 @@ export function isAdaptive(efforts: readonly string[]): boolean {
   return efforts.includes('xhigh') || efforts.includes('max')
 }
 
-export function writeThinking({ conversation, messages, efforts, maxTokens }: ThinkingAsk): WrittenThinking {
+export function writeThinking(ask: ThinkingAsk): WrittenThinking {
+  const { conversation, messages, efforts, maxTokens } = ask
   const { thinking, toolChoice } = conversation
   if (thinking === undefined) return {}
-  if (thinking.effort === 'none') return efforts.includes('none') ? { thinking: { type: 'disabled' } } : {}
+  if (thinking.effort === 'none') return writeRest(ask)
   // The vendor refuses thinking beside a forced call.
   const isForced = isCallForced(toolChoice)
   if (isAdaptive(efforts)) return writeAdaptive(thinking, efforts, isForced)
   return isForced || !startsWithThinking(messages) ? {} : writeBudget(thinking, maxTokens)
+}
+
+/** A model that always thinks is asked for its least effort. */
+function writeRest({ efforts, restsBetweenTools }: ThinkingAsk): WrittenThinking {
+  if (efforts.includes('none')) return { thinking: { type: restsBetweenTools ? 'between_tools' : 'disabled' } }
+  return isAdaptive(efforts) ? { effort: 'low' } : {}
 }
 
 function writeAdaptive(thinking: Thinking, efforts: readonly string[], isForced: boolean): WrittenThinking {
