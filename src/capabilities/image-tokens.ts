@@ -10,9 +10,10 @@ const squareSize = '1024x1024'
 const squarePixels = 1024 * 1024
 /** Tokens of each preview, charged beside its image, by the same list. */
 const partialImageTokens = 100
-/** For models without a choice of quality: Google's largest image has 2,000 tokens, besides some reasoning and text. */
+/** For models without a choice of quality: most of Google's have at most 2,000 tokens in their largest image. */
 const plainTokens = 2_000
-const plainTokensMax = 4_096
+/** Nano Banana 2.1 has 3,768 in an image of 4K; besides, these models reason and write some text. */
+const plainTokensMax = 6_144
 /** The vendors' lists are rounded and change, and a hold that falls short is our loss. */
 const margin = 1.25
 /** The estimate for a reference image where the vendor did not count it: two of OpenAI's tiles. */

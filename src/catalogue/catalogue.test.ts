@@ -297,6 +297,13 @@ describe('built-in prices', () => {
     expect([contextTokens, outputTokensMax]).toEqual([1_000_000, 128_000])
   })
 
+  test('calls of a model that its vendor has replaced go to its successor', () => {
+    const { aliasOf, offers, efforts, costs } = model('gemini-3.7-flash', real)
+    expect([aliasOf, offers]).toEqual(['gemini-3.8-flash', [{ vendor: 'google', upstreamModel: 'gemini-3.8-flash' }]])
+    expect(efforts).toEqual(['low', 'medium', 'high'])
+    expect([costs.rates.input, costs.rates.cachedInput, costs.rates.output]).toEqual([0.75, 0.075, 3.75].map(mega))
+  })
+
   test('a prompt above 100,000 tokens costs five times as much on claude-haiku-5-5', () => {
     const { rates, tiers } = model('claude-haiku-5-5', real).costs
     expect(tiers.map(({ aboveInputTokens }) => aboveInputTokens)).toEqual([100_000])

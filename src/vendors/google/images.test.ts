@@ -19,6 +19,7 @@ test.each([
   ['gemini-3-pro-image', '2048x2048', { aspectRatio: '1:1', imageSize: '2K' }],
   ['gemini-3-pro-image', '1152x2048', { aspectRatio: '9:16', imageSize: '2K' }],
   ['gemini-3-pro-image', '4096x4096', { aspectRatio: '1:1', imageSize: '4K' }],
+  ['gemini-nano-banana-2.1', '4096x4096', { aspectRatio: '1:1', imageSize: '4K' }],
   // Its vendor refuses the field on models of the second generation, which make one size only.
   ['gemini-2.5-flash-image', '4096x4096', { aspectRatio: '1:1' }],
 ])('%s is asked for %s by its ratio and its nearest size', (model, size, config) => {
