@@ -103,6 +103,7 @@ function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model |
     ...(facts.efforts?.length === 0 && { refusesEffort: true as const }),
     ...(facts.restsBetweenTools === true && { restsBetweenTools: true as const }),
     ...(facts.refusesForcedCalls === true && { refusesForcedCalls: true as const }),
+    ...(facts.bindsThinking === true && { bindsThinking: true as const }),
     ...money,
     ...(entry.pinned === undefined ? {} : { pinned: entry.pinned }),
     ...limits,

@@ -38,6 +38,8 @@ export type Model = {
   readonly restsBetweenTools?: true
   /** Its vendor refuses a request that forces a call. */
   readonly refusesForcedCalls?: true
+  /** It refuses its own earlier thinking where anything before that has changed since. */
+  readonly bindsThinking?: true
   /** What the customer pays: exchange and markup applied. */
   readonly prices: PriceList
   /** What the vendor charges: exchange applied, no markup. */

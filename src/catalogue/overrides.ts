@@ -278,6 +278,7 @@ const factKeys = [
   'efforts',
   'restsBetweenTools',
   'refusesForcedCalls',
+  'bindsThinking',
   'images',
   'embeddings',
   'speech',

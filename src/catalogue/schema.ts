@@ -111,6 +111,8 @@ const facts = {
   restsBetweenTools: z.boolean().exactOptional(),
   /** Anthropic: the model calls a tool only by its own choice. */
   refusesForcedCalls: z.boolean().exactOptional(),
+  /** Anthropic: the model refuses its earlier thinking after anything before it has changed. */
+  bindsThinking: z.boolean().exactOptional(),
   images: z
     .strictObject({
       sizes: words.exactOptional(),

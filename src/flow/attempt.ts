@@ -107,7 +107,7 @@ type Addressed = Pick<Routed, 'route' | 'model' | 'attemptId' | 'principal'>
 
 export function contextOf(routed: Addressed, tenantLabel: Label): CallContext {
   const { channel, credential, upstreamModel } = routed.route
-  const { reasoning, efforts, restsBetweenTools, refusesForcedCalls, outputTokensMax } = routed.model
+  const { reasoning, efforts, restsBetweenTools, refusesForcedCalls, bindsThinking, outputTokensMax } = routed.model
   return {
     baseUrl: channel.baseUrl,
     credential,
@@ -116,6 +116,7 @@ export function contextOf(routed: Addressed, tenantLabel: Label): CallContext {
     efforts,
     ...(restsBetweenTools && { restsBetweenTools }),
     ...(refusesForcedCalls && { refusesForcedCalls }),
+    ...(bindsThinking && { bindsThinking }),
     outputTokensMax,
     ref: routed.attemptId,
     namespaced: (label) => tenantLabel(`${routed.principal.accountId}/${label}`),

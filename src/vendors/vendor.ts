@@ -106,6 +106,8 @@ export type CallContext = {
   readonly restsBetweenTools?: true
   /** Anthropic: the model refuses a request that forces a call. */
   readonly refusesForcedCalls?: true
+  /** Anthropic: the model refuses its earlier thinking after a change of anything before it. */
+  readonly bindsThinking?: true
   readonly outputTokensMax: number
   /** Unix milliseconds, for credentials that are signed anew for each call. */
   readonly now?: number

@@ -82,6 +82,15 @@ describe('a client of the same protocol', () => {
   })
 })
 
+test('thinking that a client of another protocol sends back is released from its conversation by a beta', () => {
+  const thought = { type: 'thinking', thinking: 'Hm', signature: 'Eq' }
+  const replied = { role: 'assistant', content: 'Hello.', thinking_blocks: [thought] }
+  const ask = openaiChat.readAsk(asked({ model: 'ours', messages: [...messages, replied, ...messages] }), () => traits)
+  const call = chat?.translate(ask, openaiChat.readConversation(ask), { ...context, bindsThinking: true })
+  expect(call?.headers['anthropic-beta']).toBe('thinking-binding-controls-2026-08-01')
+  expect(JSON.parse(call?.body as string).thinking.block_binding).toEqual({ prefix_mismatch_behavior: 'drop_block' })
+})
+
 test('a request from another protocol is sent in the version that accepts its fields', () => {
   const ask = openaiChat.readAsk(
     asked({ model: 'ours', messages, user: 'ann', reasoning_effort: 'xhigh' }),
@@ -89,6 +98,7 @@ test('a request from another protocol is sent in the version that accepts its fi
   )
   const call = chat?.translate(ask, openaiChat.readConversation(ask), context)
   expect(call?.headers['anthropic-version']).toBe('2023-06-01')
+  expect(call?.headers).not.toHaveProperty('anthropic-beta')
   expect(JSON.parse(call?.body as string)).toEqual({
     model: 'theirs',
     max_tokens: 1_000,

@@ -7,6 +7,7 @@ import { refuseKeptFiles } from '../../wire/anthropic/kept-files.ts'
 import { passAsk } from '../../wire/anthropic/pass-ask.ts'
 import { readAnswer } from '../../wire/anthropic/read-answer.ts'
 import { openReader } from '../../wire/anthropic/reply-reader.ts'
+import { betasOf } from '../../wire/anthropic/unbound-thinking.ts'
 import { writeAsk } from '../../wire/anthropic/write-ask.ts'
 import { jsonCall } from '../json-call.ts'
 import type { Call, CallContext, ChatAdapter, Vendor } from '../vendor.ts'
@@ -19,7 +20,7 @@ const chat: ChatAdapter = {
   translate(ask, conversation, context) {
     const body = writeAsk(conversation, { ...context, stream: ask.stream, searchesMax: ask.searchesMax })
     // The newer API version refuses sampling fields, which clients of other protocols send.
-    return callTo('/v1/messages', body, context, { 'anthropic-version': versionUsual })
+    return callTo('/v1/messages', body, context, { 'anthropic-version': versionUsual, ...betasOf(body) })
   },
   readAnswer,
   openReader,

@@ -14,6 +14,7 @@ import { writeText } from './write-blocks.ts'
 import { openCacheHints, type WriteCache } from './write-cache.ts'
 import { writeMessages, type Message } from './write-messages.ts'
 import { writeStrictSchema } from './write-schema.ts'
+import { unbound } from './unbound-thinking.ts'
 import { isAdaptive, writeThinking, type WrittenThinking } from './write-thinking.ts'
 
 // Models before Opus 4.8 refuse instructions in the middle of a conversation.
@@ -25,6 +26,7 @@ export type AskTarget = {
   readonly efforts: readonly string[]
   readonly restsBetweenTools?: true
   readonly refusesForcedCalls?: true
+  readonly bindsThinking?: true
   /** The model's maximum, for a client that gave no limit: the vendor requires one. */
   readonly outputTokensMax: number
   /** How many searches the hold covers. */
@@ -48,8 +50,11 @@ export function writeAsk(asked: Conversation, target: AskTarget): JsonObject {
   const isAlone = turns.length === 0 && system.length > 0
   const takesInstructions = isNew && !instructedAtStart.test(target.upstreamModel)
   const style = { isNew, takesInstructions, cache }
-  const messages: Message[] = isAlone ? [{ role: 'user', content: system }] : writeMessages(turns, style)
-  const thinking = writeThinking({ ...target, conversation, messages, maxTokens })
+  const written: Message[] = isAlone ? [{ role: 'user', content: system }] : writeMessages(turns, style)
+  const asksToThink = writeThinking({ ...target, conversation, messages: written, maxTokens })
+  const { messages, thinking } = target.bindsThinking
+    ? unbound(written, asksToThink, isCallForced(conversation.toolChoice))
+    : { messages: written, thinking: asksToThink }
   const stop = writeStop(conversation.stop)
   const outputConfig = writeOutputConfig(held, thinking)
   return {

@@ -126,6 +126,31 @@ describe('thinking', () => {
   })
 })
 
+describe('thinking that is bound to its conversation', () => {
+  const on = { efforts: newLadder, bindsThinking: true } as const
+  const turns = loop({ kind: 'thinking', text: 'Hm', signature: 'Eq' })
+  const dropped = { block_binding: { prefix_mismatch_behavior: 'drop_block' } }
+
+  test.each([
+    [undefined, { thinking: { type: 'adaptive', display: 'omitted', ...dropped } }],
+    [
+      { effort: 'low', isShown: true },
+      { thinking: { type: 'adaptive', display: 'summarized', ...dropped }, output_config: { effort: 'low' } },
+    ],
+  ] as const)('it is to be dropped where the conversation has changed: %j', (thinking, written) => {
+    expect(think(thinking, { tools: [tool], turns }, on)).toEqual(written)
+    expect(think(thinking, { tools: [tool], turns: loop() }, on)).toEqual(think(thinking, { tools: [tool] }, isNew))
+  })
+
+  test.each([[{ thinking: { effort: 'none', isShown: true } }], [{ toolChoice: 'required' }]] as const)(
+    'it is left out where thinking is switched off or a call is forced: %j',
+    (fields) => {
+      const body = write({ tools: [tool], turns, ...fields }, on)
+      expect(body).toEqual(write({ tools: [tool], turns: loop(), ...fields }, isNew))
+    },
+  )
+})
+
 describe('the format of the answer', () => {
   test('rules of a schema that the vendor cannot enforce are put into descriptions', () => {
     const schema = {
