@@ -5,6 +5,8 @@ import { eachEngine } from '../../test/support/engines.ts'
 import { until } from '../../test/support/gateway.ts'
 import { olderDatabase } from '../../test/support/older-database.ts'
 import { coldStartMs, sharedPostgres } from '../../test/support/postgres.ts'
+import { thrownBy } from '../../test/support/thrown.ts'
+import { isAway } from './faults.ts'
 import { migrate } from './migrate.ts'
 import { openStore } from './open.ts'
 import { PooledDialect } from './postgres.ts'
@@ -106,6 +108,18 @@ test(
       expect(rows).toEqual([])
       await db.destroy()
     }
+    await (await sharedPostgres()).dropDatabase(url)
+  },
+  coldStartMs,
+)
+
+test(
+  'why nothing can be made in an empty database is said, and one that takes no writes for now is waited for',
+  async () => {
+    const url = await (await sharedPostgres()).emptyDatabase()
+    const thrown = await thrownBy(openStore({ url: `${url}?options=-c%20default_transaction_read_only%3Don` }))
+    expect(String(thrown)).toContain('cannot execute CREATE TABLE in a read-only transaction')
+    expect(isAway(thrown)).toBe(true)
     await (await sharedPostgres()).dropDatabase(url)
   },
   coldStartMs,

@@ -18,6 +18,8 @@ const idleConnectionMs = 30_000
 
 // The message of the error that pg throws after its own timeout; the error has no code.
 const readTimeout = 'Query read timeout'
+// How every statement after a failed one is refused until the transaction ends.
+const abortedCode = '25P02'
 
 const int8 = 20
 
@@ -108,14 +110,19 @@ const onlyRead = new WeakSet<PoolClient>()
 
 /**
  * A statement that timed out may still be carried out, with a transaction left open behind it, so its connection must
- * not be used again. Ending it also avoids waiting for a ROLLBACK that a stopped server would not answer either.
+ * not be used again. Ending it also avoids waiting for a ROLLBACK that a stopped server would not answer either. A
+ * statement that is refused because an earlier one of its transaction failed throws that one's error, which says why:
+ * Kysely's migrator goes on asking after a failure.
  */
 function watchStatements(client: PoolClient): void {
   const query = client.query.bind(client) as (...given: unknown[]) => Promise<unknown>
+  let failure: unknown
   const watched = async (...given: unknown[]): Promise<unknown> => {
     try {
       return await query(...given)
     } catch (error) {
+      if (codeOf(error) === abortedCode) throw failure ?? error
+      failure = error
       if (error instanceof Error && error.message === readTimeout) end(client)
       if (codeOf(error) === readOnlyCode) onlyRead.add(client)
       throw error
