@@ -137,8 +137,14 @@ describe('notices', () => {
     const listener = openNotices(url, 'test_silence', (text) => heard.push(text), soon)
     await listening(2)
     await sendUntilHeard(sender, 'before', heard)
-    tapped.fallSilent()
-    expect(await sender.send('lost').catch(String)).toContain('timeout')
+    let failure: unknown
+    // More than once where the machine was so busy that the sender is just replacing its connection.
+    await until(async () => {
+      tapped.fallSilent()
+      failure = await sender.send('lost').catch(String)
+      return failure !== undefined
+    })
+    expect(failure).toContain('timeout')
     await sendUntilHeard(sender, 'after', heard)
     expect(heard).not.toContain('lost')
     await oneConnectionEach()
