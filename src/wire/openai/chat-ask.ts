@@ -2,6 +2,7 @@ import { badRequest, excerpt } from '../../base/errors.ts'
 import { isGiven, without, type Json, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
+import { refuseLongCaches } from '../cache-lifetime.ts'
 import { effortsOf, plainTiers, searchesMax } from '../chat-rules.ts'
 import { checkSpellingInside, checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
@@ -149,6 +150,7 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
       throw unsupportedValue('modalities', `'${kind}'`, `This model has no price for ${kind} output.`)
     }
   }
+  refuseLongCaches(body, 'messages')
   refuseRerouting(body)
   for (const [field, why] of unsold) {
     if (isAsked(body[field])) throw notSupported(field, `${why}.`)

@@ -2,6 +2,7 @@ import { badRequest, excerpt } from '../../base/errors.ts'
 import { isGiven, without } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
+import { refuseLongCaches } from '../cache-lifetime.ts'
 import { effortsOf, plainTiers, searchesMax } from '../chat-rules.ts'
 import { checkSpellingInside, checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
@@ -39,6 +40,7 @@ export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: st
   checkFieldsTogether(request)
   checkModelRules(request, traits)
   checkPrices(request, traits)
+  refuseLongCaches(native, 'input')
   const searches = searchesOf(request)
   return chatAsk(
     {
