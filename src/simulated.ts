@@ -91,20 +91,20 @@ function simulatedModel(model: Model, vendor: string, upstreamModel: string): Sa
 
 /** Models of the reasoning class reason at every vendor; Anthropic's do where the catalogue has efforts for them. */
 function thinkingOf(model: Model, vendor: string, upstreamModel: string) {
-  const { reasoning, efforts, restsBetweenTools, refusesForcedCalls } = model
+  const { reasoning, efforts, rules } = model
   if (vendor !== 'anthropic') return { reasoning, efforts }
   const own = efforts.filter((effort) => effort !== 'none' && effort !== 'minimal')
   const isAdaptive = efforts.includes('xhigh') || efforts.includes('max')
   // This effort came with Opus 4.7, which no longer takes a budget. Instructions in the middle came with Opus 4.8.
   const isLater = efforts.includes('xhigh')
-  const rest = restsBetweenTools ? 'between_tools' : 'disabled'
+  const rest = rules.includes('rests-between-tools') ? 'between_tools' : 'disabled'
   return {
     reasoning: efforts.length > 0,
     efforts: own,
     asides: isLater && !upstreamModel.includes('opus-4-7'),
     ...(isLater && { thinkingTypes: ['adaptive', ...(efforts.includes('none') ? [rest] : [])] }),
     ...(isLater && { sampling: false }),
-    ...(refusesForcedCalls && { forcedCalls: false }),
+    ...(rules.includes('refuses-forced-calls') && { forcedCalls: false }),
     ...(isAdaptive && { prefill: false }),
   }
 }

@@ -283,17 +283,20 @@ describe('built-in prices', () => {
   })
 
   test.each([
-    ['claude-opus-5-5', [4, 0.2, 5, 8, 20], ['refusesForcedCalls']],
-    ['claude-sonnet-5-5', [2, 0.1, 2.5, 4, 10], ['refusesForcedCalls', 'restsBetweenTools', 'none']],
-    ['claude-haiku-5-5', [0.1, 0.01, 0.125, 0.2, 0.5], ['none']],
-    ['claude-fable-5-1', [10, 0.25, 12.5, 20, 50], ['refusesForcedCalls']],
+    ['claude-opus-5-5', [4, 0.2, 5, 8, 20], ['refuses-forced-calls', 'binds-thinking']],
+    [
+      'claude-sonnet-5-5',
+      [2, 0.1, 2.5, 4, 10],
+      ['rests-between-tools', 'refuses-forced-calls', 'binds-thinking', 'none'],
+    ],
+    ['claude-haiku-5-5', [0.1, 0.01, 0.125, 0.2, 0.5], ['binds-thinking', 'none']],
+    ['claude-fable-5-1', [10, 0.25, 12.5, 20, 50], ['refuses-forced-calls', 'binds-thinking']],
     ['claude-fable-5', [10, 1, 12.5, 20, 50], []],
-  ] as const)('%s is sold at its vendor’s price and known by its rules', (id, dollars, rules) => {
-    const { costs, efforts, contextTokens, outputTokensMax, ...sold } = model(id, real)
+  ] as const)('%s is sold at its vendor’s price and known by its rules', (id, dollars, expected) => {
+    const { costs, efforts, rules, contextTokens, outputTokensMax } = model(id, real)
     const { input, cachedInput, cacheWrite, cacheWriteHour, output } = costs.rates
     expect([input, cachedInput, cacheWrite, cacheWriteHour, output]).toEqual(dollars.map(mega))
-    const flags = (['refusesForcedCalls', 'restsBetweenTools'] as const).filter((flag) => sold[flag])
-    expect([...flags, ...efforts.filter((effort) => effort === 'none')]).toEqual([...rules])
+    expect([...rules, ...efforts.filter((effort) => effort === 'none')]).toEqual([...expected])
     expect([contextTokens, outputTokensMax]).toEqual([1_000_000, 128_000])
   })
 

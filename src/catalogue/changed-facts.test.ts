@@ -9,7 +9,7 @@ const plain = build([])
 test('each fact that the operator gives replaces the one of the list, and the others stay', () => {
   const before = plain.models.get('gpt-4o')
   const numbers = { contextTokens: 64_000, outputTokensMax: 2_000, choicesMax: 3 }
-  const given = { ...numbers, reasoning: true, efforts: ['low'] }
+  const given = { ...numbers, reasoning: true, efforts: ['low'], rules: ['binds-thinking'] }
   const { refusesEffort: _, ...kept } = { ...before }
   expect(build([{ id: 'gpt-4o', ...given }]).models.get('gpt-4o')).toEqual({ ...kept, ...given } as never)
   expect(build([{ id: 'gpt-4o', outputTokensMax: 2_000 }]).models.get('gpt-4o')).toEqual({

@@ -1,5 +1,6 @@
 import type { Capability } from '../capabilities/capability.ts'
 import type { EmbeddingLimits, ImageLimits, SpeechLimits, VideoLimits } from '../capabilities/limits.ts'
+import type { ModelRule } from '../capabilities/model-rules.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 
 /** Where a model can be had: on every channel of a vendor, or on one channel. Exactly one of the two is set. */
@@ -34,12 +35,8 @@ export type Model = {
   readonly efforts: readonly string[]
   /** Set where the file has an empty list of efforts: the model does not reason, and its vendor refuses any value. */
   readonly refusesEffort?: true
-  /** Its thinking is switched off by Anthropic's `between_tools`, because it refuses `disabled`. */
-  readonly restsBetweenTools?: true
-  /** Its vendor refuses a request that forces a call. */
-  readonly refusesForcedCalls?: true
-  /** It refuses its own earlier thinking where anything before that has changed since. */
-  readonly bindsThinking?: true
+  /** What it refuses although its protocol allows it. */
+  readonly rules: readonly ModelRule[]
   /** What the customer pays: exchange and markup applied. */
   readonly prices: PriceList
   /** What the vendor charges: exchange applied, no markup. */

@@ -3,6 +3,7 @@ import { isGiven } from '../base/json.ts'
 import { currencyPattern, parseDecimal } from '../base/money.ts'
 import { capabilities } from '../capabilities/capability.ts'
 import { videoForms } from '../capabilities/limits.ts'
+import { modelRules } from '../capabilities/model-rules.ts'
 import { plainWords } from '../config/plain-words.ts'
 import { CatalogueError, type Path } from './error.ts'
 import { confidences } from './model.ts'
@@ -107,12 +108,7 @@ const facts = {
   choicesMax: z.int().min(1).max(128).exactOptional(),
   reasoning: z.boolean().exactOptional(),
   efforts: words.exactOptional(),
-  /** Anthropic: thinking is switched off by `between_tools`, because the model refuses `disabled`. */
-  restsBetweenTools: z.boolean().exactOptional(),
-  /** Anthropic: the model calls a tool only by its own choice. */
-  refusesForcedCalls: z.boolean().exactOptional(),
-  /** Anthropic: the model refuses its earlier thinking after anything before it has changed. */
-  bindsThinking: z.boolean().exactOptional(),
+  rules: z.array(z.enum(modelRules)).max(modelRules.length).exactOptional(),
   images: z
     .strictObject({
       sizes: words.exactOptional(),

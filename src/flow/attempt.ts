@@ -107,16 +107,14 @@ type Addressed = Pick<Routed, 'route' | 'model' | 'attemptId' | 'principal'>
 
 export function contextOf(routed: Addressed, tenantLabel: Label): CallContext {
   const { channel, credential, upstreamModel } = routed.route
-  const { reasoning, efforts, restsBetweenTools, refusesForcedCalls, bindsThinking, outputTokensMax } = routed.model
+  const { reasoning, efforts, rules, outputTokensMax } = routed.model
   return {
     baseUrl: channel.baseUrl,
     credential,
     upstreamModel,
     reasoning,
     efforts,
-    ...(restsBetweenTools && { restsBetweenTools }),
-    ...(refusesForcedCalls && { refusesForcedCalls }),
-    ...(bindsThinking && { bindsThinking }),
+    rules,
     outputTokensMax,
     ref: routed.attemptId,
     namespaced: (label) => tenantLabel(`${routed.principal.accountId}/${label}`),

@@ -47,6 +47,7 @@ const model: Model = {
   choicesMax: 4,
   reasoning: false,
   efforts: [],
+  rules: [],
   prices,
   costs: prices,
   confidence: 'listed',
@@ -57,15 +58,12 @@ const sent = (exchange: Exchange): Sent => ({ kind: 'response', exchange })
 const event = (json: unknown) => `data: ${JSON.stringify(json)}\n\n`
 const word = event({ model: 'm', choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: null }] })
 const finish = event({ model: 'm', choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })
-const counted = event({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 2 } })
+const usage = { prompt_tokens: 7, completion_tokens: 2 }
+const counted = event({ choices: [], usage })
 const done = 'data: [DONE]\n\n'
 const cut = new GatewayError('upstream-failed', 'cut')
 
-const whole = JSON.stringify({
-  model: 'm',
-  choices: [{ message: { content: 'Hi' } }],
-  usage: { prompt_tokens: 7, completion_tokens: 2 },
-})
+const whole = JSON.stringify({ model: 'm', choices: [{ message: { content: 'Hi' } }], usage })
 const streams =
   (...chunks: readonly (string | Error)[]): Behaviour =>
   async () =>

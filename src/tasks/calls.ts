@@ -113,6 +113,7 @@ export function contextOf(
     upstreamModel: task.upstreamModel,
     reasoning: false,
     efforts: [],
+    rules: [],
     outputTokensMax: 0,
     now: clock.now(),
     // The gateway made it as an attempt id and stored it as text.

@@ -14,6 +14,7 @@ export const plainContext: CallContext = {
   upstreamModel: 'theirs',
   reasoning: false,
   efforts: [],
+  rules: [],
   outputTokensMax: 1_000,
   ref: 'att_1' as AttemptId,
   namespaced: (label) => `mine/${label}`,

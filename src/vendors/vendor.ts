@@ -6,6 +6,7 @@ import type { EmbeddingsAnswer, EmbeddingsAsk } from '../capabilities/embeddings
 import type { EditsAsk, ImagesAnswer, ImagesAsk } from '../capabilities/images.ts'
 import type { VideoKind } from '../capabilities/limits.ts'
 import type { Conversation, Reply } from '../capabilities/conversation.ts'
+import type { ModelRule } from '../capabilities/model-rules.ts'
 import type { AudioForm, SpeechAsk } from '../capabilities/speech.ts'
 import type { Counted, Usage } from '../capabilities/usage.ts'
 import type { VideoAsk, VideoFacts, VideoNews, VideoResult } from '../capabilities/video.ts'
@@ -102,12 +103,8 @@ export type CallContext = {
   readonly reasoning: boolean
   /** Values of `reasoning_effort`, lowest first; empty where they are unknown. */
   readonly efforts: readonly string[]
-  /** Anthropic: `none` is written as `between_tools`, because the model refuses `disabled`. */
-  readonly restsBetweenTools?: true
-  /** Anthropic: the model refuses a request that forces a call. */
-  readonly refusesForcedCalls?: true
-  /** Anthropic: the model refuses its earlier thinking after a change of anything before it. */
-  readonly bindsThinking?: true
+  /** What the model refuses although its protocol allows it. */
+  readonly rules: readonly ModelRule[]
   readonly outputTokensMax: number
   /** Unix milliseconds, for credentials that are signed anew for each call. */
   readonly now?: number

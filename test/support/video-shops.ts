@@ -37,6 +37,7 @@ export function openShops() {
       upstreamModel: offer.upstreamModel,
       reasoning: false,
       efforts: [],
+      rules: [],
       outputTokensMax: 0,
       now: Date.now(),
       ref: `att_${(count += 1)}` as AttemptId,

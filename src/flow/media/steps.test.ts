@@ -10,7 +10,7 @@ import { walkSteps } from './steps.ts'
 const channel = { id: 'far', baseUrl: 'https://vendor.example', vendor: { id: 'v' } }
 const routed = {
   route: { channel, credential: 'vk-1', upstreamModel: 'm' },
-  model: { reasoning: false, efforts: [], outputTokensMax: 0 },
+  model: { reasoning: false, efforts: [], rules: [], outputTokensMax: 0 },
   principal: { accountId: 'acc_1' },
   signal: new AbortController().signal,
   ask: { stream: false, model: 'm' },

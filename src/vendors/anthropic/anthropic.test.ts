@@ -86,7 +86,7 @@ test('thinking that a client of another protocol sends back is released from its
   const thought = { type: 'thinking', thinking: 'Hm', signature: 'Eq' }
   const replied = { role: 'assistant', content: 'Hello.', thinking_blocks: [thought] }
   const ask = openaiChat.readAsk(asked({ model: 'ours', messages: [...messages, replied, ...messages] }), () => traits)
-  const call = chat?.translate(ask, openaiChat.readConversation(ask), { ...context, bindsThinking: true })
+  const call = chat?.translate(ask, openaiChat.readConversation(ask), { ...context, rules: ['binds-thinking'] })
   expect(call?.headers['anthropic-beta']).toBe('thinking-binding-controls-2026-08-01')
   expect(JSON.parse(call?.body as string).thinking.block_binding).toEqual({ prefix_mismatch_behavior: 'drop_block' })
 })

@@ -15,8 +15,9 @@ afterAll(() => sandbox.stop())
 const models = {
   'claude-test': { efforts: oldLadder }, // thinks by budget
   'claude-new': { efforts: newLadder }, // thinks by effort, and takes no prefilled answer
-  'claude-always': { efforts: alwaysLadder, refusesForcedCalls: true }, // cannot stop thinking, and cannot be forced
-  'claude-between': { efforts: newLadder, restsBetweenTools: true, refusesForcedCalls: true },
+  // It cannot stop thinking, and cannot be forced.
+  'claude-always': { efforts: alwaysLadder, rules: ['refuses-forced-calls'] },
+  'claude-between': { efforts: newLadder, rules: ['rests-between-tools', 'refuses-forced-calls'] },
 } as const
 
 function write(conversation: Conversation, model: keyof typeof models): JsonObject {

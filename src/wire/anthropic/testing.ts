@@ -24,6 +24,7 @@ export const target: AskTarget = {
   upstreamModel: 'theirs',
   stream: false,
   efforts: oldLadder,
+  rules: [],
   outputTokensMax: 64_000,
   searchesMax: 5,
   namespaced: (label) => `mine/${label}`,

@@ -256,7 +256,7 @@ describe('tools', () => {
     ],
   ] as const)('a model that cannot be forced is asked in words: %j', (fields, choice, text) => {
     const system = [said('Be brief.')]
-    const body = write({ ...fields, system, tools: [tool] }, { refusesForcedCalls: true })
+    const body = write({ ...fields, system, tools: [tool] }, { rules: ['refuses-forced-calls'] })
     expect(body).toMatchObject({
       tool_choice: choice,
       system: [
@@ -264,7 +264,7 @@ describe('tools', () => {
         { type: 'text', text },
       ],
     })
-    expect(write({ ...fields, system }, { refusesForcedCalls: true })).toEqual(write({ system }))
+    expect(write({ ...fields, system }, { rules: ['refuses-forced-calls'] })).toEqual(write({ system }))
   })
 
   test('tools that were called but are no longer offered are listed with tool_choice none', () => {

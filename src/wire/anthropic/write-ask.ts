@@ -6,6 +6,7 @@ import {
   type Tool,
   type Turn,
 } from '../../capabilities/conversation.ts'
+import type { ModelRule } from '../../capabilities/model-rules.ts'
 import { formatInstruction } from '../format-instruction.ts'
 import { invalid } from '../issues.ts'
 import { canBeHeld, fitsStrictLimits, hasFreeNames } from './strict-limits.ts'
@@ -24,9 +25,7 @@ export type AskTarget = {
   readonly upstreamModel: string
   readonly stream: boolean
   readonly efforts: readonly string[]
-  readonly restsBetweenTools?: true
-  readonly refusesForcedCalls?: true
-  readonly bindsThinking?: true
+  readonly rules: readonly ModelRule[]
   /** The model's maximum, for a client that gave no limit: the vendor requires one. */
   readonly outputTokensMax: number
   /** How many searches the hold covers. */
@@ -36,7 +35,7 @@ export type AskTarget = {
 
 /** Writes a conversation of another protocol for this vendor. What it has no field for is left out. */
 export function writeAsk(asked: Conversation, target: AskTarget): JsonObject {
-  const conversation = target.refusesForcedCalls ? unforced(asked) : asked
+  const conversation = target.rules.includes('refuses-forced-calls') ? unforced(asked) : asked
   const isNew = isAdaptive(target.efforts)
   const maxTokens = Math.min(conversation.outputTokensMax ?? target.outputTokensMax, target.outputTokensMax)
   const cache = openCacheHints(conversation)
@@ -52,7 +51,7 @@ export function writeAsk(asked: Conversation, target: AskTarget): JsonObject {
   const style = { isNew, takesInstructions, cache }
   const written: Message[] = isAlone ? [{ role: 'user', content: system }] : writeMessages(turns, style)
   const asksToThink = writeThinking({ ...target, conversation, messages: written, maxTokens })
-  const { messages, thinking } = target.bindsThinking
+  const { messages, thinking } = target.rules.includes('binds-thinking')
     ? unbound(written, asksToThink, isCallForced(conversation.toolChoice))
     : { messages: written, thinking: asksToThink }
   const stop = writeStop(conversation.stop)

@@ -85,7 +85,7 @@ describe('thinking', () => {
   })
 
   test.each([
-    [{ efforts: newLadder, restsBetweenTools: true }, { thinking: { type: 'between_tools' } }],
+    [{ efforts: newLadder, rules: ['rests-between-tools'] }, { thinking: { type: 'between_tools' } }],
     [{ efforts: alwaysLadder }, { output_config: { effort: 'low' } }],
     [{ efforts: oldLadder.slice(1) }, {}],
   ] as const)('thinking is switched off as far as the model allows it: %j', (on, written) => {
@@ -108,7 +108,7 @@ describe('thinking', () => {
 
   test('a call that the model refuses to be forced to does not switch thinking off', () => {
     const forced = { tools: [tool], toolChoice: 'required' as const }
-    const on = { efforts: alwaysLadder, refusesForcedCalls: true } as const
+    const on = { efforts: alwaysLadder, rules: ['refuses-forced-calls'] } as const
     expect(think({ effort: 'high', isShown: true }, forced, on)).toEqual(adaptive('high'))
   })
 
@@ -127,7 +127,7 @@ describe('thinking', () => {
 })
 
 describe('thinking that is bound to its conversation', () => {
-  const on = { efforts: newLadder, bindsThinking: true } as const
+  const on = { efforts: newLadder, rules: ['binds-thinking'] } as const
   const turns = loop({ kind: 'thinking', text: 'Hm', signature: 'Eq' })
   const dropped = { block_binding: { prefix_mismatch_behavior: 'drop_block' } }
 

@@ -6,6 +6,7 @@ import {
   type Effort,
   type Thinking,
 } from '../../capabilities/conversation.ts'
+import type { ModelRule } from '../../capabilities/model-rules.ts'
 import type { Message } from './write-messages.ts'
 
 /** Thinking budgets in tokens: from the vendor's minimum, doubled at each step. */
@@ -30,7 +31,7 @@ type ThinkingAsk = {
   readonly messages: readonly Message[]
   /** The model's efforts, lowest first. */
   readonly efforts: readonly string[]
-  readonly restsBetweenTools?: true
+  readonly rules: readonly ModelRule[]
   readonly maxTokens: number
 }
 
@@ -53,8 +54,9 @@ export function writeThinking(ask: ThinkingAsk): WrittenThinking {
 }
 
 /** A model that always thinks is asked for its least effort. */
-function writeRest({ efforts, restsBetweenTools }: ThinkingAsk): WrittenThinking {
-  if (efforts.includes('none')) return { thinking: { type: restsBetweenTools ? 'between_tools' : 'disabled' } }
+function writeRest({ efforts, rules }: ThinkingAsk): WrittenThinking {
+  const rest = rules.includes('rests-between-tools') ? 'between_tools' : 'disabled'
+  if (efforts.includes('none')) return { thinking: { type: rest } }
   return isAdaptive(efforts) ? { effort: 'low' } : {}
 }
 
