@@ -265,6 +265,8 @@ describe('tools', () => {
       ],
     })
     expect(write({ ...fields, system }, { rules: ['refuses-forced-calls'] })).toEqual(write({ system }))
+    const searching = write({ ...fields, hostedTools: [{ kind: 'web-search' }] }, { rules: ['refuses-forced-calls'] })
+    expect(searching).toMatchObject({ tool_choice: choice, system: [{ type: 'text', text }] })
   })
 
   test('tools that were called but are no longer offered are listed with tool_choice none', () => {

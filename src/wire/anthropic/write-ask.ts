@@ -74,8 +74,8 @@ export function writeAsk(asked: Conversation, target: AskTarget): JsonObject {
 
 /** Asks in words for the call that a newer model refuses to be forced to, as its vendor advises. */
 function unforced(conversation: Conversation): Conversation {
-  const { tools, toolChoice, system } = conversation
-  if (tools.length === 0 || !isCallForced(toolChoice)) return conversation
+  const { tools, hostedTools, toolChoice, system } = conversation
+  if (tools.length + hostedTools.length === 0 || !isCallForced(toolChoice)) return conversation
   const called = typeof toolChoice === 'object' ? `the tool ${toolChoice.name}` : 'one of the tools'
   const instruction: TextBlock = { kind: 'text', text: `Answer by calling ${called}, not in words.` }
   return { ...conversation, system: [...system, instruction], toolChoice: 'auto' }
