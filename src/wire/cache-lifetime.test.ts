@@ -25,7 +25,16 @@ test('a cache that costs more to write because it is kept for longer is refused'
   expect(paramOf(() => responsesAskOf({ input: [found] }))).toBe(at('input', 'output'))
 })
 
-test.each(['30m', null])('a cache with the lifetime that has a price is not: %s', (ttl) => {
+test.each([{ Prompt_Cache_Options: { ttl: '12h' } }, { prompt_cache_options: { TTL: '12h' } }])(
+  'nor is it sold in another spelling, which some servers take: %j',
+  (options) => {
+    for (const ask of [asChat, responsesAskOf]) {
+      expect(errorOf(() => ask(options)).details.code).toBe('unknown_parameter')
+    }
+  },
+)
+
+test.each(['5m', '30m', null])('a cache with a lifetime that has a price is not refused: %s', (ttl) => {
   expect(asChat({ messages: keeping('text', ttl), prompt_cache_options: { ttl } }).model).toBe('m')
   expect(responsesAskOf({ input: keeping('input_text', ttl), prompt_cache_options: { ttl } }).model).toBe('m')
 })

@@ -2,7 +2,7 @@ import { badRequest, excerpt } from '../../base/errors.ts'
 import { isGiven, without, type Json, type JsonObject } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
-import { refuseLongCaches } from '../cache-lifetime.ts'
+import { cacheBreakpoint, cacheOptions, refuseLongCaches } from '../cache-lifetime.ts'
 import { effortsOf, plainTiers, searchesMax } from '../chat-rules.ts'
 import { checkSpellingInside, checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
@@ -124,12 +124,15 @@ const checkSpelling = checkSpellingOf([
   ...reroutingFields,
   ...searchFields,
   ...unsold.map(([field]) => field),
+  cacheOptions,
 ])
 
-/** The fields in which media, links and hosted tools are looked for. */
+const mediaFields = ['audio', 'image_url', 'input_audio', 'file', 'video_url', 'video', 'audio_url']
+
+/** The fields in which media, links, hosted tools and the lifetime of a cache are looked for. */
 const checkSpellingOfParts = checkSpellingInside(
-  ['role', 'type', 'text', 'url', 'data', 'file_data', 'file_id'],
-  ['messages', 'content', 'audio', 'image_url', 'input_audio', 'file', 'video_url', 'video', 'audio_url', 'tools'],
+  ['role', 'type', 'text', 'url', 'data', 'file_data', 'file_id', 'ttl'],
+  ['messages', 'content', ...mediaFields, 'tools', cacheOptions, cacheBreakpoint],
 )
 
 /** Some clients write `false` or an empty list where they mean nothing. */

@@ -2,7 +2,7 @@ import { badRequest, excerpt } from '../../base/errors.ts'
 import { isGiven, without } from '../../base/json.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import { chatAsk, type ChatAsk, type ChatTraits } from '../../capabilities/chat.ts'
-import { refuseLongCaches } from '../cache-lifetime.ts'
+import { cacheBreakpoint, cacheOptions, refuseLongCaches } from '../cache-lifetime.ts'
 import { effortsOf, plainTiers, searchesMax } from '../chat-rules.ts'
 import { checkSpellingInside, checkSpellingOf } from '../check-spelling.ts'
 import { checkBy } from '../check.ts'
@@ -16,12 +16,17 @@ import { responsesRequest, type ResponsesRequest } from './schema.ts'
 import { offeredTools, placedTools, webSearches } from './tools.ts'
 
 const checkRequest = checkBy(responsesRequest)
-const checkSpelling = checkSpellingOf([...Object.keys(responsesRequest.shape), ...refusedFields, ...reroutingFields])
+const checkSpelling = checkSpellingOf([
+  ...Object.keys(responsesRequest.shape),
+  ...refusedFields,
+  ...reroutingFields,
+  cacheOptions,
+])
 
-/** The fields in which media, links and hosted tools are looked for. */
+/** The fields in which media, links, hosted tools and the lifetime of a cache are looked for. */
 const checkSpellingOfParts = checkSpellingInside(
-  ['role', 'type', 'text', 'image_url', 'file_url', 'file_data', 'file_id', 'data'],
-  ['input', 'content', 'output', 'input_audio', 'tools'],
+  ['role', 'type', 'text', 'image_url', 'file_url', 'file_data', 'file_id', 'data', 'ttl'],
+  ['input', 'content', 'output', 'input_audio', 'tools', cacheOptions, cacheBreakpoint],
 )
 
 /** On a reasoning model these fields have no effect and cause no error, as in chat. */
