@@ -86,8 +86,12 @@ test.skipIf(!canMount)(
       expect(await gateway.exited).toBe(0)
       spawnSync('mount', ['-o', 'remount,ro', data])
       const file = join(data, 'turnpike.sqlite')
-      const says = `the database ${file} cannot be opened: EROFS: read-only file system`
-      for (const command of [['serve'], ['accounts', 'list']]) {
+      const isReadOnly = 'EROFS: read-only file system'
+      const refusals = [
+        [['serve'], `${data} cannot be used (TURNPIKE_DATA names the folder): Error: ${isReadOnly}`],
+        [['accounts', 'list'], `the database ${file} cannot be opened: ${isReadOnly}`],
+      ] as const
+      for (const [command, says] of refusals) {
         const { code, err } = await cli.run(command)
         expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(says) })
       }
