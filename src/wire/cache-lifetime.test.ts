@@ -5,6 +5,7 @@ import { askOf as chatAskOf } from './openai/testing.ts'
 import { askOf as responsesAskOf } from './responses/testing.ts'
 
 const asChat = (body: JsonObject) => chatAskOf({ model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...body })
+const codeOf = (ask: () => unknown) => errorOf(ask).details.code
 const paramOf = (ask: () => unknown) => errorOf(ask).details.param
 const at = (list: string, field: string) => `${list}[0].${field}[0].prompt_cache_breakpoint.ttl`
 
@@ -28,9 +29,16 @@ test('a cache that costs more to write because it is kept for longer is refused'
 test.each([{ Prompt_Cache_Options: { ttl: '12h' } }, { prompt_cache_options: { TTL: '12h' } }])(
   'nor is it sold in another spelling, which some servers take: %j',
   (options) => {
-    for (const ask of [asChat, responsesAskOf]) {
-      expect(errorOf(() => ask(options)).details.code).toBe('unknown_parameter')
-    }
+    for (const ask of [asChat, responsesAskOf]) expect(codeOf(() => ask(options))).toBe('unknown_parameter')
+  },
+)
+
+test.each([{ Prompt_Cache_Breakpoint: { ttl: '12h' } }, { prompt_cache_breakpoint: { TTL: '12h' } }])(
+  'nor in another spelling in a part: %j',
+  (hint) => {
+    const inPart = (type: string) => [{ role: 'user', content: [{ type, text: 'Hi', ...hint }] }]
+    expect(codeOf(() => asChat({ messages: inPart('text') }))).toBe('unknown_parameter')
+    expect(codeOf(() => responsesAskOf({ input: inPart('input_text') }))).toBe('unknown_parameter')
   },
 )
 

@@ -1,7 +1,7 @@
 import { excerpt } from '../base/errors.ts'
-import type { Json, JsonObject } from '../base/json.ts'
+import { isObject, type Json, type JsonObject } from '../base/json.ts'
 import { listValues, unsupportedValue } from './issues.ts'
-import { objectIn, placedObjectsIn } from './loose.ts'
+import { itemsIn } from './loose.ts'
 
 /** The fields that may say, in `ttl`, how long a prompt is kept in the cache: the request's, and that of a part. */
 export const [cacheOptions, cacheBreakpoint] = ['prompt_cache_options', 'prompt_cache_breakpoint']
@@ -11,18 +11,22 @@ const plainLifetimes: readonly string[] = ['5m', '30m']
 
 /** Refuses a cache that is to be kept for longer: writing to it costs more, for which models have no price. */
 export function refuseLongCaches(body: JsonObject, list: 'messages' | 'input'): void {
-  checkLifetime(body[cacheOptions], cacheOptions)
-  for (const [index, item] of placedObjectsIn(body[list])) {
+  refuse(body[cacheOptions], () => cacheOptions)
+  itemsIn(body[list]).forEach((item, index) => {
     for (const field of ['content', 'output'] as const) {
-      for (const [at, part] of placedObjectsIn(item[field])) {
-        checkLifetime(part[cacheBreakpoint], `${list}[${index}].${field}[${at}].${cacheBreakpoint}`)
-      }
+      const parts = isObject(item) ? item[field] : undefined
+      if (!Array.isArray(parts)) continue // the content of most messages is one text
+      parts.forEach((part: Json, at) => {
+        if (isObject(part)) refuse(part[cacheBreakpoint], () => `${list}[${index}].${field}[${at}].${cacheBreakpoint}`)
+      })
     }
-  }
+  })
 }
 
-function checkLifetime(hint: Json | undefined, at: string): void {
-  const { ttl } = objectIn(hint)
+/** The place is put into words only for a refusal, since every part of every request comes by here. */
+function refuse(hint: Json | undefined, at: () => string): void {
+  if (!isObject(hint)) return
+  const { ttl } = hint
   if (typeof ttl !== 'string' || plainLifetimes.includes(ttl)) return
-  throw unsupportedValue(`${at}.ttl`, `'${excerpt(ttl)}'`, `Supported values are: ${listValues(plainLifetimes)}.`)
+  throw unsupportedValue(`${at()}.ttl`, `'${excerpt(ttl)}'`, `Supported values are: ${listValues(plainLifetimes)}.`)
 }

@@ -1,27 +1,33 @@
 import { badRequest } from '../base/errors.ts'
-import { isObject, type JsonObject } from '../base/json.ts'
-import { objectIn } from './loose.ts'
+import { isObject, type Json, type JsonObject } from '../base/json.ts'
+
+/** Where an object is in the body. Only an error says it, and long conversations have thousands of objects. */
+type Place = () => string
+
+const top: Place = () => ''
 
 /**
  * Makes a check that refuses a second spelling of one of these fields. Unknown fields pass on, and a server written in
  * Go reads names in any case and takes the last: there `N` or `Model` would be carried out, while `n` and `model` are
  * what was checked and priced. LiteLLM lays the fields of `extra_body` over those of the body.
  */
-export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, at?: string) => void {
+export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, at?: Place) => void {
   const known = new Set(names)
   const byFolded = new Map(names.map((name) => [folded(name), name]))
-  return (fields, at = '') => {
+  return (fields, at = top) => {
     for (const name of Object.keys(fields)) {
       const meant = known.has(name) ? undefined : byFolded.get(folded(name))
       if (meant === undefined) continue
-      const param = at + name
-      throw badRequest(`Unknown parameter: '${param}'. Did you mean '${at}${meant}'?`, param, 'unknown_parameter')
+      const param = at() + name
+      throw badRequest(`Unknown parameter: '${param}'. Did you mean '${at()}${meant}'?`, param, 'unknown_parameter')
     }
-    for (const name of Object.keys(objectIn(fields['extra_body']))) {
+    const extra = fields['extra_body']
+    if (!isObject(extra)) return
+    for (const name of Object.keys(extra)) {
       const meant = byFolded.get(folded(name))
       if (meant === undefined) continue
-      const param = `${at}extra_body.${name}`
-      throw badRequest(`'${param}' is not supported: write '${at}${meant}' itself.`, param, 'unsupported_value')
+      const param = `${at()}extra_body.${name}`
+      throw badRequest(`'${param}' is not supported: write '${at()}${meant}' itself.`, param, 'unsupported_value')
     }
   }
 }
@@ -32,19 +38,23 @@ export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, 
  */
 export function checkSpellingInside(names: readonly string[], holders: readonly string[]) {
   const checkSpelling = checkSpellingOf([...names, ...holders])
+  const holding = new Set(holders)
   return checkInside
 
-  function checkInside(fields: JsonObject, at = ''): void {
-    for (const holder of holders) {
-      const held = fields[holder]
-      const place = at + holder
-      if (isObject(held)) checkHeld(held, `${place}.`)
-      if (!Array.isArray(held)) continue
-      for (const [index, item] of held.entries()) if (isObject(item)) checkHeld(item, `${place}[${index}].`)
+  function checkInside(fields: JsonObject, at = top): void {
+    for (const name of Object.keys(fields)) {
+      if (!holding.has(name)) continue
+      const held = fields[name]
+      if (isObject(held)) checkHeld(held, () => `${at()}${name}.`)
+      else if (Array.isArray(held)) {
+        held.forEach((item: Json, index) => {
+          if (isObject(item)) checkHeld(item, () => `${at()}${name}[${index}].`)
+        })
+      }
     }
   }
 
-  function checkHeld(held: JsonObject, at: string): void {
+  function checkHeld(held: JsonObject, at: Place): void {
     checkSpelling(held, at)
     checkInside(held, at)
   }

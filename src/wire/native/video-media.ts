@@ -25,7 +25,7 @@ export function readMediaList(input: JsonObject, allowed: readonly RoleName[], i
   return listOf(input['media'], 'input.media').map((item, index) => {
     const at = `input.media[${index}]`
     if (!isObject(item)) throw wrongType(at, 'an object')
-    checkItemSpelling(item, `${at}.`)
+    checkItemSpelling(item, () => `${at}.`)
     const type = optionalText(item, 'type', at)
     if (type === '') throw missing(`${at}.type`)
     if (!isRoleName(type) || !allowed.includes(type)) throw notOneOf(`${at}.type`, type, allowed)
