@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 /**
  * Its input ends when the test process ends, however that happens: `bun test` runs no exit handlers, and a test that
- * fails may not reach the line that removes its folder.
+ * fails may not reach the line that removes its folder. Detached, it survives a kill -9 for the whole group.
  */
 const remover = `
   trap '' INT TERM HUP
@@ -28,7 +28,11 @@ export function temporaryFolder(name: string): string {
 /** The child is kept, because its input would end if it were collected as garbage. */
 function makeRoot(): Root {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-tests-'))
-  const child = spawn('/bin/sh', ['-c', remover, folder], { cwd: '/', stdio: ['pipe', 'ignore', 'ignore'] })
+  const child = spawn('/bin/sh', ['-c', remover, folder], {
+    cwd: '/',
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  })
   child.unref()
   return { folder, remover: child }
 }
