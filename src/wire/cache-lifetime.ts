@@ -1,6 +1,6 @@
 import { excerpt } from '../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../base/json.ts'
-import { listValues, unsupportedValue } from './issues.ts'
+import { listValues, unsupportedValue, type WhereInBody } from './issues.ts'
 import { itemsIn } from './loose.ts'
 
 /** The fields that may say, in `ttl`, how long a prompt is kept in the cache: the request's, and that of a part. */
@@ -23,8 +23,7 @@ export function refuseLongCaches(body: JsonObject, list: 'messages' | 'input'): 
   })
 }
 
-/** The place is put into words only for a refusal, since every part of every request comes by here. */
-function refuse(hint: Json | undefined, at: () => string): void {
+function refuse(hint: Json | undefined, at: WhereInBody): void {
   if (!isObject(hint)) return
   const { ttl } = hint
   if (typeof ttl !== 'string' || plainLifetimes.includes(ttl)) return

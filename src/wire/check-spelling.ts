@@ -1,17 +1,15 @@
 import { badRequest } from '../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../base/json.ts'
+import type { WhereInBody } from './issues.ts'
 
-/** Where an object is in the body. Only an error says it, and long conversations have thousands of objects. */
-type Place = () => string
-
-const top: Place = () => ''
+const top: WhereInBody = () => ''
 
 /**
  * Makes a check that refuses a second spelling of one of these fields. Unknown fields pass on, and a server written in
  * Go reads names in any case and takes the last: there `N` or `Model` would be carried out, while `n` and `model` are
  * what was checked and priced. LiteLLM lays the fields of `extra_body` over those of the body.
  */
-export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, at?: Place) => void {
+export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, at?: WhereInBody) => void {
   const known = new Set(names)
   const byFolded = new Map(names.map((name) => [folded(name), name]))
   return (fields, at = top) => {
@@ -54,7 +52,7 @@ export function checkSpellingInside(names: readonly string[], holders: readonly 
     }
   }
 
-  function checkHeld(held: JsonObject, at: Place): void {
+  function checkHeld(held: JsonObject, at: WhereInBody): void {
     checkSpelling(held, at)
     checkInside(held, at)
   }

@@ -6,6 +6,9 @@ import { asDouble, type Json } from '../base/json.ts'
 type Issue = z.core.$ZodIssue
 type Path = readonly PropertyKey[]
 
+/** Says where an object is in the body. Only an error needs words, and long conversations have thousands of objects. */
+export type WhereInBody = () => string
+
 /**
  * The first mistake in a body, as a 400 that names the field as the client wrote it. The body is needed to tell a
  * number that kept its own text from an object, since both are objects to the schema.

@@ -61,7 +61,11 @@ export function objectsIn(value: Json | undefined): readonly JsonObject[] {
 
 /** Like `objectsIn`, with each object's index in the list, for errors that name it to the client. */
 export function placedObjectsIn(value: Json | undefined): readonly (readonly [index: number, item: JsonObject])[] {
-  return itemsIn(value).flatMap((item, index) => (isObject(item) ? [[index, item] as const] : []))
+  const placed: [number, JsonObject][] = []
+  itemsIn(value).forEach((item, index) => {
+    if (isObject(item)) placed.push([index, item])
+  })
+  return placed
 }
 
 export function textIn(value: Json | undefined): string {

@@ -1,5 +1,5 @@
 import { isGiven, type Json, type JsonObject } from '../../base/json.ts'
-import { notSupported } from '../issues.ts'
+import { notSupported, type WhereInBody } from '../issues.ts'
 import { objectIn, placedObjectsIn } from '../loose.ts'
 
 /**
@@ -9,19 +9,20 @@ import { objectIn, placedObjectsIn } from '../loose.ts'
 export function refuseKeptFiles(body: JsonObject): void {
   if (isGiven(body['container'])) throw refusal('container')
   for (const [index, { content }] of placedObjectsIn(body['messages'])) {
-    refuseIn(content, `messages[${index}].content`)
+    refuseIn(content, () => `messages[${index}].content`)
   }
 }
 
 /** Blocks can be nested: in a tool result, and in a document made of blocks. */
-function refuseIn(content: Json | undefined, at: string): void {
+function refuseIn(content: Json | undefined, at: WhereInBody): void {
+  if (!Array.isArray(content)) return // most blocks hold no other
   for (const [index, block] of placedObjectsIn(content)) {
-    const place = `${at}[${index}]`
+    const place = () => `${at()}[${index}]`
     const source = objectIn(block['source'])
-    if (block['type'] === 'container_upload') throw refusal(`${place}.file_id`)
-    if (source['type'] === 'file') throw refusal(`${place}.source.file_id`)
-    refuseIn(block['content'], `${place}.content`)
-    refuseIn(source['content'], `${place}.source.content`)
+    if (block['type'] === 'container_upload') throw refusal(`${place()}.file_id`)
+    if (source['type'] === 'file') throw refusal(`${place()}.source.file_id`)
+    refuseIn(block['content'], () => `${place()}.content`)
+    refuseIn(source['content'], () => `${place()}.source.content`)
   }
 }
 
