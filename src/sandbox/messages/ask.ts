@@ -88,7 +88,13 @@ export function readAsk(
     wordsMin: wordsFor(),
     // A paused turn that is sent back ends with an assistant message, and is then continued.
     pauses: steering.has('pause') && messages.at(-1)?.role !== 'assistant',
-    tools: chooseTools({ body, answersResult, userText, steered: steering.text('tool') }),
+    tools: chooseTools({
+      body,
+      instructions: textOf(system),
+      answersResult,
+      userText,
+      steered: steering.text('tool'),
+    }),
     cited: messages.flatMap(({ blocks }) => blocks.filter(isCited)),
   }
 }

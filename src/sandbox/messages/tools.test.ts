@@ -48,6 +48,21 @@ describe('tools', () => {
     expect((await say('Hi', free)).status).toBe(200)
   })
 
+  test.each([
+    ['Answer by calling one of the tools, not in words.', 'Hi', ['get_weather']],
+    ['Be brief.\nAnswer by calling one of the tools, not in words.', 'What time?', ['current_time']],
+    ['Answer by calling the tool current_time, not in words.', 'The weather', ['current_time']],
+    ['Answer by calling the tool unknown, not in words.', 'Hi', []],
+    ['Answer in words.', 'Hi', []],
+  ])('the instructions "%s" beside "%s" call %j on such a model', async (system, text, names) => {
+    for (const tool_choice of [undefined, { type: 'auto' }]) {
+      const { content } = await messageOf(say(text, { model: 'claude-always', system, tools, tool_choice }))
+      expect(namesIn(content.filter(({ type }) => type === 'tool_use'))).toEqual(names)
+    }
+    const refused = { model: 'claude-always', system, tools, tool_choice: { type: 'none' } }
+    expect(await messageOf(say(text, refused))).toMatchObject({ stop_reason: 'end_turn' })
+  })
+
   test('the input of a call fits the schema and is streamed in pieces', async () => {
     const { content, usage } = await messageOf(say('The weather at this time', { tools }))
     expect(content[0]).toMatchObject({ input: { city: expect.any(String) }, caller: { type: 'direct' } })

@@ -12,6 +12,8 @@ export type Tool = {
 
 type ToolAsk = {
   body: Fields
+  /** The system prompt. */
+  instructions: string
   answersResult: boolean
   /** The last user text without its steering words. */
   userText: string
@@ -20,9 +22,11 @@ type ToolAsk = {
 }
 
 /** The tools that the model calls, in the order offered. None means that it answers in words. */
-export function chooseTools({ body, answersResult, userText, steered }: ToolAsk): readonly Tool[] {
+export function chooseTools({ body, instructions, answersResult, userText, steered }: ToolAsk): readonly Tool[] {
   const tools = itemsIn(body.tools).map(fieldsIn).flatMap(readTool)
-  const { type, name, disable_parallel_tool_use: isAlone } = fieldsIn(body.tool_choice)
+  const { disable_parallel_tool_use: isAlone, ...given } = fieldsIn(body.tool_choice)
+  const isFree = !isGiven(given.type) || given.type === 'auto'
+  const { type, name } = (isFree && choiceAskedIn(instructions)) || given
   return pickTools({
     offered: type === 'tool' ? tools.filter((tool) => tool.name === name) : tools,
     mode: modes[textIn(type)] ?? 'auto',
@@ -31,6 +35,16 @@ export function chooseTools({ body, answersResult, userText, steered }: ToolAsk)
     steered,
     isAlone: isAlone === true,
   })
+}
+
+/**
+ * Models that refuse to be forced to a call are asked for it in the instructions, as the vendor advises. The simulated
+ * model obeys.
+ */
+function choiceAskedIn(instructions: string): Fields | undefined {
+  const [isAsked, name] = /\banswer by calling (?:one of the tools|the tool ([\w-]+))/i.exec(instructions) ?? []
+  if (isAsked === undefined) return undefined
+  return name === undefined ? { type: 'any' } : { type: 'tool', name }
 }
 
 const modes: Readonly<Record<string, ToolMode>> = { none: 'none', any: 'required', tool: 'forced' }
