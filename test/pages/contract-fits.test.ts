@@ -169,6 +169,21 @@ test.each(['/v1/models', '/v1/models/gpt-4o-mini'])(
   },
 )
 
+test('the contract has the pages of the Anthropic form of /v1/models, and the refusal of one that cannot be', async () => {
+  const told = contract.paths['/v1/models']?.['get']
+  expect(told?.parameters?.map(({ name }) => name)).toEqual(['limit', 'after_id', 'before_id'])
+  const headers = { authorization: `Bearer ${gateway.key}`, 'anthropic-version': '2023-06-01' }
+  for (const [query, status] of [
+    ['?limit=1', 200],
+    ['?limit=1001', 400],
+    ['?after_id=unknown', 400],
+    ['?before_id=unknown', 400],
+  ] as const) {
+    expect((await fetch(`${gateway.url}/v1/models${query}`, { headers })).status).toBe(status)
+    expect(told?.responses).toHaveProperty([status])
+  }
+})
+
 test.each(['mp3', 'wav', 'pcm', 'opus', 'aac', 'flac'])(
   'audio as %s has a content type that the contract lists',
   async (format) => {

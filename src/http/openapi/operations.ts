@@ -67,6 +67,25 @@ const { max_tokens: _, ...countAsk } = messageAsk
 const inAnthropicsForm =
   "With an `anthropic-version` header, answer and errors have the shape of Anthropic's protocol, and `x-api-key` is accepted."
 
+/** Anthropic's form has pages; the common form has all models in one answer, and ignores these. */
+const messagesModelsQuery = [
+  {
+    name: 'limit',
+    description: 'With `anthropic-version`: how many models a page has. Default 20.',
+    schema: { type: 'integer', minimum: 1, maximum: 1000 },
+  },
+  {
+    name: 'after_id',
+    description: 'With `anthropic-version`: the page after this model, the `last_id` of the page before.',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'before_id',
+    description: 'With `anthropic-version`: the page before this model. Has no effect beside `after_id`.',
+    schema: { type: 'string' },
+  },
+] as const
+
 export const operations = {
   createChatCompletion: {
     summary: 'Create a chat completion',
@@ -128,8 +147,9 @@ export const operations = {
       'The models that the calling key may use, with their prices. The list changes: read it before choosing a model. Ids are lower case, ' +
       'with `-` where a vendor writes `/`, `:` or `_`. ' +
       inAnthropicsForm,
+    query: messagesModelsQuery,
     answer: { description: 'The models.', schema: modelList },
-    errors: [401, 429, 503],
+    errors: [400, 401, 429, 503],
     samples: listSamples,
   },
   retrieveModel: {
