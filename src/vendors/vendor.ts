@@ -136,7 +136,7 @@ export type Verdict = {
 }
 
 /** What decides which of its protocols a vendor is called in. */
-export type AskedModel = Pick<CallContext, 'upstreamModel' | 'reasoning'>
+export type AskedModel = Pick<CallContext, 'upstreamModel' | 'reasoning' | 'efforts'>
 
 export type ChatAdapter = {
   readonly protocol: Protocol

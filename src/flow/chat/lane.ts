@@ -27,7 +27,8 @@ export function chatOf({ route, model, ask }: ChatRouted): ChatAdapter {
   const { secondProtocol } = chat
   if (secondProtocol === undefined) return chat
   const { upstreamModel } = route
-  return secondProtocol.serves(ask, { upstreamModel, reasoning: model.reasoning }) ? secondProtocol.chat : chat
+  const { reasoning, efforts } = model
+  return secondProtocol.serves(ask, { upstreamModel, reasoning, efforts }) ? secondProtocol.chat : chat
 }
 
 /** The context of a call, with what only chats have. */

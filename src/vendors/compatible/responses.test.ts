@@ -23,7 +23,11 @@ function served(ask: ChatAsk, model: AskedModel, vendor = 'openai'): boolean | u
 }
 
 const shown = (...content: JsonObject[]) => ({ messages: [{ role: 'tool', tool_call_id: 'c', content }] })
-const thinker = (upstreamModel: string): AskedModel => ({ upstreamModel, reasoning: true })
+const thinker = (upstreamModel: string, efforts = ['none', 'low']): AskedModel => ({
+  upstreamModel,
+  reasoning: true,
+  efforts,
+})
 
 describe.each(['openai', 'azure'])('the Responses protocol of %s', (vendor) => {
   test.each([
@@ -31,7 +35,7 @@ describe.each(['openai', 'azure'])('the Responses protocol of %s', (vendor) => {
     ['responses', responsesChat, {}],
   ])('the protocol serves clients of %s only when the model reasons', (_name, codec, body) => {
     expect(served(askOf(codec, body), thinker('gpt-5'), vendor)).toBe(true)
-    expect(served(askOf(codec, body), { upstreamModel: 'gpt-4o', reasoning: false }, vendor)).toBe(false)
+    expect(served(askOf(codec, body), { upstreamModel: 'gpt-4o', reasoning: false, efforts: [] }, vendor)).toBe(false)
   })
 
   test.each([
@@ -39,6 +43,22 @@ describe.each(['openai', 'azure'])('the Responses protocol of %s', (vendor) => {
     ['responses', responsesChat, { max_output_tokens: 15 }],
   ])('the protocol does not serve clients of %s with a cap below its minimum', (_name, codec, body) => {
     expect(served(askOf(codec, body), thinker('gpt-5'), vendor)).toBe(false)
+  })
+
+  test.each([
+    ['messages', anthropicChat, { max_tokens: 15, tools: [{ name: 'f', input_schema: { type: 'object' } }] }],
+    ['responses', responsesChat, { max_output_tokens: 15, tools: [{ type: 'function', name: 'f', parameters: {} }] }],
+  ])('such a cap of clients of %s is refused in it where chat would refuse their tools', (_name, codec, body) => {
+    const isServed = (...model: Parameters<typeof thinker>) => served(askOf(codec, body), thinker(...model), vendor)
+    expect(isServed('gpt-5', ['low'])).toBe(false)
+    expect(isServed('gpt-6-sol')).toBe(false)
+    expect(isServed('gpt-6-astra', ['low'])).toBe(true)
+    expect(isServed('gpt-6.1-terra')).toBe(true)
+  })
+
+  test('a cap below its minimum beside a web search, which is not sent, leaves the ask to chat', () => {
+    const body = { max_tokens: 15, tools: [{ type: 'web_search_20250305', name: 'web_search' }] }
+    expect(served(askOf(anthropicChat, body), thinker('gpt-6.1-terra'), vendor)).toBe(false)
   })
 })
 
@@ -54,6 +74,9 @@ describe('the Responses protocol for chat clients', () => {
     ['gpt-5.4', { reasoning_effort: 'high' }, false],
     ['gpt-5.4', { tools: [tool, custom], reasoning_effort: 'high' }, false],
     ['gpt-5.6-sol', { tools: [tool] }, true],
+    ['gpt-5.6-sol', { tools: [tool], max_completion_tokens: 15 }, true],
+    ['gpt-5.6-sol', { max_completion_tokens: 15 }, false],
+    ['gpt-5.6-sol', { tools: [tool], reasoning_effort: 'none', max_completion_tokens: 15 }, false],
     ['gpt-5.6-sol', { tools: [tool], reasoning_effort: 'none' }, false],
     ['gpt-5.4', { functions: [tool.function], reasoning_effort: 'high' }, true],
     ['gpt-5.4', { functions: [tool.function] }, false],

@@ -47,10 +47,24 @@ export function responsesAt(reach: EndpointOf): NonNullable<ChatAdapter['secondP
   }
 }
 
-function serves(ask: ChatAsk, { upstreamModel, reasoning }: AskedModel): boolean {
-  if (onlyHere.test(upstreamModel)) return true
-  if (!reasoning || ask.outputTokensMax < outputTokensMin) return false
-  return ask.protocol !== 'openai' || isRefusedInChat(ask, upstreamModel)
+function serves(ask: ChatAsk, model: AskedModel): boolean {
+  if (onlyHere.test(model.upstreamModel)) return true
+  if (!model.reasoning) return false
+  if (ask.protocol === 'openai') return isRefusedInChat(ask, model.upstreamModel)
+  if (ask.outputTokensMax >= outputTokensMin) return true
+  // Where neither protocol takes the ask, this one's refusal is about the cap, which the client can raise.
+  return itemsIn(ask.native['tools']).some(isCallable) && !callsInChat(model)
+}
+
+/** A hosted web search is dropped on the way to this vendor, in either protocol. */
+function isCallable(tool: Json): boolean {
+  const { type } = objectIn(tool)
+  return typeof type !== 'string' || !type.startsWith('web_search')
+}
+
+/** Whether the model may be offered tools in chat completions at all, if need be without thinking. */
+function callsInChat({ upstreamModel, efforts }: AskedModel): boolean {
+  return !openaiNewer.test(upstreamModel) || (efforts.includes('none') && !toolsOnlyHere.test(upstreamModel))
 }
 
 /** An ask in chat completions stays there, unless the vendor would refuse it there or takes it only in `/responses`. */
