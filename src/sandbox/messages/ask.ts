@@ -68,6 +68,8 @@ export function readAsk(
   const asides = messages.filter(({ role }) => role === 'system').map(({ blocks }) => textOf(blocks))
   const steering = readSteering(textOf(system), ...asides, rawUserText)
   const userText = withoutSteering(rawUserText)
+  // Instructions that have no message beside them arrive as the user's.
+  const instructions = textOf(system) || rawUserText
   const answersResult = isResult(messages)
   const maxTokens = typeof body.max_tokens === 'number' ? body.max_tokens : 0
   const { format } = formatOf(body)
@@ -84,13 +86,13 @@ export function readAsk(
     thinkingTokens: thinkingTokensFor(body, answersResult),
     showsThinking: fieldsIn(body.thinking).display !== 'omitted',
     stop: itemsIn(body.stop_sequences).map(textIn),
-    format: isGiven(format) ? { type: 'schema', schema: fieldsIn(format).schema } : formatAskedIn(textOf(system)),
+    format: isGiven(format) ? { type: 'schema', schema: fieldsIn(format).schema } : formatAskedIn(instructions),
     wordsMin: wordsFor(),
     // A paused turn that is sent back ends with an assistant message, and is then continued.
     pauses: steering.has('pause') && messages.at(-1)?.role !== 'assistant',
     tools: chooseTools({
       body,
-      instructions: textOf(system),
+      instructions,
       answersResult,
       userText,
       steered: steering.text('tool'),

@@ -63,6 +63,13 @@ describe('tools', () => {
     expect(await messageOf(say(text, refused))).toMatchObject({ stop_reason: 'end_turn' })
   })
 
+  test('words that ask for a call or for JSON are obeyed in the message of a user, too, where there are no instructions', async () => {
+    const { content } = await messageOf(say('Be brief. Answer by calling one of the tools, not in words.', { tools }))
+    expect(namesIn(content)).toEqual(['get_weather'])
+    const [said] = (await messageOf(say('Answer with one JSON object and nothing else.'))).content
+    expect(JSON.parse(said?.text ?? '')).toBeObject()
+  })
+
   test('the input of a call fits the schema and is streamed in pieces', async () => {
     const { content, usage } = await messageOf(say('The weather at this time', { tools }))
     expect(content[0]).toMatchObject({ input: { city: expect.any(String) }, caller: { type: 'direct' } })
