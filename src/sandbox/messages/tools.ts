@@ -12,7 +12,7 @@ export type Tool = {
 
 type ToolAsk = {
   body: Fields
-  /** The system prompt. */
+  /** The system prompt, or the user's text where there is none. */
   instructions: string
   answersResult: boolean
   /** The last user text without its steering words. */
