@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { Client, Pool } from 'pg'
 import { openStore } from '../../src/store/open.ts'
 import { freePort } from './free-port.ts'
+import { keep, type Removed } from './keeper.ts'
 
 export type TestPostgres = {
   /** The address of the server or of one of its databases. */
@@ -46,22 +47,6 @@ const startTimeoutMs = 90_000
 const user = 'turnpike'
 const template = 'turnpike_template'
 
-/**
- * The server lives exactly as long as the pipe to this shell, so that it never outlives the test process, not even
- * after kill -9; detached, because that is often meant for a whole group of processes. CONT is for a server that a test
- * has stopped, which could not receive QUIT.
- */
-const keeper = `
-  folder=$0; data=$1; shift
-  "$@" &
-  server=$!
-  trap '' INT TERM HUP
-  cat > /dev/null
-  kill -QUIT $server; kill -CONT $server
-  wait $server
-  rm -rf "$folder" "$data"
-`
-
 /** A real PostgreSQL in a temporary folder, from the binaries of the development dependency. */
 export async function startPostgres(options: PostgresOptions = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-pg-'))
@@ -87,18 +72,12 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
 
   const port = await freePort()
   const url = (database = 'postgres') => `postgres://${user}@127.0.0.1:${port}/${database}`
-  const launch = async (removes: readonly [folder: string, data: string]): Promise<Server> => {
-    const child = spawn(
-      '/bin/sh',
-      ['-c', keeper, ...removes, join(bin, 'postgres'), '-D', cluster, ...serverSettings(port, options)],
-      {
-        ...identity,
-        cwd: folder,
-        env: { PATH: process.env['PATH'], LC_ALL: 'C' },
-        stdio: ['pipe', 'ignore', 'pipe'],
-        detached: true,
-      },
-    )
+  const launch = async (removed: Removed): Promise<Server> => {
+    const child = keep([join(bin, 'postgres'), '-D', cluster, ...serverSettings(port, options)], removed, {
+      ...identity,
+      cwd: folder,
+      env: { PATH: process.env['PATH'], LC_ALL: 'C' },
+    })
     child.unref()
     const log = collectLog(child)
     try {
