@@ -85,7 +85,7 @@ const faults = {
 
 let server: TestPostgres
 beforeAll(async () => {
-  server = await startPostgres({ fsync: false })
+  server = await startPostgres({ fsync: false, inMemory: true })
 }, coldStartMs)
 afterAll(() => server.stop())
 

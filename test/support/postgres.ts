@@ -1,5 +1,6 @@
 import { type ChildProcess, spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { accessSync, chmodSync, constants, cpSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { rmSync, statfsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -34,6 +35,8 @@ export type PostgresOptions = {
    * killed server spends seconds on its files before it serves again.
    */
   readonly fsync?: boolean
+  /** Keeps the data in memory where there is room, for tests: a benchmark needs a disk, and may need more room. */
+  readonly inMemory?: boolean
   /** Makes the next database while the last one is in use, for a server that no test kills. */
   readonly ahead?: boolean
 }
@@ -66,7 +69,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
     { ...identity, cwd: folder, env: { PATH: process.env['PATH'], LC_ALL: 'C' }, encoding: 'utf8' },
   )
   if (made.status !== 0) {
-    for (const made of [folder, data]) rmSync(made, { recursive: true, force: true })
+    for (const path of [folder, data]) rmSync(path, { recursive: true, force: true })
     throw new Error(`initdb failed: ${made.error?.message ?? ''}${made.stderr}`)
   }
 
@@ -93,18 +96,24 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
 }
 
 const memory = '/dev/shm'
+// Ten times what all workers take together: room that is free there need not be free memory.
 const memoryMin = 6 * 2 ** 30
 
 /**
- * Without fsync nothing has to reach a disk, and in memory a database is cloned in a fifth of the time: every clone is
- * some five hundred files. Only data, because many machines run no programs from there.
+ * In memory a database is cloned in a fifth of the time: every clone is some five hundred files. Only data, because
+ * many machines run no programs from there.
  */
-function placeForData({ fsync }: PostgresOptions): string {
-  return fsync === false && freeBytes(memory) >= memoryMin ? memory : tmpdir()
+function placeForData({ inMemory = false }: PostgresOptions): string {
+  return inMemory && freeBytes(memory) >= memoryMin ? memory : tmpdir()
 }
 
+/** None where nothing can be written. */
 function freeBytes(folder: string): number {
-  if (!existsSync(folder)) return 0
+  try {
+    accessSync(folder, constants.W_OK)
+  } catch {
+    return 0
+  }
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }
@@ -293,6 +302,6 @@ type Shared = { [sharedKey]?: Promise<TestPostgres> }
 export function sharedPostgres(): Promise<TestPostgres> {
   // On globalThis, because test files may each get their own copy of this module.
   const shared = globalThis as Shared
-  shared[sharedKey] ??= startPostgres({ fsync: false, ahead: true })
+  shared[sharedKey] ??= startPostgres({ fsync: false, inMemory: true, ahead: true })
   return shared[sharedKey]
 }
