@@ -13,8 +13,9 @@ const plainLifetimes: readonly string[] = ['5m', '30m']
 export function refuseLongCaches(body: JsonObject, list: 'messages' | 'input'): void {
   refuse(body[cacheOptions], () => cacheOptions)
   itemsIn(body[list]).forEach((item, index) => {
+    if (!isObject(item)) return
     for (const field of ['content', 'output'] as const) {
-      const parts = isObject(item) ? item[field] : undefined
+      const parts = item[field]
       if (!Array.isArray(parts)) continue // the content of most messages is one text
       parts.forEach((part: Json, at) => {
         if (isObject(part)) refuse(part[cacheBreakpoint], () => `${list}[${index}].${field}[${at}].${cacheBreakpoint}`)

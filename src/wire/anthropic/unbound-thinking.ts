@@ -13,12 +13,11 @@ const bindingBeta = 'thinking-binding-controls-2026-08-01'
  */
 export function unbound(
   messages: readonly Message[],
-  { thinking, effort }: WrittenThinking,
+  asked: WrittenThinking,
   isForced: boolean,
 ): { messages: readonly Message[]; thinking: WrittenThinking } {
-  const asked = { ...(thinking !== undefined && { thinking }), ...(effort !== undefined && { effort }) }
   if (!messages.some(({ content }) => content.some(isThought))) return { messages, thinking: asked }
-  const { type = 'adaptive', display = 'omitted' } = thinking ?? {}
+  const { type = 'adaptive', display = 'omitted' } = asked.thinking ?? {}
   if (isForced || type !== 'adaptive') return { messages: messages.flatMap(withoutThoughts), thinking: asked }
   const loose = { type, display, block_binding: { prefix_mismatch_behavior: 'drop_block' } }
   return { messages, thinking: { ...asked, thinking: loose } }
