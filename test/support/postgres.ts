@@ -1,6 +1,15 @@
 import { type ChildProcess, spawnSync } from 'node:child_process'
-import { accessSync, chmodSync, constants, cpSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
-import { rmSync, statfsSync } from 'node:fs'
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
