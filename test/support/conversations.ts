@@ -19,8 +19,11 @@ import {
 const said = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).filter((text) => text.trim() === text)
 const word = fc.stringMatching(/^[a-z][a-z0-9_]{0,8}$/)
 const signature = fc.stringMatching(/^Eq[A-Za-z0-9]{4,12}$/)
-const json = fc.dictionary(word, fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null)), { maxKeys: 3 })
+const value = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null))
 const cache = fc.constantFrom('5m', '1h')
+
+/** A call's arguments. No key is `__proto__`, because a text with it is not read as an object. */
+export const argumentsTexts = fc.dictionary(word, value, { maxKeys: 3 }).map((given) => JSON.stringify(given))
 
 const text = said.map((text) => ({ kind: 'text' as const, text }))
 const media = fc.oneof(
@@ -55,7 +58,12 @@ const spoken: fc.Arbitrary<Spoken> = fc.record({
   assistant: fc.tuple(fc.array(thought, { maxLength: 2 }), text).map(([thoughts, words]) => [...thoughts, words]),
 })
 
-const call = fc.record({ name: word, input: json, result: fc.array(shown, { maxLength: 2 }), isError: fc.boolean() })
+const call = fc.record({
+  name: word,
+  argumentsText: argumentsTexts,
+  result: fc.array(shown, { maxLength: 2 }),
+  isError: fc.boolean(),
+})
 
 const tool: fc.Arbitrary<Tool> = fc.record(
   {
@@ -70,7 +78,7 @@ const tool: fc.Arbitrary<Tool> = fc.record(
 type Exchange = { readonly spoken: Spoken; readonly calls: readonly Call[]; readonly aside: string | undefined }
 type Call = {
   name: string
-  input: object
+  argumentsText: string
   result: readonly (typeof shown extends fc.Arbitrary<infer T> ? T : never)[]
   isError: boolean
 }
@@ -84,12 +92,9 @@ function turnsOf(exchanges: readonly Exchange[], last: readonly UserBlock[], has
   for (const [at, { spoken, calls, aside }] of exchanges.entries()) {
     turns.push({ role: 'user', blocks: [...results, ...spoken.user] })
     if (hasAsides && aside !== undefined) turns.push({ role: 'system', blocks: [{ kind: 'text', text: aside }] })
-    const made = calls.map(({ name, input }, index): ToolCallBlock => ({
-      kind: 'tool-call',
-      id: idOf(at, index),
-      name,
-      argumentsText: JSON.stringify(input),
-    }))
+    const made = calls.map(({ name, argumentsText }, index): ToolCallBlock => {
+      return { kind: 'tool-call', id: idOf(at, index), name, argumentsText }
+    })
     turns.push({ role: 'assistant', blocks: [...spoken.assistant, ...made] })
     results = calls.map(({ result, isError }, index) => ({
       kind: 'tool-result',
@@ -173,7 +178,7 @@ const count = fc.integer({ min: 0, max: 100_000 })
 export const replies: fc.Arbitrary<Reply> = fc
   .record({
     blocks: fc.array(replyBlock, { maxLength: 4 }),
-    calls: fc.array(fc.record({ name: word, input: json, signed: fc.boolean() }), { maxLength: 3 }),
+    calls: fc.array(fc.record({ name: word, argumentsText: argumentsTexts, signed: fc.boolean() }), { maxLength: 3 }),
     finish: fc.constantFrom(...finishes),
     sequence: said,
     usage: fc.record({
@@ -188,11 +193,11 @@ export const replies: fc.Arbitrary<Reply> = fc
   })
   .map(({ blocks, calls, finish, sequence, usage }): Reply => {
     const apart = blocks.filter(({ kind }, index) => kind !== 'text' || blocks[index - 1]?.kind !== 'text')
-    const made = calls.map(({ name, input, signed }, index): ToolCallBlock => ({
+    const made = calls.map(({ name, argumentsText, signed }, index): ToolCallBlock => ({
       kind: 'tool-call',
       id: idOf(0, index),
       name,
-      argumentsText: JSON.stringify(input),
+      argumentsText,
       ...(signed && { signature: markGoogle(`sig${index}`) }),
     }))
     const choice: Choice = {

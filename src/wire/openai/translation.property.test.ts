@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { unplaced } from '../../../test/support/conversations.ts'
+import { argumentsTexts, unplaced } from '../../../test/support/conversations.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { EventSplitter } from '../../base/sse.ts'
 import type { Conversation, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
@@ -12,15 +12,11 @@ import { writeAsk } from './write-ask.ts'
 
 const text = fc.string({ minLength: 1, maxLength: 20 })
 const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,20}$/)
-const object = fc.dictionary(id, fc.oneof(fc.string(), fc.integer(), fc.boolean()), {
-  maxKeys: 3,
-  noNullPrototype: true,
-})
 const call = fc.record({
   kind: fc.constant('tool-call' as const),
   id,
   name: id,
-  argumentsText: object.map((o) => JSON.stringify(o)),
+  argumentsText: argumentsTexts,
 })
 const bytes = fc.record({
   kind: fc.constant('bytes' as const),

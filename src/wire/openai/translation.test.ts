@@ -64,14 +64,16 @@ describe('a request read as a conversation', () => {
     expect(turns[2]?.blocks.map(({ kind }) => kind)).toEqual(['tool-result', 'tool-result', 'text'])
   })
 
-  test('the arguments of a call that was cut off are kept as unparsed_arguments', () => {
+  test('arguments that were cut off or hold a __proto__ key are kept as unparsed_arguments', () => {
     const cut = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"a":' } }
+    const polluting = { id: 'd', type: 'function', function: { name: 'f', arguments: '{"__proto__":0}' } }
     const old = { name: 'f', arguments: '[1]' }
     const { turns } = conversationOf({
-      messages: [user, { role: 'assistant', content: null, tool_calls: [cut], function_call: old }],
+      messages: [user, { role: 'assistant', content: null, tool_calls: [cut, polluting], function_call: old }],
     })
     expect(turns[1]?.blocks).toMatchObject([
       { argumentsText: '{"unparsed_arguments":"{\\"a\\":"}' },
+      { argumentsText: '{"unparsed_arguments":"{\\"__proto__\\":0}"}' },
       { argumentsText: '{"unparsed_arguments":"[1]"}' },
     ])
   })

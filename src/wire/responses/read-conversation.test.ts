@@ -153,11 +153,12 @@ describe('input items', () => {
     )
   })
 
-  test('the arguments of a call that was cut off are kept as unparsed_arguments', () => {
+  test('arguments that were cut off or hold a __proto__ key are kept as unparsed_arguments', () => {
     const call = { type: 'function_call', call_id: 'c', name: 'f', status: 'incomplete' }
     for (const [given, argumentsText] of [
       ['{"city":"Par', '{"unparsed_arguments":"{\\"city\\":\\"Par"}'],
       ['[]', '{"unparsed_arguments":"[]"}'],
+      ['{"__proto__":0}', '{"unparsed_arguments":"{\\"__proto__\\":0}"}'],
       ['', '{}'],
       ['{ "id": 9007199254740993 }', '{ "id": 9007199254740993 }'],
     ] as const) {

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { argumentsTexts } from '../../../test/support/conversations.ts'
 import type { JsonObject } from '../../base/json.ts'
 import { EventSplitter, dataOf } from '../../base/sse.ts'
 import { markGoogle, type AssistantBlock, type Reply, type ReplyEvent } from '../../capabilities/conversation.ts'
@@ -10,10 +11,6 @@ import { askOf, name } from './testing.ts'
 
 const text = fc.string({ minLength: 1, maxLength: 20 })
 const id = fc.stringMatching(/^[A-Za-z0-9_-]{1,20}$/)
-const object = fc.dictionary(id, fc.oneof(fc.string(), fc.integer(), fc.boolean()), {
-  maxKeys: 3,
-  noNullPrototype: true,
-})
 const thought = fc.oneof(
   fc.record({ kind: fc.constant('thinking' as const), text, signature: text }),
   fc.record({ kind: fc.constant('thinking' as const), text }),
@@ -23,7 +20,7 @@ const said = fc.record({ kind: fc.constant('text' as const), text })
 const refusal = fc.record({ kind: fc.constant('refusal' as const), text })
 const signature = fc.option(text.map(markGoogle), { nil: undefined })
 const call = fc
-  .record({ id: fc.uuid(), name: id, argumentsText: object.map((o) => JSON.stringify(o)), signature })
+  .record({ id: fc.uuid(), name: id, argumentsText: argumentsTexts, signature })
   .map(({ signature: google, ...called }): AssistantBlock => {
     return { kind: 'tool-call', ...called, ...(google !== undefined && { signature: google }) }
   })
