@@ -162,6 +162,12 @@ describe('the task records of the vendors', () => {
       ark({ status: 'succeeded', content: { video_url: link }, usage: { completion_tokens: 9 }, frames: 289 }),
       { used: { videoToken: 9, video: { seconds: 12, resolution: '720p', sound: true } }, result: { seconds: 12 } },
     ],
+    // A total that cannot be is left aside for the count beside it.
+    [
+      'ark',
+      ark({ status: 'succeeded', content: { video_url: link }, usage: { completion_tokens: 9, total_tokens: -1 } }),
+      { used: { videoToken: 9 } },
+    ],
     ['google', answer({ name: 'models/m/operations/o' }), { state: 'running' }],
     ['google', answer({ name: 'models/m/operations/o', done: false, metadata: {} }), { state: 'running' }],
     [
@@ -354,6 +360,8 @@ describe('the task records of the vendors', () => {
     expect(
       videoOf('ark').readTask(ark({ status: 'succeeded', content: { video_url: link } }), facts),
     ).not.toHaveProperty('used')
+    const negative = ark({ status: 'succeeded', content: { video_url: link }, usage: { total_tokens: -1 } })
+    expect(videoOf('ark').readTask(negative, facts)).not.toHaveProperty('used')
     for (const credits of [undefined, null, '55', -1, 5.5]) {
       const record = answer({ id: 'v', state: 'success', credits, creations: [{ id: 'c', url: link }] })
       expect(videoOf('vidu').readTask(record, facts)).not.toHaveProperty('used')

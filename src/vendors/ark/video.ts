@@ -165,8 +165,8 @@ function writeDraft({ draftAt }: VideoAsk, { draftUpstreamId }: CreateContext): 
 /** Tokens as the vendor counts them; its record does not say whether the client gave an input video. */
 function readUsage(record: JsonObject, facts: VideoFacts): Usage | undefined {
   const { total_tokens: total, completion_tokens: made } = objectIn(record['usage'])
-  const tokens = typeof total === 'number' ? total : made
-  if (typeof tokens !== 'number') return undefined
+  const tokens = [total, made].find((count) => typeof count === 'number' && count >= 0)
+  if (tokens === undefined) return undefined
   const { generate_audio: audio } = record
   return {
     videoToken: countIn(tokens),
