@@ -358,10 +358,25 @@ describe('a PostgreSQL whose transactions are serializable by default', () => {
     await store.close()
   })
 
+  test('a statement outside a transaction changes a row that one has changed since it began', async () => {
+    const store = await openStore({ url: await serializable() })
+    await writeSetting(store.db, 'name', 'first')
+    let beside: Promise<void> | undefined
+    await store.transaction(async (tx) => {
+      await writeSetting(tx, 'name', 'second')
+      beside = writeSetting(store.db, 'name', 'third')
+      await sql`select pg_sleep(0.1)`.execute(tx)
+    })
+    await beside
+    expect(await readSetting(store.db, 'name')).toBe('third')
+    await store.close()
+  })
+
   test('a statement that it refuses because of another transaction counts as unavailable', async () => {
     const store = await openStore({ url: await serializable() })
     await writeSetting(store.db, 'name', 'first')
-    const refused = store.db.transaction().execute(async (tx) => {
+    const serializing = store.db.transaction().setIsolationLevel('serializable')
+    const refused = serializing.execute(async (tx) => {
       await readSetting(tx, 'name')
       await writeSetting(store.db, 'name', 'second')
       await writeSetting(tx, 'name', 'third')

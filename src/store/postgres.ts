@@ -1,4 +1,4 @@
-import { type DatabaseConnection, type Dialect, PostgresAdapter, PostgresDialect } from 'kysely'
+import { CompiledQuery, type DatabaseConnection, type Dialect, PostgresAdapter, PostgresDialect } from 'kysely'
 import { type Client, Pool, type PoolClient, type PoolConfig, types } from 'pg'
 import { codeOf } from '../base/system-errors.ts'
 import { NotConnected, readOnlyCode } from './faults.ts'
@@ -47,7 +47,7 @@ function statementWithin(limitMs: number) {
 
 /**
  * `waitMs`, for callers that would rather wait than be refused, is how long connecting and a request's statement may
- * take. `greet` gets each new connection before it is used for anything else, and must not throw.
+ * take. `greet` gets each new connection before any caller does, and must not throw.
  */
 export function openPostgres(
   url: string,
@@ -78,9 +78,19 @@ export function openPostgres(
   })
   return new PooledDialect({
     pool: { options: pool.options, connect: () => connect(pool), end: () => pool.end() },
-    ...(greet !== undefined && { onCreateConnection: greet }),
+    onCreateConnection: async (connection) => {
+      await connection.executeQuery(readCommitted).catch(ignore)
+      await greet?.(connection)
+    },
   })
 }
+
+/**
+ * A server may be set to a stricter level, at which a statement outside a transaction fails if its row has changed since
+ * it began: so would most of the holds that are taken from one account at once. If a lost connection keeps this from
+ * being set, the next statement fails anyway.
+ */
+const readCommitted = CompiledQuery.raw('set session characteristics as transaction isolation level read committed')
 
 /** Without Kysely's lock on migrations, which belongs to a session: `migrate` takes one that poolers leave alone. */
 export class PooledDialect extends PostgresDialect {
