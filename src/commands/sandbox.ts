@@ -35,9 +35,8 @@ export function sandbox(options: Options): void {
       vendors: vendors.map(({ vendor, url, models }) => ({ vendor, base_url: url, models })),
     })
   } else {
-    say(
-      `The simulators of ${counted(vendors.length, 'vendor')} answer at ${simulator.url}; any key is good but "bad-key".`,
-    )
+    say(`The simulators of ${counted(vendors.length, 'vendor')} answer at ${simulator.url}.`)
+    say('Any key is good but "bad-key", except at Kling, whose pairs are of the form name:name-secret.')
     say()
     say(
       table(

@@ -31,6 +31,7 @@ describe('an unsafe environment', () => {
     ['DATABASE_URL', { DATABASE_URL: 'mysql://canary@x', TURNPIKE_SECRET: secret }],
     ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary/1@x/d', TURNPIKE_SECRET: secret }],
     ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary#1@x/d', TURNPIKE_SECRET: secret }],
+    ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary@x:5432,y:5432/d', TURNPIKE_SECRET: secret }],
     ['TURNPIKE_SECRET', { DATABASE_URL: 'postgres://u:canary@x/d' }],
     ['PORT', { PORT: '70000' }],
     ['PORT', { PORT: 'eighty' }],

@@ -31,7 +31,10 @@ const schema = z.object({
   DATABASE_URL: z
     .string()
     .regex(/^postgres(?:ql)?:\/\//, 'must start with postgres://; leave it out for the embedded SQLite database')
-    .refine(isDatabaseUrl, 'is no address; in a password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25')
+    .refine(
+      isDatabaseUrl,
+      'must be the address of one host; in a password write / as %2F, ? as %3F, # as %23, @ as %40 and % as %25',
+    )
     .transform(withCertificateChecked)
     .optional(),
   TURNPIKE_SECRET: z.string().min(32, 'must be at least 32 bytes; try: openssl rand -hex 32').optional(),
