@@ -75,7 +75,9 @@ describe.each([
     gateway = await startTestGateway({ engine, mode, clock })
     operator = operatorOf(gateway)
     customers = await Promise.all(Array.from({ length: 3 }, () => gateway.account({ dollars: '20' })))
-    firstHour = Math.floor(clock.now() / 1000 / hour) * hour
+    firstHour = Math.ceil(clock.now() / 1000 / hour) * hour
+    // A minute into the hour, which then does not end before the first requests.
+    clock.advance((firstHour + 60) * 1000 - clock.now())
     await traffic(new Random(engine.length + mode.length))
   }, coldStartMs)
   afterAll(async () => {
