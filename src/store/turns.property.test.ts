@@ -115,7 +115,7 @@ eachEngine('a thousand random turns of three nodes', (open, _, engine) => {
       for (let at = 0; at < turns; at++) {
         const running = processes.get(random.pick(nodeIds))
         if (running === undefined) throw new Error('no process')
-        if (random.chance(0.02)) {
+        if (random.chance(0.04)) {
           await reopen(running.identity.node)
           continue
         }
@@ -157,7 +157,7 @@ eachEngine('a thousand random turns of three nodes', (open, _, engine) => {
     } catch (error) {
       throw new Error(`seed ${seed} on ${engine}`, { cause: error })
     }
-    // Every kind of step has occurred.
+    // Every kind of step has occurred. The rarest is to be expected forty times: chance alone fails this in no seed.
     for (const count of Object.values(counts)) expect(count).toBeGreaterThan(5)
   }, 600_000)
 })
