@@ -4,6 +4,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { certificate, certificateKey } from '../../test/support/certificate.ts'
+import { freePort } from '../../test/support/free-port.ts'
 import { listenAlike } from '../../test/support/listen-alike.ts'
 import { GatewayError } from './errors.ts'
 import { makeGuardedFetch, type FetchLimits, type Outside } from './guarded-fetch.ts'
@@ -350,14 +351,7 @@ describe('limits', () => {
   })
 
   test('a refused connection is reported as unreachable', async () => {
-    const port = await new Promise<number>((resolve) => {
-      const server = createServer()
-      server.listen(0, publicAddress, () => {
-        const free = portOf(server)
-        server.close(() => resolve(free))
-      })
-    })
-    expect(await refusal(guard().get(`http://site.test:${port}/`, limits))).toBe('unreachable')
+    expect(await refusal(guard().get(`http://site.test:${await freePort()}/`, limits))).toBe('unreachable')
   })
 
   test('an aborted fetch fails as client-gone', async () => {

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
+import { freePort } from '../support/free-port.ts'
 import { olderDatabase } from '../support/older-database.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 
@@ -95,7 +96,7 @@ describe('turnpike check', () => {
   test.each(['nothing', 'another server', 'the simulators'] as const)(
     'the result says whether simulators answer at SANDBOX_URL, when %s answers there',
     async (who) => {
-      const stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
+      const stranger = Bun.serve({ hostname: '127.0.0.1', port: await freePort(), fetch: () => Response.json({}) })
       const simulators = startSandbox({ port: 0, models: () => [] })
       const url = who === 'the simulators' ? simulators.url : stranger.url.origin
       if (who === 'nothing') await stranger.stop(true)

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../support/free-port.ts'
 import { until } from '../support/gateway.ts'
 import { openNow, watchTimers, type WatchedTimers } from '../support/leftovers.ts'
 import { chat, openSite, type Asked, type Site } from '../support/site.ts'
@@ -18,10 +19,10 @@ type Struck = {
 }
 
 /** A port that another program listens on, and how a start is asked to use it. */
-function taken(setting: string, ask: (port: number) => Asked): () => Struck {
-  return () => {
-    const other = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('') })
-    const port = Number(other.port)
+function taken(setting: string, ask: (port: number) => Asked): () => Promise<Struck> {
+  return async () => {
+    const port = await freePort()
+    const other = Bun.serve({ port, hostname: '127.0.0.1', fetch: () => new Response('') })
     const says = `port ${port} of 127.0.0.1 is in use: give another as ${setting}, or 0 for a free one`
     return { asked: ask(port), says, mend: () => other.stop(true) }
   }

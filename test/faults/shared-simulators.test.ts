@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { simulatedModels } from '../../src/simulated.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { freePort } from '../support/free-port.ts'
 import { startTestGateway, type TestGateway, until } from '../support/gateway.ts'
 import { videosOf } from '../support/ordered-videos.ts'
 import { sharedPostgres } from '../support/postgres.ts'
@@ -102,7 +103,7 @@ test('a node on SQLite logs nothing about shared simulators', async () => {
 })
 
 test.each(['nothing', 'another server'] as const)('a SANDBOX_URL where %s answers is logged', async (who) => {
-  const stranger = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => Response.json({}) })
+  const stranger = Bun.serve({ hostname: '127.0.0.1', port: await freePort(), fetch: () => Response.json({}) })
   const url = `http://127.0.0.1:${stranger.port}`
   if (who === 'nothing') await stranger.stop(true)
   const gateway = await startTestGateway({ environment: { SANDBOX_URL: url } })

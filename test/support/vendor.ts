@@ -1,4 +1,5 @@
-import { createServer, type Server, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
+import { freePort } from './free-port.ts'
 
 /** One request as a raw vendor received it. */
 export type VendorRequest = { readonly head: string; readonly body: Record<string, unknown>; readonly call: number }
@@ -41,7 +42,9 @@ export async function startVendor(reply: Reply): Promise<RawVendor> {
       }
     })
   })
-  const port = await listenOn(server)
+  // Once this vendor is stopped, no other server may answer at its address.
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     baseUrl: `http://127.0.0.1:${port}/v1`,
     origin: `http://127.0.0.1:${port}`,
@@ -54,15 +57,6 @@ export async function startVendor(reply: Reply): Promise<RawVendor> {
       await new Promise((resolve) => server.close(resolve))
     },
   }
-}
-
-function listenOn(server: Server): Promise<number> {
-  return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      resolve(typeof address === 'object' && address !== null ? address.port : 0)
-    })
-  })
 }
 
 function readRequest(bytes: Buffer): { head: string; body: Record<string, unknown>; bytes: number } | undefined {

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect } from 'bun:test'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { createServer as createSecureServer } from 'node:tls'
 import { systemClock, systemTimers } from '../../src/base/clock.ts'
 import { makeTransport, type Exchange, type Sent, type Timeouts } from '../../src/upstream/transport.ts'
 import type { Call } from '../../src/vendors/vendor.ts'
+import { freePort } from './free-port.ts'
 
 /** One request as it came over a wire. */
 export type Asked = { readonly head: string; readonly path: string; readonly body: Buffer }
@@ -65,8 +66,9 @@ export async function startWire({ reply, connected, identity }: Habits): Promise
   const server =
     identity === undefined ? createServer(options, accept) : createSecureServer({ ...options, ...identity }, accept)
   server.on('tlsClientError', () => {})
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  // Once this server is stopped, no other may answer at its address.
+  const port = await freePort()
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   return {
     url: identity === undefined ? `http://127.0.0.1:${port}` : `https://localhost:${port}`,
     lines,
