@@ -1,5 +1,5 @@
-import { CompiledQuery, type DatabaseConnection, type Dialect, PostgresAdapter, PostgresDialect } from 'kysely'
-import { type Client, Pool, type PoolClient, type PoolConfig, types } from 'pg'
+import { type DatabaseConnection, type Dialect, PostgresAdapter, PostgresDialect } from 'kysely'
+import { type Client, type ClientBase, Pool, type PoolClient, type PoolConfig, types } from 'pg'
 import { codeOf } from '../base/system-errors.ts'
 import { NotConnected, readOnlyCode } from './faults.ts'
 
@@ -34,7 +34,7 @@ const readers = {
 
 /** What a pool is for decides how long a statement may take. */
 const purposes = {
-  requests: { max: requestConnectionsMax, ...statementWithin(requestStatementMs) },
+  requests: { max: requestConnectionsMax, ...statementWithin(requestStatementMs), onConnect: setReadCommitted },
   // Few and slow: a report over a year must neither fail by a request's timeout nor use up the connections of requests.
   reports: { max: 2, ...statementWithin(reportStatementMs) },
   // Building an index takes longer than a request may wait.
@@ -78,19 +78,20 @@ export function openPostgres(
   })
   return new PooledDialect({
     pool: { options: pool.options, connect: () => connect(pool), end: () => pool.end() },
-    onCreateConnection: async (connection) => {
-      await connection.executeQuery(readCommitted).catch(ignore)
-      await greet?.(connection)
-    },
+    ...(greet !== undefined && { onCreateConnection: greet }),
   })
 }
 
 /**
  * A server may be set to a stricter level, at which a statement outside a transaction fails if its row has changed since
- * it began: so would most of the holds that are taken from one account at once. If a lost connection keeps this from
- * being set, the next statement fails anyway.
+ * it began: so would most of the holds that are taken from one account at once. Reports and migrations have transactions
+ * that name their level. A failure is that of the connection, because a pooler may log a client in long before it knows
+ * whether its database does so too, and says only at the first statement why it does not. The pool awaits the promise,
+ * which its types do not say.
  */
-const readCommitted = CompiledQuery.raw('set session characteristics as transaction isolation level read committed')
+function setReadCommitted(client: ClientBase): unknown {
+  return client.query('set session characteristics as transaction isolation level read committed')
+}
 
 /** Without Kysely's lock on migrations, which belongs to a session: `migrate` takes one that poolers leave alone. */
 export class PooledDialect extends PostgresDialect {
