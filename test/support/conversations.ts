@@ -22,8 +22,10 @@ const signature = fc.stringMatching(/^Eq[A-Za-z0-9]{4,12}$/)
 const value = fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null))
 const cache = fc.constantFrom('5m', '1h')
 
-/** A call's arguments. No key is `__proto__`, because a text with it is not read as an object. */
-export const argumentsTexts = fc.dictionary(word, value, { maxKeys: 3 }).map((given) => JSON.stringify(given))
+/** A text with a key `__proto__` is not read as an object. */
+const argumentName = fc.stringMatching(/^[A-Za-z0-9_-]{1,20}$/).filter((name) => name !== '__proto__')
+/** A call's arguments. */
+export const argumentsTexts = fc.dictionary(argumentName, value, { maxKeys: 3 }).map((given) => JSON.stringify(given))
 
 const text = said.map((text) => ({ kind: 'text' as const, text }))
 const media = fc.oneof(
