@@ -54,8 +54,8 @@ export type SpendingsParts = {
   readonly heldByTasks: HeldByTasks
 }
 
-// Other nodes spend too, so the books are read again this often. Over several nodes a cap is exact except for what ended
-// within this time, and for requests under way on other nodes, whose holds are not in the books.
+// Other nodes spend too, so the books are read again this often. Over several nodes a cap is exact except for what others
+// posted within this time or have yet to post, and for requests under way there, whose holds are not in the books.
 const readEveryMs = 5_000
 const spendingsMax = 10_000
 

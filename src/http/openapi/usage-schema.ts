@@ -83,7 +83,9 @@ const cap = z.object({
   amount: dollars('How much may be spent in the period.'),
   period: text('`total`, `day` or `month`, in UTC.'),
   spent: dollars('How much has been spent in it.'),
-  remaining: dollars('How much is left of it, less what is held for running requests.'),
+  remaining: dollars(
+    'How much is left of it, less what is held for videos and for requests that run on the node that answers.',
+  ),
   resets_at: unixTime('When the period ends; null for `total`.').nullable(),
 })
 
