@@ -7,7 +7,7 @@ import { hintOf, makeSecretKeys } from '../../src/keys/secret-keys.ts'
 import { createAccount, creditSourceIn } from '../../src/store/accounts.ts'
 import { insertKey } from '../../src/store/keys.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
-import { compiled } from '../support/cli.ts'
+import { compiled } from '../support/compiled.ts'
 import { freePort } from '../support/free-port.ts'
 import { createSparseReserve } from '../support/journal-room.ts'
 

@@ -9,7 +9,7 @@ import { makeCli, type Cli, type Served } from '../support/cli.ts'
 import { until } from '../support/gateway.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 
-// Every command is a process of its own, and machines that test are busy.
+// Gateways and some commands are processes of their own, and machines that test are busy.
 setDefaultTimeout(120_000)
 
 type ShownAccount = { id: string; name: string; mode: string; balance: string; unlimited: boolean }
@@ -232,6 +232,16 @@ describe('commands beside a running gateway', () => {
     expect(err).toContain(says)
   })
 
+  test.each([
+    { args: ['check'] },
+    { args: ['accounts', 'list'] },
+    { args: ['keys', 'list', '--json'] },
+    { args: ['accounts', 'credit', 'nobody', '1'] },
+    { args: ['keys', 'lost'] },
+  ])('$args in a process of its own says the same as beside other commands, and ends', async ({ args }) => {
+    expect(await cli.runAlone(args)).toEqual(await cli.run(args))
+  })
+
   test('the ledger balances after all of these commands', async () => {
     const store = await openStore({ file: join(cli.folder, 'data/turnpike.sqlite') })
     expect(await checkLedger(store)).toEqual([])
@@ -304,7 +314,7 @@ describe('commands before the first start', () => {
     const way = new URL(url)
     way.port = String((slow.address() as AddressInfo).port)
     const variables = { DATABASE_URL: way.href, TURNPIKE_SECRET: 's'.repeat(32) }
-    expect(await cli.run(['accounts', 'create', '--name', 'late'], variables)).toMatchObject({ code: 0, err: '' })
+    expect(await cli.runAlone(['accounts', 'create', '--name', 'late'], variables)).toMatchObject({ code: 0, err: '' })
     slow.close()
     await cli.close()
   })

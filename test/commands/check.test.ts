@@ -8,7 +8,7 @@ import { freePort } from '../support/free-port.ts'
 import { olderDatabase } from '../support/older-database.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 
-// Every command is a process of its own, and machines that test are busy.
+// Gateways and some commands are processes of their own, and machines that test are busy.
 setDefaultTimeout(120_000)
 
 let cli: Cli

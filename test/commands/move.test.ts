@@ -8,7 +8,7 @@ import { until } from '../support/gateway.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { startReceiver } from '../support/receiver.ts'
 
-// Every command is a process of its own, and machines that test are busy.
+// Gateways and some commands are processes of their own, and machines that test are busy.
 setDefaultTimeout(120_000)
 
 let cli: Cli

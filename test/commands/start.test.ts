@@ -182,7 +182,9 @@ describe('a start that is refused', () => {
     },
     { name: 'PostgreSQL without a secret', variables: { DATABASE_URL: postgres }, says: 'TURNPIKE_SECRET is required' },
   ])('$name is refused at once, in one line that does not repeat the value', async ({ variables, says }) => {
-    const { code, out, err, ms } = await cli.run(['serve'], variables)
+    const startedAt = performance.now()
+    const { code, out, err } = await cli.run(['serve'], variables)
+    const ms = performance.now() - startedAt
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err.trimEnd().split('\n')).toEqual([expect.stringContaining(says)])
     for (const value of Object.values(variables)) expect(err).not.toContain(value)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { makeCli, type Cli, type Served } from '../support/cli.ts'
 import { until } from '../support/gateway.ts'
 
-// Every command is a process of its own, and machines that test are busy.
+// Gateways and some commands are processes of their own, and machines that test are busy.
 setDefaultTimeout(120_000)
 
 type Sums = { data: Record<string, string | number>[]; next: null }

@@ -8,7 +8,7 @@ import { until } from '../support/gateway.ts'
 import { putEvent } from '../support/outbox.ts'
 import { startReceiver, type Received, type Receiver } from '../support/receiver.ts'
 
-// Every command is a process of its own, and machines that test are busy.
+// Gateways and some commands are processes of their own, and machines that test are busy.
 setDefaultTimeout(120_000)
 
 type Shown = { id: string; state: string; attempts: { status: number | null; error: string | null }[] }

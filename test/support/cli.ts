@@ -1,22 +1,14 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { compiled } from './compiled.ts'
 import { until } from './gateway.ts'
 import { createSparseReserve } from './journal-room.ts'
+import { runInResident, type Ended } from './resident.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 const checkout = join(import.meta.dir, '../..')
 
 type Variables = Readonly<Record<string, string>>
-
-/**
- * Where Bun caches compiled code. By default that is the home folder, and with a new one every process would compile
- * the whole program again and spend half of its start on that.
- */
-export const compiled = {
-  BUN_RUNTIME_TRANSPILER_CACHE_PATH: join(checkout, 'node_modules/.cache/turnpike'),
-} satisfies Variables
-
-type Ran = { readonly code: number; readonly out: string; readonly err: string; readonly ms: number }
 
 /** A gateway in a separate process, as an operator runs it. */
 export type Served = {
@@ -38,7 +30,10 @@ export type Served = {
 export type Cli = {
   readonly folder: string
   readonly write: (name: string, text: string) => void
-  run(args: readonly string[], variables?: Variables): Promise<Ran>
+  /** A command to its end: `serve` and `sandbox` in a process of their own, others in one that stays (`resident.ts`). */
+  run(args: readonly string[], variables?: Variables): Promise<Ended>
+  /** As `run`, always in a process of its own, which also does what `bin/turnpike` does before the program starts. */
+  runAlone(args: readonly string[], variables?: Variables): Promise<Ended>
   /** The JSON of a command that must succeed. */
   json<T>(args: readonly string[], variables?: Variables): Promise<T>
   serve(args?: readonly string[], variables?: Variables): Promise<Served>
@@ -52,11 +47,15 @@ export function makeCli(installed = checkout): Cli {
   const folder = temporaryFolder('cli')
   const running: Bun.Subprocess[] = []
 
-  const start = (args: readonly string[], variables: Variables) => {
+  const allVariables = (variables: Variables) => {
     const base = { PATH: process.env['PATH'] ?? '', HOME: folder, PORT: '0', ADMIN_PORT: '0', ...compiled }
+    return { ...base, TURNPIKE_DATA: join(folder, 'data'), ...variables }
+  }
+
+  const start = (args: readonly string[], variables: Variables) => {
     const child = Bun.spawn([join(installed, 'bin/turnpike'), ...args], {
       cwd: folder,
-      env: { ...base, TURNPIKE_DATA: join(folder, 'data'), ...variables },
+      env: allVariables(variables),
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'pipe',
@@ -65,17 +64,23 @@ export function makeCli(installed = checkout): Cli {
     return child
   }
 
-  async function run(args: readonly string[], variables: Variables = {}): Promise<Ran> {
-    const startedAt = performance.now()
+  async function run(args: readonly string[], variables: Variables = {}): Promise<Ended> {
+    if (installed !== checkout || args[0] === 'serve' || args[0] === 'sandbox') return runAlone(args, variables)
+    const ended = await runInResident({ args, variables: allVariables(variables), folder })
+    return ended ?? runAlone(args, variables)
+  }
+
+  async function runAlone(args: readonly string[], variables: Variables = {}): Promise<Ended> {
     const child = start(args, variables)
     const [code, out, err] = await Promise.all([child.exited, textOf(child.stdout), textOf(child.stderr)])
-    return { code, out, err, ms: performance.now() - startedAt }
+    return { code, out, err }
   }
 
   return {
     folder,
     write: (name, text) => writeFileSync(join(folder, name), text),
     run,
+    runAlone,
     start,
     async json<T>(args: readonly string[], variables: Variables = {}) {
       const { code, out, err } = await run([...args, '--json'], variables)

@@ -110,7 +110,7 @@ test('S-08: a bucket and a bill are fetched directly, without the proxy of the e
     expect(bucket.objects.size).toBe(1)
     const bill = `${/simulators answer \((http:\S+)\)/.exec(served.output())?.[1]}/__bill`
     // The gateway runs, and posts what was charged a moment later.
-    const reconciled = async () => (await cli.run(['reconcile', '--bill', bill], variables)).out
+    const reconciled = async () => (await cli.runAlone(['reconcile', '--bill', bill], variables)).out
     await until(async () => (await reconciled()).includes('matched  1 call,'))
     expect(proxied).toEqual([])
   } finally {
@@ -127,7 +127,7 @@ test('S-08: files in the folder of a start set no variables and run no code', as
     for (const name of ['.env', '.env.local', '.env.development', '.env.production']) cli.write(name, variables)
     cli.write('bunfig.toml', 'preload = ["./planted.ts"]\n')
     cli.write('planted.ts', "require('node:fs').writeFileSync('planted.txt', 'it ran')\n")
-    const { code, out, err } = await cli.run(['check'])
+    const { code, out, err } = await cli.runAlone(['check'])
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toContain('sandbox: simulators answer')
     expect(out).toContain('turnpike.sqlite')

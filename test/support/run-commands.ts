@@ -1,0 +1,39 @@
+import type { Command, Ended } from './resident.ts'
+
+// The process of `resident.ts`. `src/main.ts` is evaluated anew for every command, and everything below it only once.
+let commands = 0
+
+async function run({ args, variables, folder }: Command): Promise<Ended> {
+  for (const name of Object.keys(process.env)) delete process.env[name]
+  Object.assign(process.env, variables)
+  process.chdir(folder)
+  process.argv.splice(2, Infinity, ...args)
+  process.exitCode = 0
+  const end = Promise.withResolvers<number>()
+  const said = { out: '', err: '' }
+  let isOver = false
+  const listen = (stream: keyof typeof said) => (piece: string | Uint8Array) => {
+    if (!isOver) said[stream] += piece.toString()
+    return true
+  }
+  process.stdout.write = listen('out')
+  process.stderr.write = listen('err')
+  // oxlint-disable-next-line no-console -- it does not write by `process.stderr`
+  console.error = (line: string) => void process.stderr.write(`${line}\n`)
+  process.exit = (code) => {
+    isOver = true
+    end.resolve(Number(code ?? process.exitCode))
+    // Stops the caller, for which there is nothing after this. Who catches it can say nothing more.
+    throw new Error('the command has ended')
+  }
+  commands += 1
+  import(`../../src/main.ts?command=${commands}`).then(
+    () => end.resolve(Number(process.exitCode)),
+    () => {},
+  )
+  const code = await end.promise
+  process.stdout.removeAllListeners()
+  return { code, ...said }
+}
+
+process.on('message', (command: Command) => void run(command).then((ended) => process.send?.(ended)))
