@@ -28,8 +28,17 @@ describe('usage', () => {
       { input: 6, cacheWrite: 4 },
     ],
     [{ prompt_tokens: 10, prompt_tokens_details: null }, { input: 10 }],
+    // A prompt that is shorter than what the cache had of it was counted without that.
     [
       { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 9 } },
+      { input: 5, cachedInput: 9 },
+    ],
+    [
+      { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 3, cache_creation_tokens: 4 } },
+      { input: 5, cachedInput: 3, cacheWrite: 4 },
+    ],
+    [
+      { prompt_tokens: 9, prompt_tokens_details: { cached_tokens: 9 } },
       { input: 0, cachedInput: 9 },
     ],
     [

@@ -17,7 +17,7 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   const told = countIn(completion['reasoning_tokens'])
   const { input, reasoning } = isRead && isSaid ? besides(usage, told, [cachedInput, cacheWrite]) : nothing
 
-  const rest = isRead ? Math.max(0, countIn(usage['prompt_tokens']) + input - cachedInput - cacheWrite) : Infinity
+  const rest = isRead ? besideCache(countIn(usage['prompt_tokens']) + input, cachedInput + cacheWrite) : Infinity
   const cachedAudio = countIn(objectIn(prompt['cached_tokens_details'])['audio_tokens'])
   const audioInput = Math.min(Math.max(0, countIn(prompt['audio_tokens']) - cachedAudio), rest)
   const imageOutput = countIn(completion['image_tokens'])
@@ -33,6 +33,14 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
     audioOutput,
     reasoning: Math.max(told, reasoning),
   }
+}
+
+/**
+ * What a prompt has beside its cached and cache-written tokens. A count that is smaller than theirs leaves them out:
+ * relays copy it from Anthropic's protocol, in which these counts do not overlap.
+ */
+export function besideCache(prompt: number, cache: number): number {
+  return prompt < cache ? prompt : prompt - cache
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isObject, type JsonObject } from '../../base/json.ts'
 import type { Usage } from '../../capabilities/usage.ts'
 import { countIn, objectIn, objectsIn } from '../loose.ts'
+import { besideCache } from '../openai/usage.ts'
 
 /** What a response used. The vendor's searches are charged by the call, and counted by their items. */
 export function readUsage({ usage, output }: JsonObject): Usage | undefined {
@@ -14,7 +15,7 @@ export function readUsage({ usage, output }: JsonObject): Usage | undefined {
   const cacheWrite = countIn(written)
   const webSearch = objectsIn(output).filter(isSearch).length
   return {
-    ...(isRead && { input: Math.max(0, countIn(usage['input_tokens']) - cachedInput - cacheWrite) }),
+    ...(isRead && { input: besideCache(countIn(usage['input_tokens']), cachedInput + cacheWrite) }),
     cachedInput,
     cacheWrite,
     ...(isSaid && { output: countIn(usage['output_tokens']) }),
