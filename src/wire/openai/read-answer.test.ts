@@ -73,6 +73,11 @@ test.each([
   ['network_error', 'length'],
   ['error', 'length'],
   ['sensitive', 'refusal'],
+  ['max_tokens', 'length'],
+  ['MAX_TOKENS', 'length'],
+  ['refusal', 'refusal'],
+  ['SAFETY', 'refusal'],
+  ['end_turn', 'stop'],
   ['eos', 'stop'],
 ])('an answer that ends with %s in its vendor’s own words is read as %s', (reason, finish) => {
   expect(said({ content: 'Hi' }, reason)?.finish).toBe(finish as never)

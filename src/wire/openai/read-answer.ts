@@ -61,6 +61,11 @@ const finishes: ReadonlyMap<string, Finish> = new Map([
   ['network_error', 'length'],
   ['error', 'length'],
   ['sensitive', 'refusal'],
+  // Words of Anthropic and Google, which some relays pass on in this protocol.
+  ['max_tokens', 'length'],
+  ['MAX_TOKENS', 'length'],
+  ['refusal', 'refusal'],
+  ['SAFETY', 'refusal'],
 ])
 
 /** Some vendors give `stop` after calls: a client that is not told of the calls would wait for text. */
