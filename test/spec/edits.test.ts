@@ -240,9 +240,9 @@ describe('model and prompt', () => {
     expect(await recordOf(gateway, response)).toMatchObject({ capability: 'edits', basis: 'vendor', model })
   })
 
-  test('a missing model, a missing prompt and an empty prompt are refused', async () => {
-    await isInvalid(form({ model: [] }), 'model', 'missing_required_parameter')
-    await isInvalid(form({ prompt: [] }), 'prompt', 'missing_required_parameter')
+  test('a missing model or prompt, an empty prompt, and texts that were sent as files are refused', async () => {
+    for (const name of ['model', 'prompt']) await isInvalid(form({ [name]: [] }), name, 'missing_required_parameter')
+    for (const name of ['model', 'prompt', 'n']) await isInvalid(form({ [name]: image() }), name, 'invalid_type')
     await isInvalid(form({ prompt: '' }), 'prompt')
   })
 

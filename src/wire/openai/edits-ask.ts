@@ -13,6 +13,9 @@ import { editsFields, type EditsFields } from './images-schema.ts'
 
 /** An edit: a form of files and text fields. */
 export function readAsk({ body, files }: ReceivedRequest, lookUp: (model: string) => ModelTraits): EditsAsk {
+  // Python's requests sends every part of `files` as a file, also texts.
+  const misplaced = files.find(({ field }) => Object.hasOwn(editsFields.shape, field))
+  if (misplaced !== undefined) throw invalid(misplaced.field, 'expected text, but got a file', 'invalid_type')
   const traits = lookUp(requireModel(body))
   for (const field of ['image', 'image[]', 'mask']) {
     if (body[field] !== undefined) throw invalid(field, 'expected a file', 'invalid_type')
