@@ -47,7 +47,7 @@ export type ReceivedRequest = {
 }
 
 export type AskedFile = {
-  /** The name of its field: `image`, `image[]`, `mask`. */
+  /** The name of its field: `image`, `image[]`, `image[0]`, `mask`. */
   readonly field: string
   /** The file's type is read from its head; the type that the client states is ignored. */
   readonly bytes: Uint8Array

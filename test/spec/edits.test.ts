@@ -133,20 +133,20 @@ describe('image', () => {
     expect((await lastSent()).files).toEqual([`image image-1.${format} image/${format}`])
   })
 
-  test('several images are accepted as image[] or as repeated image, up to the model’s maximum', async () => {
-    const two = [image(), image({ format: 'jpeg' })]
-    for (const field of ['image[]', 'image']) {
-      await made(await send(form({ image: [], [field]: two })))
+  test('several images are accepted as image[], image[0] or repeated image, up to the model’s maximum', async () => {
+    const [png, jpeg] = [image(), image({ format: 'jpeg' })]
+    for (const fields of [{ 'image[]': [png, jpeg] }, { image: [png, jpeg] }, { 'image[0]': png, 'image[1]': jpeg }]) {
+      await made(await send(form({ image: [], ...fields })))
       expect((await lastSent()).files).toEqual(['image[] image-1.png image/png', 'image[] image-2.jpeg image/jpeg'])
     }
-    await isInvalid(form({ model: older, image: two }), 'image')
+    await isInvalid(form({ model: older, image: [png, jpeg] }), 'image')
     const seventeen = Array.from({ length: 17 }, () => image())
     await isInvalid(form({ image: seventeen }), 'image')
   })
 
   test('a missing image, an image given as a URL and an unknown field are refused', async () => {
     await isInvalid(form({ image: [] }), 'image', 'missing_required_parameter')
-    await isInvalid(form({ image: 'https://example.com/cat.png' }), 'image')
+    for (const name of ['image', 'image[0]']) await isInvalid(form({ [name]: 'https://example.com/cat.png' }), name)
     await isInvalid(form({ picture: image() }), 'picture', 'unknown_parameter')
   })
 

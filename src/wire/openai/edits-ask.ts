@@ -7,7 +7,7 @@ import { imageLimitsOf, imageFacts, readQuality, unsupported } from '../image-fa
 import { invalid } from '../issues.ts'
 import { requireModel } from '../require-model.ts'
 import { refuseRerouting } from '../rerouting.ts'
-import { readEditFiles } from './edits-files.ts'
+import { isFileField, readEditFiles } from './edits-files.ts'
 import { checkTransparent } from './images-ask.ts'
 import { editsFields, type EditsFields } from './images-schema.ts'
 
@@ -17,9 +17,8 @@ export function readAsk({ body, files }: ReceivedRequest, lookUp: (model: string
   const misplaced = files.find(({ field }) => Object.hasOwn(editsFields.shape, field))
   if (misplaced !== undefined) throw invalid(misplaced.field, 'expected text, but got a file', 'invalid_type')
   const traits = lookUp(requireModel(body))
-  for (const field of ['image', 'image[]', 'mask']) {
-    if (body[field] !== undefined) throw invalid(field, 'expected a file', 'invalid_type')
-  }
+  const written = Object.keys(body).find(isFileField)
+  if (written !== undefined) throw invalid(written, 'expected a file', 'invalid_type')
   refuseRerouting(body)
   const fields = parseBy(editsFields, body)
   const limits = imageLimitsOf(traits)

@@ -14,9 +14,17 @@ type EditLimits = NonNullable<ImageLimits['edits']>
 const maskBytesMax = 4 * 1024 * 1024
 const notWhole = 'the file is damaged, or breaks off before its end'
 
+/** Several images repeat `image` or `image[]`, or number the field, as PHP's cURL has to: `image[0]`. */
+const imageField = /^image(?:\[\d*\])?$/
+
+/** Whether the field of this name has to be a file. */
+export function isFileField(name: string): boolean {
+  return name === 'mask' || imageField.test(name)
+}
+
 /** The files of an edit. Each is identified by its header, not by what the client says of it. Nothing is decoded. */
 export function readEditFiles(files: readonly AskedFile[], limits: EditLimits): EditFiles {
-  const unknown = files.find(({ field }) => !['image', 'image[]', 'mask'].includes(field))
+  const unknown = files.find(({ field }) => !isFileField(field))
   if (unknown !== undefined) {
     throw badRequest(`Unknown parameter: '${unknown.field}'.`, unknown.field, 'unknown_parameter')
   }

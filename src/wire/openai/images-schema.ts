@@ -94,7 +94,9 @@ const file = (description: string) => z.string().meta({ format: 'binary', descri
 
 /** The same form as the contract shows it, with its files. */
 export const editsForm = z.object({
-  image: file('PNG, JPEG or WebP. For several, repeat the field as `image[]`, on models that take several.'),
+  image: file(
+    'PNG, JPEG or WebP. For several, on models that take several, repeat `image[]`, or send `image[0]`, `image[1]`.',
+  ),
   mask: file('A PNG of the same size whose transparent area is edited. Some models only.').optional(),
   model: z.string().min(1).meta(about('A model id from `GET /v1/models` with the capability `edits`.')),
   prompt: z.string().min(1).meta(about('What to change.')),
