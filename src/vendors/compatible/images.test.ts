@@ -14,8 +14,13 @@ const limits: ImageLimits = {
 }
 
 /** What the vendor is sent for a client's body. */
-function sent(vendor: string, body: JsonObject, sold: 'pieces' | 'tokens' = 'pieces'): JsonObject {
-  const step = vendors.get(vendor)?.images?.start(imagesAskOf(body, limits, sold), plainContext)
+function sent(
+  vendor: string,
+  body: JsonObject,
+  sold: 'pieces' | 'tokens' = 'pieces',
+  more: Partial<ImageLimits> = {},
+): JsonObject {
+  const step = vendors.get(vendor)?.images?.start(imagesAskOf(body, { ...limits, ...more }, sold), plainContext)
   const [call] = step?.kind === 'calls' ? step.calls : []
   if (call?.transport !== 'vendor' || typeof call.body !== 'string') throw new Error('nothing was sent')
   return JSON.parse(call.body)
@@ -50,4 +55,13 @@ test('xAI is told no size, quality or style, for which it would refuse to draw',
   expect(sent('xai', asked)).toEqual({ model: 'theirs', prompt: 'a cat', n: 1, response_format: 'b64_json' })
   const input = { messages: [{ role: 'user', content: [{ text: 'a cat' }] }] }
   expect(sent('xai', { input })).toEqual({ model: 'theirs', prompt: 'a cat', response_format: 'b64_json' })
+})
+
+test.each([
+  ['openai', true, false],
+  ['openai', false, true],
+  ['compatible', true, true],
+])('whether a style is sent to %s for a model that always gives bytes (%j): %j', (vendor, alwaysBytes, isSent) => {
+  const body = sent(vendor, { prompt: 'a cat', style: 'vivid' }, 'tokens', { alwaysBytes })
+  expect(body['style'] === 'vivid').toBe(isSent)
 })

@@ -84,6 +84,8 @@ function writeAsk(ask: ImagesAsk, context: CallContext, fields: Fields): JsonObj
   const isOneWay = ask.limits.formats?.length === 1
   if (isOneWay) notPassed.push('output_format')
   if (isOneWay && fields === 'common') notPassed.push(...newerModelsFields)
+  // Only OpenAI's older models have styles, and clients that were written for those send one to every model.
+  if (ask.limits.alwaysBytes && fields === 'common') notPassed.push('style')
   // Nulls are dropped, because OpenAI's older models do not know many of the fields that may be null.
   const written = withoutNull(without(ask.written, new Set(notPassed)))
   const image = ask.references.map(({ media }) => linkOrData(media))
