@@ -41,6 +41,24 @@ describe('usage', () => {
       { prompt_tokens: 9, prompt_tokens_details: { cached_tokens: 9 } },
       { input: 0, cachedInput: 9 },
     ],
+    // New API's names for what Anthropic wrote to its cache, for five minutes and for an hour.
+    [
+      { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 0, cached_creation_tokens: 90 } },
+      { input: 5, cacheWrite: 90 },
+    ],
+    [
+      {
+        prompt_tokens: 5,
+        prompt_tokens_details: { cached_tokens: 30, cached_creation_tokens: 90 },
+        claude_cache_creation_5_m_tokens: 20,
+        claude_cache_creation_1_h_tokens: 70,
+      },
+      { input: 5, cachedInput: 30, cacheWrite: 20, cacheWriteHour: 70 },
+    ],
+    [
+      { prompt_tokens: 100, claude_cache_creation_5_m_tokens: 20, claude_cache_creation_1_h_tokens: 70 },
+      { input: 10, cacheWrite: 20, cacheWriteHour: 70 },
+    ],
     [
       { prompt_tokens: -5, completion_tokens: 2.9 },
       { input: 0, output: 2 },

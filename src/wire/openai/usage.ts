@@ -13,11 +13,12 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   if (!isRead && !isSaid) return undefined
   const prompt = objectIn(usage['prompt_tokens_details'])
   const completion = objectIn(usage['completion_tokens_details'])
-  const { cachedInput, cacheWrite } = cacheCounts(usage, prompt)
+  const { cachedInput, cacheWrite, cacheWriteHour } = cacheCounts(usage, prompt)
+  const written = cacheWrite + cacheWriteHour
   const told = countIn(completion['reasoning_tokens'])
-  const { input, reasoning } = isRead && isSaid ? besides(usage, told, [cachedInput, cacheWrite]) : nothing
+  const { input, reasoning } = isRead && isSaid ? besides(usage, told, [cachedInput, written]) : nothing
 
-  const rest = isRead ? besideCache(countIn(usage['prompt_tokens']) + input, cachedInput + cacheWrite) : Infinity
+  const rest = isRead ? besideCache(countIn(usage['prompt_tokens']) + input, cachedInput + written) : Infinity
   const cachedAudio = countIn(objectIn(prompt['cached_tokens_details'])['audio_tokens'])
   const audioInput = Math.min(Math.max(0, countIn(prompt['audio_tokens']) - cachedAudio), rest)
   const imageOutput = countIn(completion['image_tokens'])
@@ -27,6 +28,7 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
     ...(isRead && { input: rest - audioInput }),
     cachedInput,
     cacheWrite,
+    ...(cacheWriteHour > 0 && { cacheWriteHour }),
     audioInput,
     ...(isSaid && { output: Math.max(0, output) }),
     ...(imageOutput > 0 && { imageOutput }),
@@ -45,9 +47,19 @@ export function besideCache(prompt: number, cache: number): number {
 
 /**
  * DeepSeek has `prompt_cache_hit_tokens`, Moonshot `cached_tokens` at the top, DashScope `cache_creation_input_tokens`.
- * Some relays repeat a count under several names, and others leave all names but one at 0.
+ * Some relays repeat a count under several names, and others leave all names but one at 0. Those built on New API have
+ * `cached_creation_tokens` for what Anthropic wrote, and beside the usual counts how much of it is kept for how long.
  */
-function cacheCounts(usage: JsonObject, prompt: JsonObject): { cachedInput: number; cacheWrite: number } {
+function cacheCounts(usage: JsonObject, prompt: JsonObject) {
+  const cacheWriteHour = countIn(usage['claude_cache_creation_1_h_tokens'])
+  const written = largestOf(
+    prompt['cache_write_tokens'],
+    prompt['cache_creation_input_tokens'],
+    prompt['cache_creation_tokens'],
+    prompt['cached_creation_tokens'],
+    usage['cache_creation_input_tokens'],
+    countIn(usage['claude_cache_creation_5_m_tokens']) + cacheWriteHour,
+  )
   return {
     cachedInput: largestOf(
       prompt['cached_tokens'],
@@ -55,12 +67,8 @@ function cacheCounts(usage: JsonObject, prompt: JsonObject): { cachedInput: numb
       usage['cached_tokens'],
       usage['cache_read_input_tokens'],
     ),
-    cacheWrite: largestOf(
-      prompt['cache_write_tokens'],
-      prompt['cache_creation_input_tokens'],
-      prompt['cache_creation_tokens'],
-      usage['cache_creation_input_tokens'],
-    ),
+    cacheWrite: written - cacheWriteHour,
+    cacheWriteHour,
   }
 }
 
