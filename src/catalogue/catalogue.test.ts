@@ -163,6 +163,10 @@ describe('built-in prices', () => {
     ['gemini-2.5-flash', { input: 0.3, cachedInput: 0.03, output: 2.5, audioInput: 1 }],
     ['deepseek-v4-pro', { input: 0.435, cachedInput: 0.003625, output: 0.87 }],
     ['qwen-plus', { input: 0.4, cachedInput: 0.4, output: 1.2 }], // no cached price: as plain input
+    ['mistral-large-latest', { input: 0.5, cachedInput: 0.05, output: 1.5 }],
+    ['mistral-medium-3-5', { input: 1.5, cachedInput: 0.15, output: 7.5 }],
+    ['openai-gpt-oss-120b', { input: 0.15, cachedInput: 0.075, output: 0.6 }],
+    ['openai-gpt-oss-20b', { input: 0.075, cachedInput: 0.0375, output: 0.3 }],
     ['minimax-m2.5', { input: 0.3, cachedInput: 0.03, cacheWrite: 0.375, output: 1.2 }],
     ['gpt-image-2.5-flare', { input: 5, cachedInput: 1.25, imageInput: 8, output: 10, imageOutput: 30 }],
     ['gpt-image-2', { input: 5, cachedInput: 1.25, imageInput: 8, output: 10, imageOutput: 30 }],
