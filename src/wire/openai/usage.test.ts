@@ -41,7 +41,20 @@ describe('usage', () => {
       { prompt_tokens: 9, prompt_tokens_details: { cached_tokens: 9 } },
       { input: 0, cachedInput: 9 },
     ],
-    // New API's names for what Anthropic wrote to its cache, for five minutes and for an hour.
+    // LiteLLM's and New API's names for what Anthropic wrote to its cache, for five minutes and for an hour.
+    [
+      {
+        prompt_tokens: 130,
+        prompt_tokens_details: {
+          cached_tokens: 20,
+          cache_creation_tokens: 10,
+          cache_creation_token_details: { ephemeral_5m_input_tokens: 7, ephemeral_1h_input_tokens: 3 },
+        },
+        cache_creation_input_tokens: 10,
+        cache_read_input_tokens: 20,
+      },
+      { input: 100, cachedInput: 20, cacheWrite: 7, cacheWriteHour: 3 },
+    ],
     [
       { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 0, cached_creation_tokens: 90 } },
       { input: 5, cacheWrite: 90 },

@@ -47,18 +47,20 @@ export function besideCache(prompt: number, cache: number): number {
 
 /**
  * DeepSeek has `prompt_cache_hit_tokens`, Moonshot `cached_tokens` at the top, DashScope `cache_creation_input_tokens`.
- * Some relays repeat a count under several names, and others leave all names but one at 0. Those built on New API have
- * `cached_creation_tokens` for what Anthropic wrote, and beside the usual counts how much of it is kept for how long.
+ * Some relays repeat a count under several names, and others leave all names but one at 0. Of what Anthropic wrote,
+ * LiteLLM and relays built on New API say how much is kept for five minutes and for an hour, each in its own words.
  */
 function cacheCounts(usage: JsonObject, prompt: JsonObject) {
-  const cacheWriteHour = countIn(usage['claude_cache_creation_1_h_tokens'])
+  const kept = objectIn(prompt['cache_creation_token_details'])
+  const minutes = largestOf(usage['claude_cache_creation_5_m_tokens'], kept['ephemeral_5m_input_tokens'])
+  const cacheWriteHour = largestOf(usage['claude_cache_creation_1_h_tokens'], kept['ephemeral_1h_input_tokens'])
   const written = largestOf(
     prompt['cache_write_tokens'],
     prompt['cache_creation_input_tokens'],
     prompt['cache_creation_tokens'],
     prompt['cached_creation_tokens'],
     usage['cache_creation_input_tokens'],
-    countIn(usage['claude_cache_creation_5_m_tokens']) + cacheWriteHour,
+    minutes + cacheWriteHour,
   )
   return {
     cachedInput: largestOf(
