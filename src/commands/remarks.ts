@@ -52,11 +52,23 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
     const until = 'until publicUrl in turnpike.yaml names the address for customers'
     lines.push(`Links to kept results work only on this machine, ${until} (docs/operators.md).`)
   }
+  const dearer = [...models.values()].filter(isDearerCached).map(({ id }) => id)
+  if (dearer.length > 0) {
+    const which = dearer.slice(0, namedMax).join(', ') + (dearer.length > namedMax ? ', …' : '')
+    lines.push(`Cached input costs more than other input on ${which}: cachedInputPerMillion was not lowered with it.`)
+  }
   if (unverified > 0) {
     const which = 'npx turnpike models says which, under CONFIDENCE, and models: in turnpike.yaml sets your own'
     lines.push(`${unverified} of these models ${unverified === 1 ? 'has' : 'have'} unverified prices: ${which}.`)
   }
   return { ignored, unverified, lines }
+}
+
+const namedMax = 5
+
+/** Of prices that an override does not give, the catalogue's stay. */
+function isDearerCached({ prices: { rates } }: Model): boolean {
+  return rates.input !== undefined && rates.cachedInput !== undefined && rates.cachedInput > rates.input
 }
 
 function isDoubtful({ confidence }: Model): boolean {

@@ -38,7 +38,7 @@ export type Cli = {
   json<T>(args: readonly string[], variables?: Variables): Promise<T>
   serve(args?: readonly string[], variables?: Variables): Promise<Served>
   /** Starts a command without waiting for it. */
-  start(args: readonly string[], variables: Variables): Bun.Subprocess
+  start(args: readonly string[], variables: Variables): Bun.Subprocess<'ignore', 'pipe', 'pipe'>
   close(): Promise<void>
 }
 
