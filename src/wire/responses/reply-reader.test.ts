@@ -90,6 +90,43 @@ describe('a stream', () => {
     expect(all).toContainEqual({ kind: 'choice-finish', choice: 0, finish: 'tool-calls' })
   })
 
+  // In GitHub Copilot's streams the id of an item changes with every event, and only its place stays.
+  test.each([
+    ['another id in every event', (ids: number) => `id_${ids}`],
+    ['no ids', () => undefined],
+    ['empty ids', () => ''],
+  ])('items with %s are told apart by their places in the output', (_which, idOf) => {
+    let ids = 0
+    const newId = () => idOf(ids++)
+    const at = (output_index: number, event: Event): Event => ({ ...event, item_id: newId(), output_index })
+    const said = [at(0, words('', 'Hel')), at(0, words('', 'lo.')), at(1, words('', 'More.'))]
+    const called = (place: number, text = '') => ({ ...call, id: newId(), call_id: `call_${place}`, arguments: text })
+    const all = read(
+      ...[0, 1].map((place) => at(place, item({ ...message(), id: newId() }))),
+      ...said,
+      ...[2, 3].map((place) => at(place, item(called(place)))),
+      ...['{"a"', ':2}'].map((text) => at(2, grown(text))),
+      ...[2, 3].map((place) => at(place, done(called(place, `{"a":${place}}`)))),
+      completed(),
+    )
+    expect(all.flatMap((event) => (event.kind === 'text-delta' ? [event.text] : []))).toEqual([
+      'Hel',
+      'lo.',
+      '\n\nMore.',
+    ])
+    const starts = all.flatMap((event) => (event.kind === 'tool-call-start' ? [[event.call, event.id]] : []))
+    expect(starts).toEqual([
+      [0, 'call_2'],
+      [1, 'call_3'],
+    ])
+    const parts = all.flatMap((event) => (event.kind === 'tool-call-delta' ? [[event.call, event.text]] : []))
+    expect(parts).toEqual([
+      [0, '{"a"'],
+      [0, ':2}'],
+      [1, '{"a":3}'],
+    ])
+  })
+
   test('a call that was cut off gets no invented arguments', () => {
     const cut = { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, output: [], usage }
     const events = read(item(call), { type: 'response.incomplete', response: cut })

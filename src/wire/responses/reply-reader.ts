@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../base/json.ts'
+import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ReplyReader } from '../../capabilities/chat.ts'
 import { gap, isCutOff, type ReplyEvent } from '../../capabilities/conversation.ts'
@@ -15,12 +15,18 @@ const beginnings: ReadonlySet<string> = new Set(['response.queued', 'response.cr
 /** Reads a stream of this protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
   let isStarted = false
-  /** Calls in the order in which they began, by item id, each with the arguments so far. */
+  /** The names of items, by id and by place in the output: some relays give an item another id in every event, or none. */
+  const names = new Map<Json | undefined, string>()
+  /** Calls in the order in which they began, by the name of their item, each with the arguments so far. */
   const calls = new Map<string, { readonly call: number; text: string }>()
   /** The current reasoning so far. */
   let thought = ''
   /** The message item that the text just before is from: text of another item is a separate text. */
   let speaker: string | undefined
+
+  function nameOf(id: string, place: Json | undefined): string {
+    return names.get(id) ?? names.get(place) ?? id
+  }
 
   function start(): ReplyEvent[] {
     if (isStarted) return []
@@ -52,19 +58,20 @@ export function openReader(): ReplyReader {
     return calls.get(item)?.text === '' ? grow(item, text) : []
   }
 
-  function begin(item: JsonObject): ReplyEvent[] {
-    const { type, id, call_id: callId, name } = item
+  function begin({ type, id, call_id: callId, name }: JsonObject, place: Json | undefined): ReplyEvent[] {
+    const item = textIn(id) || (isGiven(place) ? `at ${JSON.stringify(place)}` : '')
+    for (const key of [id, place]) if (isGiven(key) && key !== '') names.set(key, item)
     if (type === 'reasoning') thought = ''
     if (type !== 'function_call') return []
     const call = calls.size
-    calls.set(textIn(id), { call, text: '' })
+    calls.set(item, { call, text: '' })
     return [{ kind: 'tool-call-start', choice, call, id: textIn(callId), name: textIn(name) }]
   }
 
-  function end(item: JsonObject): ReplyEvent[] {
+  function end(item: JsonObject, place: Json | undefined): ReplyEvent[] {
     const { type, id, arguments: text } = item
     if (isSearch(item)) return [{ kind: 'hosted-tool-run', searches: 1, foundBytes: 0 }]
-    if (type === 'function_call') return complete(textIn(id), textIn(text))
+    if (type === 'function_call') return complete(nameOf(textIn(id), place), textIn(text))
     if (type !== 'reasoning') return []
     const events = thought === '' ? think(reasoningTextIn(item)) : []
     const signature = sealIn(item)
@@ -85,7 +92,8 @@ export function openReader(): ReplyReader {
   }
 
   function readEvent(event: JsonObject): ReplyEvent[] {
-    const item = textIn(event['item_id'])
+    const place = event['output_index']
+    const item = nameOf(textIn(event['item_id']), place)
     const delta = textIn(event['delta'])
     switch (textIn(event['type'])) {
       case 'response.output_text.delta':
@@ -108,9 +116,9 @@ export function openReader(): ReplyReader {
           citation,
         }))
       case 'response.output_item.added':
-        return begin(objectIn(event['item']))
+        return begin(objectIn(event['item']), place)
       case 'response.output_item.done':
-        return end(objectIn(event['item']))
+        return end(objectIn(event['item']), place)
       case 'response.completed':
       case 'response.incomplete':
         return finish(objectIn(event['response']))
