@@ -32,12 +32,12 @@ function translated(vendor: string, fields: JsonObject, upstreamModel = 'theirs'
   return sentIn(chatOf(vendor).translate(ask, conversation, { ...context, upstreamModel }))
 }
 
-function passed(vendor: string, messages: readonly JsonObject[]): readonly JsonObject[] {
-  return passedWith(vendor, { messages }).messages
+function passed(vendor: string, messages: readonly JsonObject[], upstreamModel?: string): readonly JsonObject[] {
+  return passedWith(vendor, { messages }, upstreamModel).messages
 }
 
-function passedWith(vendor: string, fields: JsonObject): Sent {
-  return sentIn(chatOf(vendor).pass?.(read(openaiChat, fields), context))
+function passedWith(vendor: string, fields: JsonObject, upstreamModel = 'theirs'): Sent {
+  return sentIn(chatOf(vendor).pass?.(read(openaiChat, fields), { ...context, upstreamModel }))
 }
 
 const hi = { role: 'user', content: 'Hi' }
@@ -110,6 +110,27 @@ test.each([
   const { messages } = translated(vendor, { messages: [hi, begun, hi, ...calling('call_1').slice(1)] })
   const thoughts = messages.filter(({ role }) => role === 'assistant').map((message) => message['reasoning_content'])
   expect(thoughts).toEqual(expected === undefined ? [undefined, undefined] : ['Hm.', expected])
+})
+
+test.each([
+  ['deepseek', 'deepseek-v4-pro', ['Hm.', 'So.', ' ', ' ', undefined]],
+  ['openrouter', 'deepseek/deepseek-v4-pro', ['Hm.', 'So.', ' ', ' ', undefined]],
+  ['groq', 'moonshotai/kimi-k2.5', [undefined, undefined, undefined, undefined, undefined]],
+  ['openai', 'gpt-4.1', [undefined, 'So.', undefined, '', undefined]],
+])('a chat that began on other models goes on at %s on %s with the reasoning %j', (vendor, model, expected) => {
+  const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const calls = { role: 'assistant', content: null, tool_calls: [call] }
+  const signed = [{ type: 'thinking', thinking: 'Hm.', signature: 's' }]
+  const earlier = [
+    { ...calls, reasoning_content: 'Hm.', thinking_blocks: signed },
+    { ...calls, reasoning_content: 'So.' },
+    calls,
+    { ...calls, reasoning_content: '' },
+    { role: 'assistant', content: 'Noon.' },
+  ]
+  const sent = passed(vendor, [hi, ...earlier], model).slice(1)
+  expect(sent.map((message) => message['reasoning_content'])).toEqual(expected)
+  expect(sent.some((message) => 'thinking_blocks' in message)).toBe(false)
 })
 
 test.each([

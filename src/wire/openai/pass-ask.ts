@@ -4,6 +4,7 @@ import { isEffort } from '../../capabilities/conversation.ts'
 import { hasSignature, takesGoogleSignatures, withoutSignature } from '../google-signature.ts'
 import { itemsIn, objectIn } from '../loose.ts'
 import { outputCapOf } from './chat-ask.ts'
+import { missingReasoning, wantsReasoning } from './write-messages.ts'
 import { writeThinking, type Thinker } from './write-thinking.ts'
 
 export type ChatTarget = Thinker & {
@@ -91,7 +92,7 @@ function passMessage(written: Json, target: ChatTarget): Json {
   if (!target.takesDeveloper && isObject(message) && message['role'] === 'developer') {
     return { ...message, role: 'system' }
   }
-  return withoutForeign(withoutForeignParts(withoutEmptyCalls(message), target), target)
+  return withReasoning(withoutForeign(withoutForeignParts(withoutEmptyCalls(message), target), target), target)
 }
 
 /**
@@ -144,13 +145,15 @@ function spellEffort(body: Record<string, Json | undefined>, target: ChatTarget)
  * A conversation that began with another vendor's model carries what we showed of it: signed thinking and signed calls.
  * Only the vendor that made these takes them, and some vendors refuse a message for an unknown field.
  */
-function withoutForeign(written: Json, { upstreamModel, pastReasoning }: ChatTarget): Json {
+function withoutForeign(written: Json, target: ChatTarget): Json {
+  const { upstreamModel, pastReasoning } = target
   const message = objectIn(written)
   if (message['role'] !== 'assistant') return written
   const { thinking_blocks: signed, reasoning_content: words, tool_calls: calls, ...rest } = message
   const isForeign = isGiven(signed) && !/claude/i.test(upstreamModel)
   // Beside signed thinking, `reasoning_content` repeats the same text.
-  const isUnwanted = words !== undefined && (isForeign || pastReasoning === 'refused' || pastReasoning === 'parts')
+  const isRepeated = isForeign && !wantsReasoning(target)
+  const isUnwanted = words !== undefined && (isRepeated || pastReasoning === 'refused' || pastReasoning === 'parts')
   const isSigned = itemsIn(calls).some(hasSignature) && !takesGoogleSignatures(upstreamModel)
   if (!isForeign && !isUnwanted && !isSigned) return written
   return {
@@ -159,6 +162,14 @@ function withoutForeign(written: Json, { upstreamModel, pastReasoning }: ChatTar
     ...(!isUnwanted && words !== undefined && { reasoning_content: words }),
     ...(calls !== undefined && { tool_calls: isSigned ? itemsIn(calls).map(withoutSignature) : calls }),
   }
+}
+
+/** Many clients keep no reasoning, and other vendors' models show none; these models refuse a call without any. */
+function withReasoning(written: Json, target: ChatTarget): Json {
+  const { role, tool_calls: calls, reasoning_content: words } = objectIn(written)
+  if (role !== 'assistant' || !isGiven(calls) || (isGiven(words) && words !== '') || !wantsReasoning(target))
+    return written
+  return { ...objectIn(written), reasoning_content: missingReasoning }
 }
 
 const partsOfMistral: ReadonlySet<Json | undefined> = new Set(['thinking', 'reference'])

@@ -133,13 +133,16 @@ function writeDocument(document: DocumentBlock): JsonObject[] {
 
 // Vendors that require the thinking of every turn only check that there is some. A client may never have been shown it,
 // and for a turn of another vendor's model there is none.
-const missingReasoning = ' '
+export const missingReasoning = ' '
 
 // Spelled as their own vendors and those that resell them do (`kimi-k2p5`).
 const remembersReasoning = /deepseek-(?:reasoner|flash|v(?:3[.p][2-9]|[4-9]))|kimi-k(?:2[.p][5-9]|2-thinking|[3-9])/i
 
 /** These models refuse to continue without their reasoning, wherever they are served: many sellers only pass it on. */
-function wantsReasoning({ pastReasoning, upstreamModel }: Speaker): boolean {
+export function wantsReasoning({
+  pastReasoning,
+  upstreamModel,
+}: Pick<Speaker, 'pastReasoning' | 'upstreamModel'>): boolean {
   return pastReasoning === 'wanted' || (pastReasoning === 'ignored' && remembersReasoning.test(upstreamModel))
 }
 
