@@ -3,6 +3,7 @@ import type { ChatAsk } from '../../capabilities/chat.ts'
 import { anthropicSignature } from '../../capabilities/conversation.ts'
 import { hasSignature, withoutSignature } from '../google-signature.ts'
 import { itemsIn, objectIn, textIn } from '../loose.ts'
+import { remembersReasoning } from '../past-reasoning.ts'
 import { kindOf, toolsIn, unpriced } from './tools.ts'
 
 export type PassTarget = {
@@ -20,16 +21,23 @@ export function passAsk({ native, searchesMax, outputTokensMax }: ChatAsk, targe
   if (typeof metadata['user_id'] === 'string') {
     body['metadata'] = { ...metadata, user_id: target.namespaced(metadata['user_id']) }
   }
-  body['messages'] = withoutForeignSignatures(itemsIn(native['messages']))
+  body['messages'] = withoutForeignSignatures(itemsIn(native['messages']), target)
   return JSON.stringify(body)
 }
 
 /**
  * A conversation that began with another vendor's model contains thinking that we wrote in this protocol's form, with
  * no signature or with one marked as another vendor's, and calls with Google's signature. This vendor refuses both, so
- * they are not sent.
+ * they are not sent. Other vendors that serve this protocol do not sign their thinking, and some require it back.
  */
-function withoutForeignSignatures(messages: readonly Json[]): readonly Json[] {
+function withoutForeignSignatures(messages: readonly Json[], { upstreamModel }: PassTarget): readonly Json[] {
+  const takesUnsigned = remembersReasoning.test(upstreamModel)
+  const isForeignThinking = (block: Json): boolean => {
+    const { type, signature } = objectIn(block)
+    if (type !== 'thinking' || (takesUnsigned && textIn(signature) === '')) return false
+    return anthropicSignature(textIn(signature)) === undefined
+  }
+  const isForeign = (block: Json): boolean => isForeignThinking(block) || isForeignCall(block)
   if (!messages.some((message) => itemsIn(objectIn(message)['content']).some(isForeign))) return messages
   return messages.flatMap((written): Json[] => {
     const message = objectIn(written)
@@ -43,17 +51,8 @@ function withoutForeignSignatures(messages: readonly Json[]): readonly Json[] {
   })
 }
 
-function isForeign(block: Json): boolean {
-  return isForeignThinking(block) || isForeignCall(block)
-}
-
 function isForeignCall(block: Json): boolean {
   return objectIn(block)['type'] === 'tool_use' && hasSignature(block)
-}
-
-function isForeignThinking(value: Json): boolean {
-  const block: JsonObject = objectIn(value)
-  return block['type'] === 'thinking' && anthropicSignature(textIn(block['signature'])) === undefined
 }
 
 /** The vendor would search and charge for it, so a search without a price of ours is refused. */

@@ -6,9 +6,9 @@ import { passAsk } from './pass-ask.ts'
 import { askOf } from './testing.ts'
 import { readUsage, writeUsage } from './usage.ts'
 
-const pass = (native: JsonObject) =>
+const pass = (native: JsonObject, upstreamModel = 'theirs') =>
   JSON.parse(
-    passAsk(askOf(native, { stream: false }), { upstreamModel: 'theirs', namespaced: (label) => `mine/${label}` }),
+    passAsk(askOf(native, { stream: false }), { upstreamModel, namespaced: (label) => `mine/${label}` }),
   ) as JsonObject
 
 describe('a request that is passed through', () => {
@@ -36,6 +36,15 @@ describe('a request that is passed through', () => {
       { role: 'assistant', content: [text] },
       ...messages,
     ])
+    // Vendors of these models serve this protocol too, sign nothing, and refuse a conversation without their thinking.
+    for (const model of ['deepseek-v4-pro', 'kimi-k2.5']) {
+      expect(pass({ messages: written }, model)['messages']).toEqual([
+        { role: 'assistant', content: [own, text] },
+        { role: 'assistant', content: [unsigned, text] },
+        { role: 'assistant', content: [unsigned] },
+        ...messages,
+      ])
+    }
   })
 
   test('the signature that Google gave a call is removed from it', () => {

@@ -15,6 +15,7 @@ import {
 import { withHeading } from '../document-heading.ts'
 import { takesGoogleSignatures, writeSignature } from '../google-signature.ts'
 import { urlOf } from '../media-url.ts'
+import { remembersReasoning } from '../past-reasoning.ts'
 import { withInstructionsAsText } from '../turns.ts'
 import { unsupportedBlock } from '../unsupported-block.ts'
 import type { TranslationTarget } from './write-ask.ts'
@@ -135,10 +136,7 @@ function writeDocument(document: DocumentBlock): JsonObject[] {
 // and for a turn of another vendor's model there is none.
 export const missingReasoning = ' '
 
-// Spelled as their own vendors and those that resell them do (`kimi-k2p5`).
-const remembersReasoning = /deepseek-(?:reasoner|flash|v(?:3[.p][2-9]|[4-9]))|kimi-k(?:2[.p][5-9]|2-thinking|[3-9])/i
-
-/** These models refuse to continue without their reasoning, wherever they are served: many sellers only pass it on. */
+/** Whether the reasoning of earlier turns is required. */
 export function wantsReasoning({
   pastReasoning,
   upstreamModel,
