@@ -125,6 +125,29 @@ test('a tool schema gets the properties and items without which OpenAI refuses i
   ])
 })
 
+const branch = (name: string) => {
+  return { type: 'object', properties: { [name]: { type: 'string' } }, required: [name], additionalProperties: false }
+}
+
+test.each([
+  ['chat completions', writeAsk],
+  ['responses', writeResponsesAsk],
+])('a union at the top of a tool schema, for which OpenAI refuses it, is merged in %s', (_name, write) => {
+  const schema = { anyOf: [branch('text'), branch('url')] }
+  const ask = { ...plainAsk, protocol: 'anthropic' as const }
+  const written = JSON.parse(
+    write(ask, { ...conversation, tools: [{ name: 'f', schema, isStrict: true }] }, target),
+  ) as {
+    tools: { function?: unknown }[]
+  }
+  const [tool] = written.tools
+  expect(tool?.function ?? tool).toMatchObject({
+    parameters: { type: 'object', properties: { text: { type: 'string' }, url: { type: 'string' } } },
+    strict: false,
+  })
+  expect(JSON.stringify(tool)).not.toContain('anyOf')
+})
+
 const withField = (extra: JsonObject) => ({
   type: 'object',
   properties: { a: { anyOf: [{ type: 'string', ...extra }] } },

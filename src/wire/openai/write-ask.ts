@@ -120,14 +120,15 @@ function writeStop(sequences: readonly string[]): readonly string[] {
 }
 
 function writeTool(ask: ChatAsk, tool: Tool): JsonObject {
-  const { name, description, schema } = tool
-  const isStrict = strictFor(ask, tool)
+  const { name, description } = tool
+  const parameters = writeParameters(tool.schema)
+  const isStrict = strictFor(ask, { ...tool, schema: parameters })
   return {
     type: 'function',
     function: {
       name,
       ...(description !== undefined && { description }),
-      parameters: writeParameters(schema),
+      parameters,
       ...(isStrict !== undefined && { strict: isStrict }),
     },
   }

@@ -1,18 +1,16 @@
 import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { rewriteInner } from '../inner-schemas.ts'
+import { writeToolSchema } from '../tool-schema.ts'
 import { withReadablePatterns } from './readable-patterns.ts'
 
 /**
- * A tool's schema as OpenAI takes it. Many servers describe a tool without arguments as a mere `{"type": "object"}`,
- * and a list without its `items`. Other vendors take both; OpenAI refuses the whole request.
+ * A tool's schema as OpenAI takes it. Many servers describe a tool without arguments as a mere `{"type": "object"}`, a
+ * list without its `items`, and alternatives by a union at the top. Other vendors take them; OpenAI refuses the whole
+ * request.
  */
 export function writeParameters(schema: JsonObject): JsonObject {
-  const { $schema: _, ...rest } = accepted(withReadablePatterns(schema))
-  return {
-    ...rest,
-    ...(rest['type'] === undefined && { type: 'object' }),
-    ...(rest['properties'] === undefined && { properties: {} }),
-  }
+  const { $schema: _, ...rest } = writeToolSchema(accepted(withReadablePatterns(schema)))
+  return { ...rest, ...(rest['properties'] === undefined && { properties: {} }) }
 }
 
 function accepted(schema: JsonObject): JsonObject {

@@ -50,13 +50,14 @@ export function label(given: string, target: ResponsesTarget): string {
 
 /** Unlike chat, this protocol enforces a tool's schema unless told not to. */
 function writeTool(ask: ChatAsk, tool: Tool): JsonObject {
-  const { name, description, schema } = tool
+  const { name, description } = tool
+  const parameters = writeParameters(tool.schema)
   return {
     type: 'function',
     name,
     ...(description !== undefined && { description }),
-    parameters: writeParameters(schema),
-    strict: strictFor(ask, tool) ?? false,
+    parameters,
+    strict: strictFor(ask, { ...tool, schema: parameters }) ?? false,
   }
 }
 

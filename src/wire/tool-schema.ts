@@ -1,12 +1,12 @@
-import { isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { rewriteInner } from '../inner-schemas.ts'
-import { itemsIn, objectIn, objectsIn, textIn } from '../loose.ts'
-import { resolveReference } from '../schema-reference.ts'
+import { isObject, type Json, type JsonObject } from '../base/json.ts'
+import { rewriteInner } from './inner-schemas.ts'
+import { itemsIn, objectIn, objectsIn, textIn } from './loose.ts'
+import { resolveReference } from './schema-reference.ts'
 
 const unions = ['oneOf', 'anyOf', 'allOf'] as const
 
 /**
- * A tool's schema as the vendor takes it: an object at the top level. The vendor refuses unions there, so their branches
+ * A tool's schema as Anthropic and OpenAI take it: an object at the top level. They refuse unions there, so their branches
  * are merged: the properties of every branch are offered, and those that no valid input lacks stay required.
  */
 export function writeToolSchema(schema: JsonObject): JsonObject {

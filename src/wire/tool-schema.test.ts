@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
-import { parseExactly } from '../loose.ts'
+import { parseExactly } from './loose.ts'
 import { writeToolSchema } from './tool-schema.ts'
-import { writeStrictSchema } from './write-schema.ts'
+import { writeStrictSchema } from './anthropic/write-schema.ts'
 
 describe('unions at the top of a tool schema are merged', () => {
   const one = { properties: { kind: { const: 'one' }, a: { type: 'string' } }, required: ['kind', 'a'] }
