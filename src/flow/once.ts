@@ -3,18 +3,23 @@ import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
 import type { Idempotency, IdempotencyRecord } from '../idempotency/idempotency.ts'
 import { json } from './content-types.ts'
-import type { Answer, Limited } from './stages.ts'
+import type { Answer, Limited, WholeAnswer } from './stages.ts'
 
-type Walk = (remembered?: IdempotencyRecord) => Promise<Answer>
+/** The rest of the line. Under an Idempotency-Key it may store its own answer, together with what that reports. */
+export type Walk<A extends Answer> = (remembered?: IdempotencyRecord) => Promise<A>
 
 /** Runs a request with an Idempotency-Key once, however often it is sent. Requests without one do not pay for this. */
 export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
-  return (limited: Omit<Limited, 'job'>, walk: Walk): Promise<Answer> => {
+  return <A extends Answer>(limited: Omit<Limited, 'job'>, walk: Walk<A>): Promise<A | WholeAnswer> => {
     const { idempotencyKey } = limited
     return idempotencyKey === undefined ? walk() : walkOnce(limited, idempotencyKey, walk)
   }
 
-  async function walkOnce(limited: Omit<Limited, 'job'>, key: string, walk: Walk): Promise<Answer> {
+  async function walkOnce<A extends Answer>(
+    limited: Omit<Limited, 'job'>,
+    key: string,
+    walk: Walk<A>,
+  ): Promise<A | WholeAnswer> {
     const { path, principal, requestId } = limited
     const { body, canonicalBytes } = await limited.readBody()
     const { model } = body
@@ -51,9 +56,7 @@ export function makeOnce(parts: { idempotency: Idempotency; log: Log }) {
   }
 }
 
-type Whole = Extract<Answer, { kind: 'whole' }>
-
-async function keep(record: IdempotencyRecord, { status = 200, body, contentType }: Whole): Promise<void> {
+async function keep(record: IdempotencyRecord, { status = 200, body, contentType }: WholeAnswer): Promise<void> {
   if (contentType === json) await record.keep(status, body)
   else await record.keepFact(status)
 }

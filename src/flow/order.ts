@@ -1,6 +1,6 @@
 import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
 import type { Stages } from './run.ts'
-import type { Answer, Limited, Received } from './stages.ts'
+import type { Limited, Received, WholeAnswer } from './stages.ts'
 
 export type Ordered = Omit<Limited, 'job'>
 
@@ -12,8 +12,8 @@ export type Ordered = Omit<Limited, 'job'>
 export async function order(
   parts: Pick<Stages, 'authenticate' | 'limit' | 'once'>,
   received: Omit<Received, 'job'>,
-  place: (ordered: Ordered, remembered: IdempotencyRecord | undefined) => Promise<Answer>,
-): Promise<Answer> {
+  place: (ordered: Ordered, remembered: IdempotencyRecord | undefined) => Promise<WholeAnswer>,
+): Promise<WholeAnswer> {
   const authenticated = { ...received, principal: await parts.authenticate(received) }
   const ordered = { ...authenticated, pass: await parts.limit(authenticated) }
   try {

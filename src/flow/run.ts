@@ -1,9 +1,9 @@
 import { asGatewayError, forbidRetry, GatewayError } from '../base/errors.ts'
-import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import type { Pass } from '../limits/limiter.ts'
 import type { AttemptRecord } from '../store/requests.ts'
 import type { PassedOver } from '../upstream/nobody-serves.ts'
+import type { Walk } from './once.ts'
 import type {
   Admitted,
   Answer,
@@ -15,6 +15,7 @@ import type {
   Received,
   Routed,
   Tried,
+  WholeAnswer,
 } from './stages.ts'
 
 /** The stages, each bound to its dependencies: the composition root builds them, tests replace them. */
@@ -23,7 +24,7 @@ export type Stages = {
   authenticate(received: Pick<Received, 'credential' | 'address'>): Promise<Principal>
   limit(authenticated: Pick<Authenticated, 'principal' | 'setHeader'>): Promise<Pass>
   /** Calls `walk`, unless the same request with the same Idempotency-Key has run before. */
-  once(limited: Omit<Limited, 'job'>, walk: (remembered?: IdempotencyRecord) => Promise<Answer>): Promise<Answer>
+  once<A extends Answer>(limited: Omit<Limited, 'job'>, walk: Walk<A>): Promise<A | WholeAnswer>
   admit(limited: Limited): Promise<Admitted>
   /** Yields the next route on demand; `next` is told what became of the attempt before. */
   route(admitted: Admitted): Iterator<Routed, void, Tried | undefined>

@@ -98,14 +98,7 @@ export type Delivered = Exclude<Outcome, Failed>
 
 /** What the line hands back to the edge. */
 export type Answer =
-  | {
-      readonly kind: 'whole'
-      readonly body: Uint8Array
-      readonly contentType: string
-      readonly cost: Nano
-      /** 200 when absent. */
-      readonly status?: number
-    }
+  | WholeAnswer
   | {
       readonly kind: 'stream'
       readonly body: ReadableStream<Uint8Array>
@@ -114,3 +107,12 @@ export type Answer =
       /** Resolves once the stream's hold has ended, or could not be ended. */
       readonly ended: Promise<void>
     }
+
+export type WholeAnswer = {
+  readonly kind: 'whole'
+  readonly body: Uint8Array
+  readonly contentType: string
+  readonly cost: Nano
+  /** 200 when absent. */
+  readonly status?: number
+}

@@ -19,7 +19,7 @@ import { noFunds } from './admit.ts'
 import { json } from './content-types.ts'
 import type { Ordered } from './order.ts'
 import { readAsked } from './read-asked.ts'
-import type { Answer } from './stages.ts'
+import type { WholeAnswer } from './stages.ts'
 
 export type VideoParts = {
   readonly tasks: Tasks
@@ -38,7 +38,7 @@ export async function placeVideo(
   ordered: Ordered,
   query: NonNullable<ReceivedRequest['query']>,
   remembered: IdempotencyRecord | undefined,
-): Promise<Answer> {
+): Promise<WholeAnswer> {
   const { principal, requestId, receivedAt, signal } = ordered
   const among = { models: parts.models, capability: 'video' } as const
   const { read: request, model } = await readAsked(ordered, among, (asked, lookUp) => {
@@ -70,7 +70,7 @@ async function answerFor(
   parts: VideoParts,
   placed: Task,
   wait: { readonly ms: number; readonly signal: AbortSignal } | undefined,
-): Promise<Answer> {
+): Promise<WholeAnswer> {
   const task = wait ? await parts.tasks.wait(placed, wait.ms, wait.signal) : placed
   const cost = wait && isOver(task.state) ? await costOf(parts, task) : undefined
   if (cost === undefined) return whole(202, showAccepted(task), zeroNano)
@@ -91,7 +91,7 @@ async function costOf({ store }: VideoParts, { accountId, requestId }: Task): Pr
   }
 }
 
-function whole(status: number, body: JsonObject, cost: Nano): Answer {
+function whole(status: number, body: JsonObject, cost: Nano): WholeAnswer {
   const bytes = new TextEncoder().encode(JSON.stringify(body))
   return { kind: 'whole', status, body: bytes, contentType: json, cost }
 }

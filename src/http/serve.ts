@@ -1,10 +1,10 @@
 import type { JsonLimits } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
-import { formatDollars, zeroNano } from '../base/money.ts'
+import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
 import type { Job } from '../flow/job.ts'
 import { run, type Stages } from '../flow/run.ts'
 import type { ReadBody } from '../capabilities/ask.ts'
-import type { Received } from '../flow/stages.ts'
+import type { Received, WholeAnswer } from '../flow/stages.ts'
 import { readJsonBody } from '../edge/read-body.ts'
 import type { Visit } from '../edge/route.ts'
 
@@ -27,6 +27,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
     if (requestIdHeader !== undefined) visit.responseHeaders[requestIdHeader] = requestId
     const received: Received = { ...receive(visit, parts, credentialOf(request), readBody), job }
     const answer = await run(parts.line, received).catch(sayFree(visit))
+    if (answer.cost !== undefined) sayCost(visit, answer.cost)
     if (answer.kind === 'stream') {
       visit.connection.follow()
       return new Response(answer.body, {
@@ -34,29 +35,32 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
           'content-type': answer.contentType,
           'cache-control': 'no-cache',
           'x-accel-buffering': 'no', // nginx would hold the stream back
-          ...(answer.cost !== undefined && { [costHeader]: formatDollars(answer.cost) }),
           ...visit.responseHeaders,
         },
       })
     }
     visit.connection.letGo(answer.body.length)
-    return new Response(answer.body as Uint8Array<ArrayBuffer>, {
-      status: answer.status ?? 200,
-      headers: {
-        'content-type': answer.contentType,
-        [costHeader]: formatDollars(answer.cost),
-        ...visit.responseHeaders,
-      },
-    })
+    return respondWhole(answer, visit)
   }
 }
 
-export const costHeader = 'x-turnpike-cost'
+export function respondWhole(answer: WholeAnswer, { responseHeaders }: Pick<Visit, 'responseHeaders'>): Response {
+  // No thread shares these bytes, which their type leaves open and a body requires.
+  return new Response(answer.body as Uint8Array<ArrayBuffer>, {
+    status: answer.status ?? 200,
+    headers: { 'content-type': answer.contentType, ...responseHeaders },
+  })
+}
+
+/** Call before the response is made. */
+export function sayCost({ responseHeaders }: Pick<Visit, 'responseHeaders'>, cost: Nano): void {
+  responseHeaders['x-turnpike-cost'] = formatDollars(cost)
+}
 
 /** A request that fails before anything was delivered costs nothing, and its response says so in the cost header. */
-export function sayFree({ responseHeaders }: Pick<Visit, 'responseHeaders'>) {
+export function sayFree(visit: Pick<Visit, 'responseHeaders'>) {
   return (thrown: unknown): never => {
-    responseHeaders[costHeader] = formatDollars(zeroNano)
+    sayCost(visit, zeroNano)
     throw thrown
   }
 }

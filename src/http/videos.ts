@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
-import { formatDollars } from '../base/money.ts'
 import { taskStates } from '../capabilities/video.ts'
 import { bearerOf } from '../edge/credential.ts'
 import { passOver } from '../edge/read-body.ts'
@@ -14,14 +13,14 @@ import { findTask, type Task } from '../store/tasks.ts'
 import { showTask } from '../tasks/show.ts'
 import { listedStates, statesShownAs } from '../tasks/state.ts'
 import { serveKeyed } from './keyed.ts'
-import { costHeader, readJson, receive, sayFree, type ServeParts } from './serve.ts'
+import { readJson, receive, respondWhole, sayCost, sayFree, type ServeParts } from './serve.ts'
 
 export type VideoRouteParts = ServeParts & VideoParts
 
 /** `POST /v1/videos/generations` */
 export function serveVideoOrder(parts: VideoRouteParts) {
   return async (visit: Visit): Promise<Response> => {
-    const { request, responseHeaders } = visit
+    const { request } = visit
     const query = new URL(request.url).searchParams
     const received = receive(visit, parts, bearerOf(request), readJson)
     const answer = await order(parts.line, received, (ordered, remembered) =>
@@ -31,17 +30,9 @@ export function serveVideoOrder(parts: VideoRouteParts) {
       if (asGatewayError(thrown).details.shouldRetry === false) throw thrown
       return sayFree(visit)(thrown)
     })
-    if (answer.kind === 'stream') throw new GatewayError('bug', 'an order was answered by a stream')
-    const { status = 200, cost } = answer
-    return new Response(answer.body as Uint8Array<ArrayBuffer>, {
-      status,
-      headers: {
-        'content-type': answer.contentType,
-        // The cost is known only when the task is over.
-        ...(status === 200 && { [costHeader]: formatDollars(cost) }),
-        ...responseHeaders,
-      },
-    })
+    // Of a task that was only accepted, the cost is not known yet.
+    if (answer.status !== 202) sayCost(visit, answer.cost)
+    return respondWhole(answer, visit)
   }
 }
 

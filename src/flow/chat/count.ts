@@ -13,7 +13,7 @@ import { json } from '../content-types.ts'
 import { judge, logFailure, readRefusal } from '../failed.ts'
 import { readAsked } from '../read-asked.ts'
 import type { Stages } from '../run.ts'
-import type { Answer, Authenticated, Received } from '../stages.ts'
+import type { Authenticated, Received, WholeAnswer } from '../stages.ts'
 import { linksInAsk } from './inline-media.ts'
 
 const countBytesMax = 64 * 1024
@@ -27,7 +27,7 @@ export type CountParts = Omit<CallParts, 'fetchLink' | 'stopping'> & {
 
 export type Asking = Omit<Received, 'job'> & { readonly codec: CountCodec }
 
-export type Count = (asking: Asking) => Promise<Answer>
+export type Count = (asking: Asking) => Promise<WholeAnswer>
 
 /**
  * Counts the tokens of an input, free of charge: by the vendor's own count where it gives one in the client's protocol,
@@ -48,7 +48,7 @@ export function makeCount(parts: CountParts): Count {
   }
 }
 
-function answerOf(tokens: number): Answer {
+function answerOf(tokens: number): WholeAnswer {
   const body = new TextEncoder().encode(JSON.stringify({ input_tokens: tokens }))
   return { kind: 'whole', body, contentType: json, cost: zeroNano }
 }
