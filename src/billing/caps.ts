@@ -49,20 +49,6 @@ export function capSpending(billing: Billing, parts: SpendingsParts): CappedBill
     }
   }
 
-  function counting(hold: Hold, among: readonly Spending[], giveBack: () => void): Hold {
-    const settling = () => {
-      const readAts = among.map(({ readAt }) => readAt)
-      return (amount: Nano) => {
-        const unread = { amount, endings: billing.endings?.made ?? 0, isTask: false }
-        for (const [at, spending] of among.entries()) {
-          // It may have been booked, and read, before its settlement returned.
-          countUnread(spending, { ...unread, mayBeRead: spending.readAt !== readAts[at] })
-        }
-      }
-    }
-    return new CappedHold(hold, settling, giveBack)
-  }
-
   return {
     reserve,
     heldHere: (of) => spendings.openOf(of),
@@ -70,43 +56,48 @@ export function capSpending(billing: Billing, parts: SpendingsParts): CappedBill
       if (order.caps.length === 0) return billing.take(order)
       const reserved = await reserve(order)
       if (reserved.kind === 'no-funds') return reserved
-      const { among, giveBack } = reserved
       try {
         // Caps are not passed on: the journal does not record them, and a replay must not judge by them again.
         const taken = await billing.take({ ...order, caps: [] })
-        if (taken.kind === 'hold') return { kind: 'hold', hold: counting(taken.hold, among, giveBack) }
-        giveBack()
+        if (taken.kind === 'hold') return { kind: 'hold', hold: new CappedHold(taken.hold, reserved, billing) }
+        reserved.giveBack()
         return taken
       } catch (error) {
-        giveBack()
+        reserved.giveBack()
         throw error
       }
     },
   }
 }
 
+/** A hold that counts against its caps with its amount while it is open, and with its charge after that. */
 class CappedHold extends WrappedHold {
-  readonly #settling: () => (charge: Nano) => void
-  readonly #giveBack: () => void
+  readonly #reserved: ReservedAmong
+  readonly #billing: Pick<Billing, 'endings'>
 
-  /** `settling` is called before the settlement, and gives what to call with the charge after it. */
-  constructor(hold: Hold, settling: () => (charge: Nano) => void, giveBack: () => void) {
+  constructor(hold: Hold, reserved: ReservedAmong, billing: Pick<Billing, 'endings'>) {
     super(hold)
-    this.#settling = settling
-    this.#giveBack = giveBack
+    this.#reserved = reserved
+    this.#billing = billing
   }
 
   /** If settling fails, the amount counts as held until the hold is released. */
   override async settle(sale: Sale): Promise<Nano> {
-    const charged = this.#settling()
+    const { among, giveBack } = this.#reserved
+    const readAts = among.map(({ readAt }) => readAt)
     const charge = await super.settle(sale)
-    charged(charge)
-    this.#giveBack()
+    const endings = this.#billing.endings?.made ?? 0
+    for (const [at, spending] of among.entries()) {
+      // It may have been booked, and read, before its settlement returned.
+      const mayBeRead = spending.readAt !== readAts[at]
+      countUnread(spending, { amount: charge, endings, isTask: false, mayBeRead })
+    }
+    giveBack()
     return charge
   }
 
   override release(ending: Ending): Promise<void> {
-    return super.release(ending).finally(this.#giveBack)
+    return super.release(ending).finally(this.#reserved.giveBack)
   }
 }
 
