@@ -1,4 +1,4 @@
-import { forbidRetry, GatewayError } from '../base/errors.ts'
+import { forbidRetry, GatewayError, type ErrorKind } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
 import { withoutSecrets } from '../base/scrub.ts'
@@ -102,14 +102,17 @@ export function noteFailure(parts: Parts, { route, requestId }: Routed): void {
   parts.log.error({ channel: channel.id, vendor: channel.vendor.id, upstreamModel }, failsAgain)
 }
 
-/** Logs a failed attempt for the operator, except where the client left or the request itself was refused. */
+/** The client left, or the request itself was refused. */
+const causedByClient: ReadonlySet<ErrorKind> = new Set(['client-gone', 'upstream-rejected', 'bad-request'])
+
+/** Logs a failed attempt for the operator, who can do nothing about what its client caused. */
 export function logFailure(
   parts: Pick<Parts, 'log'>,
   routed: Pick<Routed, 'requestId' | 'attemptId' | 'route'> & { readonly ask: { readonly model: string } },
   status: number,
   error: GatewayError,
 ): void {
-  if (['client-gone', 'upstream-rejected', 'bad-request'].includes(error.kind)) return
+  if (causedByClient.has(error.kind)) return
   const { cause } = error.details
   parts.log.warn(
     {

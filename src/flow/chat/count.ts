@@ -1,4 +1,4 @@
-import { asGatewayError } from '../../base/errors.ts'
+import { asGatewayError, type ErrorKind } from '../../base/errors.ts'
 import { newAttemptId, type AttemptId } from '../../base/ids.ts'
 import { zeroNano } from '../../base/money.ts'
 import type { ChatAsk, CountCodec } from '../../capabilities/chat.ts'
@@ -80,6 +80,9 @@ type Counting = Pick<Asking, 'requestId' | 'signal' | 'receivedAt' | 'elapsedMs'
   readonly attemptId: AttemptId
 }
 
+/** What an estimate must not hide: a fault of the request or of ours. A client that has left needs no estimate. */
+const finalKinds: ReadonlySet<ErrorKind> = new Set(['upstream-rejected', 'client-gone', 'bug'])
+
 /**
  * The vendor's count; undefined where it gives none now, and the log tells the operator why. Throws where the vendor
  * refuses the request as the client's fault.
@@ -105,7 +108,7 @@ async function countAt(
     throw verdict.error
   } catch (thrown) {
     const error = asGatewayError(thrown)
-    if (['upstream-rejected', 'client-gone', 'bug'].includes(error.kind)) throw error
+    if (finalKinds.has(error.kind)) throw error
     logFailure(parts, counting, exchange.status, error)
     return undefined
   }
