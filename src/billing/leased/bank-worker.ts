@@ -1,7 +1,7 @@
 import { openSecondConnection } from '../../store/open.ts'
 import { makeStoreBank, type Bank } from './bank.ts'
 import { decodeEndings } from './records.ts'
-import type { BankCall, BankReply } from './worker-bank.ts'
+import type { BankCall, BankReply, BankResults } from './worker-bank.ts'
 
 /** The bank's own thread: a flush to SQLite is synchronous, and on the requests' thread it would stall every stream. */
 declare const self: {
@@ -9,27 +9,34 @@ declare const self: {
   postMessage(reply: BankReply): void
 }
 
-let bank: Promise<Bank> | undefined
-let close: (() => Promise<void>) | undefined
+type Started = { readonly bank: Bank; readonly close: () => Promise<void> }
 
-async function start(file: string): Promise<Bank> {
+let starting: Promise<Started> | undefined
+
+async function start(file: string): Promise<Started> {
   const store = await openSecondConnection(file)
-  close = () => store.close()
-  return makeStoreBank(store)
+  return { bank: makeStoreBank(store), close: () => store.close() }
 }
 
-async function run(call: BankCall): Promise<unknown> {
-  if (call.method === 'start') bank = start(call.file)
-  if (bank === undefined) throw new Error('the bank has not started')
-  const started = await bank
-  if (call.method === 'open') return started.open(call.node, call.holdIds)
-  if (call.method === 'turn') {
-    const { endings, ...turn } = call.turn
-    return started.turn(call.identity, { ...turn, postings: decodeEndings(endings) })
+async function run(call: BankCall): Promise<BankResults[BankCall['method']]> {
+  if (call.method === 'start') starting = start(call.file)
+  if (starting === undefined) throw new Error('the bank has not started')
+  const { bank, close } = await starting
+  switch (call.method) {
+    case 'start':
+      return undefined
+    case 'open':
+      return bank.open(call.node, call.holdIds)
+    case 'turn': {
+      const { endings, ...turn } = call.turn
+      return bank.turn(call.identity, { ...turn, postings: decodeEndings(endings) })
+    }
+    case 'resolveLostTurn':
+      return bank.resolveLostTurn(call.identity, call.unknown)
+    case 'close':
+      await close()
+      return undefined
   }
-  if (call.method === 'resolveLostTurn') return started.resolveLostTurn(call.identity, call.unknown)
-  if (call.method === 'close') await close?.()
-  return undefined
 }
 
 self.addEventListener('message', ({ data: call }) => {

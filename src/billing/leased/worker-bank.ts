@@ -13,6 +13,15 @@ type Asked =
 /** A turn as it is sent to the thread, with its postings as one text. */
 type SentTurn = Omit<Turn, 'postings'> & { readonly endings: string }
 
+/** What each call resolves with. */
+export type BankResults = {
+  readonly start: undefined
+  readonly open: OpenedNode
+  readonly turn: ReadonlyMap<string, Grant>
+  readonly resolveLostTurn: Standing
+  readonly close: undefined
+}
+
 export type BankCall = Asked & { readonly id: number }
 
 export type BankReply =
@@ -46,14 +55,16 @@ export async function startWorkerBank(file: string, migrated: Promise<unknown>):
     pending.clear()
   })
 
-  function ask<T>(asked: Asked): Promise<T> {
+  function ask<A extends Asked>(asked: A): Promise<BankResults[A['method']]> {
     // A thread that has failed never answers.
     if (failure !== undefined) return Promise.reject(failure)
-    return new Promise<unknown>((resolve, reject) => {
+    const answer = new Promise<unknown>((resolve, reject) => {
       const id = ++calls
       pending.set(id, { resolve, reject })
       worker.postMessage({ ...asked, id })
-    }) as Promise<T>
+    })
+    // A message carries no type: the thread keeps to the same table.
+    return answer as Promise<BankResults[A['method']]>
   }
 
   try {
@@ -65,14 +76,14 @@ export async function startWorkerBank(file: string, migrated: Promise<unknown>):
   }
   return {
     postingsPerTurn,
-    open: (node, holdIds) => ask<OpenedNode>({ method: 'open', node, holdIds }),
+    open: (node, holdIds) => ask({ method: 'open', node, holdIds }),
     turn(identity, turn) {
       const { number, takes, returns } = turn
       const ended = turn instanceof WrittenTurn ? turn.ended : turn.postings.map(endedBy)
       const sent = { number, takes, returns, endings: encodeEndings(ended) }
-      return ask<ReadonlyMap<string, Grant>>({ method: 'turn', identity, turn: sent })
+      return ask({ method: 'turn', identity, turn: sent })
     },
-    resolveLostTurn: (identity, unknown) => ask<Standing>({ method: 'resolveLostTurn', identity, unknown }),
+    resolveLostTurn: (identity, unknown) => ask({ method: 'resolveLostTurn', identity, unknown }),
     async close() {
       if (failure === undefined) await ask({ method: 'close' })
       failure ??= new Error('the bank is closed')
