@@ -18,7 +18,9 @@ import {
 import { RetryQueue } from '../store/retry-queue.ts'
 import type { Store } from '../store/open.ts'
 import type { Queries, Tx } from '../store/schema.ts'
+import { RowRoom } from './row-room.ts'
 import { sealUnder } from './seal.ts'
+import { Storing } from './storing.ts'
 
 /** A request with an Idempotency-Key. */
 export type IdempotentRequest = {
@@ -70,11 +72,6 @@ const behindPauseMs = 500
 
 // The longest answer that a row holds. Images and vectors are longer, and would block the database, on SQLite for all.
 const rowBytesMax = 1024 * 1024
-// What one account may put into rows in a day, at most twice this at a time: the rows of the day before may still be
-// there. Beyond a hundred thousand usual answers, so that only a flood, perhaps of a model that costs nothing, reaches it.
-const accountBytesMaxDefault = 1024 * 1024 * 1024
-// A bucket that hangs is waited for, for minutes, and all that while each answer is in memory twice: plain and sealed.
-const storingBytesMaxDefault = 256 * 1024 * 1024
 // A client cut off by a stopping node asks again and should get its answer, but a stop must not hang on a bucket.
 const closeMsMaxDefault = 3_000
 // Precedes the name of an answer that is stored elsewhere. A sealed text is base64, which has no colon.
@@ -100,29 +97,14 @@ type IdempotencyParts = {
 }
 
 export function makeIdempotency(parts: IdempotencyParts): Idempotency {
-  const { store, secret, node, longAnswers, log } = parts
-  const { storingBytesMax = storingBytesMaxDefault, closeMsMax = closeMsMaxDefault } = parts
-  const { accountBytesMax = accountBytesMaxDefault } = parts
+  const { store, secret, node, longAnswers, log, closeMsMax = closeMsMaxDefault } = parts
   const mac = macFor(secret, 'idempotency')
-  const storing = new Set<Promise<void>>()
-  let storingBytes = 0
-  const rowBytes = new Map<string, number>()
-  let day = 0
+  const room = new RowRoom(keepAnswersMs, parts.accountBytesMax)
+  const storing = new Storing(parts.storingBytesMax)
   const behind = new RetryQueue({ log, clock: store, timers: systemTimers, pauseMs: behindPauseMs })
 
   function retryLater(write: () => Promise<void>, request: string): void {
     void behind.add({ write, about: { request }, deadline: store.now() + keepAnswersMs })
-  }
-
-  /** Counted in memory, on each node by itself and anew after a start: this bounds a flood, and no money. */
-  function takeRoom(accountId: string, bytes: number): boolean {
-    const today = Math.floor(store.now() / keepAnswersMs)
-    if (today !== day) rowBytes.clear()
-    day = today
-    const taken = (rowBytes.get(accountId) ?? 0) + bytes
-    if (taken > accountBytesMax) return false
-    rowBytes.set(accountId, taken)
-    return true
   }
 
   function recordOf(id: AnswerId, asked: IdempotentRequest): IdempotencyRecord {
@@ -133,6 +115,15 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     const notKept = (cause: string) => log.warn({ request: requestId, cause }, 'a long answer could not be stored')
     const happened = (status: number | null, sealedBody: string | null = null) =>
       keepFact(store.db, id, { requestId, status, sealedBody })
+
+    async function keepLong(status: number, body: Uint8Array): Promise<void> {
+      try {
+        const sealedBody = await storeElsewhere(body, asked)
+        await keepAnswer(store.db, id, { requestId, status, sealedBody })
+      } catch (thrown) {
+        notKept(String(thrown))
+      }
+    }
 
     /** Retries while the database is away: a client that comes back must not find its request running for ever. */
     async function surely(write: () => Promise<void>): Promise<void> {
@@ -147,22 +138,14 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     return {
       async keep(status, body) {
         const isShort = body.length <= rowBytesMax
-        if (isShort && takeRoom(asked.accountId, body.length)) {
+        if (isShort && room.take(asked.accountId, body.length, store.now())) {
           return surely(() => keepShort(store.db, status, decodeUtf8(body)))
         }
         await surely(() => happened(status))
         if (isShort) return undefined
-        if (storingBytes + body.length > storingBytesMax) return notKept('too many answers are being stored at once')
-        storingBytes += body.length
         // Not awaited: the answer is paid for, and its client must not wait for a disk or a bucket.
-        const stored = storeElsewhere(body, asked)
-          .then((sealedBody) => keepAnswer(store.db, id, { requestId, status, sealedBody }))
-          .catch((thrown: unknown) => notKept(String(thrown)))
-          .finally(() => {
-            storingBytes -= body.length
-            storing.delete(stored)
-          })
-        storing.add(stored)
+        const hasBegun = storing.begin(body.length, () => keepLong(status, body))
+        if (!hasBegun) notKept('too many answers are being stored at once')
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
@@ -196,8 +179,8 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
     },
 
     async close() {
-      await within(closeMsMax, Promise.all([behind.close(), ...storing]))
-      if (storing.size > 0) log.warn({ count: storing.size }, 'the node stops before all long answers were stored')
+      await within(closeMsMax, Promise.all([behind.close(), storing.arrived()]))
+      if (storing.count > 0) log.warn({ count: storing.count }, 'the node stops before all long answers were stored')
     },
   }
 
