@@ -15,6 +15,11 @@ export function partOf(bytes: Uint8Array, start: number, end = bytes.length): Ui
   return Uint8Array.prototype.slice.call(bytes, start, end) // Buffer's own slice() would give a view
 }
 
+/** For functions of the web, whose types refuse memory that threads share: none of our bytes are in such memory. */
+export function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return bytes as Uint8Array<ArrayBuffer>
+}
+
 /**
  * Frees the memory of bytes that nobody reads again, which would otherwise wait for the collector; they are then empty.
  * Does nothing to a part of a larger buffer, because others may read the rest.

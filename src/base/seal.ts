@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { unshared } from './bytes.ts'
 
 const cipher = 'aes-256-gcm'
 const nonceBytes = 12
@@ -24,26 +25,24 @@ export function unsealText(sealed: string, key: Uint8Array, about = ''): string 
 }
 
 /** The same for long contents: takes and gives bytes, and encrypts off the event loop, so that other requests go on. */
-export async function sealBytes(bytes: Uint8Array<ArrayBuffer>, key: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+export async function sealBytes(bytes: Uint8Array, key: Uint8Array): Promise<Uint8Array> {
   const nonce = randomBytes(nonceBytes)
-  const sealed = await crypto.subtle.encrypt(gcm(nonce), await imported(key, 'encrypt'), bytes)
+  const sealed = await crypto.subtle.encrypt(gcm(nonce), await imported(key, 'encrypt'), unshared(bytes))
   return Buffer.concat([nonce, new Uint8Array(sealed)])
 }
 
 /** Throws if the key is wrong, or if the bytes were changed. */
-export async function unsealBytes(
-  sealed: Uint8Array<ArrayBuffer>,
-  key: Uint8Array<ArrayBuffer>,
-): Promise<Uint8Array<ArrayBuffer>> {
+export async function unsealBytes(sealed: Uint8Array, key: Uint8Array): Promise<Uint8Array> {
   const nonce = sealed.subarray(0, nonceBytes)
   const opening = await imported(key, 'decrypt')
-  return new Uint8Array(await crypto.subtle.decrypt(gcm(nonce), opening, sealed.subarray(nonceBytes)))
+  const bytes = await crypto.subtle.decrypt(gcm(nonce), opening, unshared(sealed.subarray(nonceBytes)))
+  return new Uint8Array(bytes)
 }
 
-function gcm(iv: Uint8Array<ArrayBuffer>) {
-  return { name: 'AES-GCM', iv, tagLength: tagBytes * 8 }
+function gcm(nonce: Uint8Array) {
+  return { name: 'AES-GCM', iv: unshared(nonce), tagLength: tagBytes * 8 }
 }
 
-function imported(key: Uint8Array<ArrayBuffer>, use: 'encrypt' | 'decrypt'): Promise<CryptoKey> {
-  return crypto.subtle.importKey('raw', key, 'AES-GCM', false, [use])
+function imported(key: Uint8Array, use: 'encrypt' | 'decrypt'): Promise<CryptoKey> {
+  return crypto.subtle.importKey('raw', unshared(key), 'AES-GCM', false, [use])
 }

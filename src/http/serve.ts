@@ -1,3 +1,4 @@
+import { unshared } from '../base/bytes.ts'
 import type { JsonLimits } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
 import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
@@ -45,8 +46,7 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
 }
 
 export function respondWhole(answer: WholeAnswer, { responseHeaders }: Pick<Visit, 'responseHeaders'>): Response {
-  // No thread shares these bytes, which their type leaves open and a body requires.
-  return new Response(answer.body as Uint8Array<ArrayBuffer>, {
+  return new Response(unshared(answer.body), {
     status: answer.status ?? 200,
     headers: { 'content-type': answer.contentType, ...responseHeaders },
   })

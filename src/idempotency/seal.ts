@@ -17,7 +17,7 @@ export function sealUnder(idempotencyKey: string, secret: Uint8Array): Seal {
   return {
     seal: (text) => sealText(text, key),
     unseal: (sealed) => unsealText(sealed, key),
-    sealBytes: (bytes) => sealBytes(bytes as Uint8Array<ArrayBuffer>, key),
-    unsealBytes: (sealed) => unsealBytes(sealed as Uint8Array<ArrayBuffer>, key),
+    sealBytes: (bytes) => sealBytes(bytes, key),
+    unsealBytes: (sealed) => unsealBytes(sealed, key),
   }
 }
