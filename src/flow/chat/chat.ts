@@ -9,12 +9,13 @@ import type { ChatAdapter, Vendor } from '../../vendors/vendor.ts'
 import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
 import type { Errand, Job } from '../job.ts'
+import { openRelay } from '../open-relay.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { callSideBySide } from './fan-out.ts'
+import { follow } from './follow.ts'
 import { inlineLinks, linksInAsk } from './inline-media.ts'
 import { chatOf, chatContextOf, passingLane, translatingLane, type Lane } from './lane.ts'
 import { legOfAnswer } from './legs.ts'
-import { openRelay } from './open-relay.ts'
 
 /** A routed request, with what only chats have. */
 export type ChatRouted = Routed & {
@@ -108,8 +109,7 @@ async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> 
 
 async function accept(parts: CallParts, routed: ChatRouted, lane: Lane, exchange: Exchange): Promise<Delivered> {
   if (await streams(routed, exchange)) {
-    const stream = lane.openStream()
-    const relay = openRelay(parts, routed, lane.call, exchange, stream)
+    const relay = openRelay(parts, routed, exchange, follow(routed, lane.call, lane.openStream()))
     await relay.begin()
     return { kind: 'streaming', relay, contentType: eventStream }
   }

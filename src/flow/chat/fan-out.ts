@@ -9,14 +9,15 @@ import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts 
 import { eventStream, json } from '../content-types.ts'
 import { failed, failedBesidePaid } from '../failed.ts'
 import { countLegs, type Leg } from '../legs.ts'
+import { openRelay } from '../open-relay.ts'
 import type { StreamRelay } from '../relay.ts'
 import type { Failed, Outcome } from '../stages.ts'
 import type { ChatRouted } from './chat.ts'
+import { follow } from './follow.ts'
 import { answerOf, chatOf, chatContextOf, conversationFor, passedCall, writerFor } from './lane.ts'
 import { legOfAnswer } from './legs.ts'
 import { MergedRelay } from './merged-relay.ts'
 import { readersFor, type ReplyReaders } from './one-call.ts'
-import { openRelay } from './open-relay.ts'
 import { ReplyFacts } from './translate.ts'
 
 /**
@@ -43,7 +44,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
         return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }
       }
       const stream = streamOfChoice(index, readers.openReader(), writer)
-      const relay = openRelay(parts, leg, call, exchange, stream)
+      const relay = openRelay(parts, leg, exchange, follow(leg, call, stream))
       await relay.begin()
       begun.push(relay)
       return { kind: 'relay', relay }

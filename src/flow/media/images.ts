@@ -8,12 +8,13 @@ import type {
   ImageAskBase,
   ImageStream,
 } from '../../capabilities/images.ts'
+import type { Counted } from '../../capabilities/usage.ts'
 import { imageBytesMax } from '../../vendors/images.ts'
 import { answerBytesMax, fetchInTime, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
+import type { Following } from '../open-relay.ts'
 import type { Routed } from '../stages.ts'
 import { mediaJob, type MediaCodec, type MediaJob } from './job.ts'
-import type { Following } from './stream.ts'
 
 export type ImageCodec<Ask extends ImageAskBase> = MediaCodec<Ask, ImagesAnswer> & {
   readonly stream: { pass(ask: Ask): ImageStream }
@@ -47,29 +48,33 @@ function shared<Ask extends ImageAskBase>(
     codec,
     answerBytesMax: ({ count }) => Math.max(answerBytesMax, Math.min(count * imageBytesMax, imagesBytesMax)),
     finish: (ask, answer, way) => deliver(parts, ask, answer, way),
-    follow: (ask) => follow(ask, codec.stream.pass(ask), referencesOf(ask)),
+    follow(ask, attemptId) {
+      const events = codec.stream.pass(ask)
+      const leg = { attemptId, count: () => countStream(ask, events, referencesOf(ask)) }
+      return { events, leg, bytesMax: bytesMaxOfStream(ask) }
+    },
   }
 }
 
 /** The limit for all images of one answer: about ten of the largest known, in base64. */
 const imagesBytesMax = 256 * 1024 * 1024
 
+function bytesMaxOfStream({ count, partialImages }: ImageAskBase): Following['bytesMax'] {
+  return { event: imageBytesMax, stream: count * (partialImages + 1) * imageBytesMax }
+}
+
 /** The last image brings the vendor's count. A client cut off before it pays for the images and previews that came. */
-function follow(ask: ImageAskBase, events: ImageStream, references: number): Following {
-  const { facts } = events
-  return {
-    events,
-    count() {
-      if (facts.outputEvents === 0) return undefined
-      const { images, previews, looks } = events.shown
-      // Where images are sold by the piece, one is the least that can be charged.
-      const made = ask.sold === 'pieces' ? Math.max(1, images) : images
-      const tokens = facts.ended ? facts.usage : undefined
-      const counted = countImages(ask, { made, previews, looks, tokens, references })
-      return facts.ended ? counted : { ...counted, basis: 'estimated' }
-    },
-    bytesMax: { event: imageBytesMax, stream: ask.count * (ask.partialImages + 1) * imageBytesMax },
-  }
+function countStream(
+  ask: ImageAskBase,
+  { facts, shown: { images, previews, looks } }: ImageStream,
+  references: number,
+): Counted | undefined {
+  if (facts.outputEvents === 0) return undefined
+  // Where images are sold by the piece, one is the least that can be charged.
+  const made = ask.sold === 'pieces' ? Math.max(1, images) : images
+  const tokens = facts.ended ? facts.usage : undefined
+  const counted = countImages(ask, { made, previews, looks, tokens, references })
+  return facts.ended ? counted : { ...counted, basis: 'estimated' }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { GatewayError } from '../../base/errors.ts'
+import type { AttemptId } from '../../base/ids.ts'
 import type { ReceivedRequest, AskFacts } from '../../capabilities/ask.ts'
 import type { Capability } from '../../capabilities/capability.ts'
 import type { ModelTraits } from '../../capabilities/limits.ts'
@@ -6,8 +7,9 @@ import { LinkTime } from '../../upstream/link-time.ts'
 import type { Adapter, Vendor } from '../../vendors/vendor.ts'
 import { contextOf, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
+import type { Following } from '../open-relay.ts'
 import type { Outcome, Routed } from '../stages.ts'
-import { relayEvents, relayWhole, type Following } from './stream.ts'
+import { relayEvents, relayWhole } from './stream.ts'
 import { walkSteps } from './steps.ts'
 
 /** How one protocol asks for something that vendors answer as a whole, and how the answer is written. */
@@ -37,7 +39,7 @@ export type MediaJob<Ask extends AskFacts, Answer> = {
   /** The limit for the answer to one call, where it may be larger than that of other answers. */
   answerBytesMax?(ask: Ask): number
   /** Follows the events of a vendor that streams in the client's protocol. */
-  follow?(ask: Ask): Following
+  follow?(ask: Ask, attemptId: AttemptId): Following
 }
 
 /** Embeddings, images and edits: the vendor is asked step by step, and each answer is whole. */
@@ -49,7 +51,7 @@ export function mediaJob<Ask extends AskFacts, Answer>(media: MediaJob<Ask, Answ
     if (adapter === undefined) throw new Error(`${routed.route.channel.vendor.id} does no ${capability}`)
     if (ask.stream && media.follow !== undefined) {
       const events = adapter.stream?.(ask, contextOf(routed, parts.tenantLabel))
-      if (events !== undefined) return relayEvents(parts, routed, events, media.follow(ask))
+      if (events !== undefined) return relayEvents(parts, routed, events, media.follow(ask, routed.attemptId))
     }
     // The vendor answers in one piece here, also where the client wants a stream.
     const whole = { ...routed, ask: { ...routed.ask, stream: false } }

@@ -1,9 +1,7 @@
 import type { ChatStream } from '../../capabilities/chat.ts'
-import type { Exchange } from '../../upstream/transport.ts'
 import type { Call } from '../../vendors/vendor.ts'
-import { answerBytesMax, type CallParts } from '../attempt.ts'
-import { failedInside } from '../failed.ts'
-import { StreamRelay } from '../relay.ts'
+import { answerBytesMax } from '../attempt.ts'
+import type { Following } from '../open-relay.ts'
 import type { ChatRouted } from './chat.ts'
 import { chatOf } from './lane.ts'
 import { legOfStream } from './legs.ts'
@@ -17,24 +15,18 @@ const wireBytesSpare = 1024 * 1024
 // and end. A character of it takes at most six bytes there.
 const repeatedBytes = 4 * 6
 
-export function openRelay(
-  parts: CallParts,
-  routed: ChatRouted,
-  { body }: Call,
-  exchange: Exchange,
-  stream: ChatStream,
-): StreamRelay {
+/** What the relay of a chat needs to know of its stream. */
+export function follow(routed: ChatRouted, call: Call, events: ChatStream): Following {
+  return { events, leg: legOfStream(routed, events.facts), bytesMax: bytesMaxOf(routed, call) }
+}
+
+function bytesMaxOf(routed: ChatRouted, { body }: Call): Following['bytesMax'] {
   const { outputTokensMax, choices } = routed.ask
   const said = outputTokensMax * choices * wireBytesPerToken + wireBytesSpare
-  const repeats = chatOf(routed).protocol === 'responses' && typeof body === 'string'
+  if (chatOf(routed).protocol === 'responses' && typeof body === 'string') {
+    return { event: answerBytesMax, stream: said + body.length * repeatedBytes } // their last event is a whole answer
+  }
   // A model that draws in its answers sends each image in a single event, of more bytes for a token than words take.
   const drawn = routed.model.prices.rates.imageOutput === undefined ? 0 : answerBytesMax
-  return new StreamRelay(exchange, stream, {
-    bytesMax: repeats
-      ? { event: answerBytesMax, stream: said + body.length * repeatedBytes } // their last event is a whole answer
-      : { event: Math.max(eventBytesMax, drawn), stream: said + drawn },
-    leg: legOfStream(routed, stream.facts),
-    judge: (failure) => failedInside(parts, routed, failure),
-    complete: () => parts.channels().answered(routed.route),
-  })
+  return { event: Math.max(eventBytesMax, drawn), stream: said + drawn }
 }
