@@ -19,8 +19,8 @@ export const moneyMutants: readonly Mutant[] = [
   },
   {
     name: 'a settlement is not written to the journal',
-    file: 'src/billing/leased/leased.ts',
-    from: '        append(ended.record)\n',
+    file: 'src/billing/leased/leased-hold.ts',
+    from: '      this.#desk.append(ended.record)\n',
     to: '',
     tests: simulation,
   },
@@ -40,7 +40,7 @@ export const moneyMutants: readonly Mutant[] = [
   },
   {
     name: 'a settlement is reported before it is durable',
-    file: 'src/billing/leased/leased.ts',
+    file: 'src/billing/leased/leased-hold.ts',
     from: 'return journal.recorded()',
     to: 'return undefined',
     tests: simulation,
