@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net'
 import { GatewayError } from './errors.ts'
+import { portOf } from './http-url.ts'
 import { isAddress, type Reach } from './public-address.ts'
 
 /** Whether a link leads to a result that this process itself gave out, and may be fetched although it is not public. */
@@ -78,7 +79,7 @@ export function readTarget(text: string, policy: GuardPolicy): Target {
   // The URL parser folds 0x7f000001, 2130706433 and 127.1 into 127.0.0.1. No honest client writes an address like that.
   const written = /^\/\/([^/?#\\:]*)/.exec(text.slice(url.protocol.length))?.[1]
   if (isAddress(host) && !isIPv6(host) && written !== host) throw new GuardRefusal('malformed')
-  const port = Number(url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : url.port)
+  const port = portOf(url)
   if (policy.ports !== 'any' && !policy.ports.includes(port) && !isOwn) throw new GuardRefusal('port')
   return { url, host, port, isOwn }
 }

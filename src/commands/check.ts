@@ -67,9 +67,9 @@ async function attempt<T>(findings: Findings, read: () => T | Promise<T>): Promi
 function checkToolPort(findings: Findings, { host, port, adminHost, adminPort }: Environment, file: ConfigFile): void {
   const given = file.settings.mcp.port
   if (given === undefined || given === 0) return
-  const taken =
-    given === port ? 'PORT' : given === adminPort && shareAddresses(host, adminHost) ? 'ADMIN_PORT' : undefined
-  if (taken !== undefined) note(findings, file.complain(['mcp', 'port'], `must differ from ${taken}`))
+  const complain = (of: string) => note(findings, file.complain(['mcp', 'port'], `must differ from ${of}`))
+  if (given === port) complain('PORT')
+  else if (given === adminPort && shareAddresses(host, adminHost)) complain('ADMIN_PORT')
 }
 
 function clean(text: string): string {

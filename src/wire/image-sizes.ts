@@ -70,7 +70,8 @@ function nearestFree(wished: Size, free: FreeSize): Size {
   const [short, long] = [Math.min(wished.width, wished.height), Math.max(wished.width, wished.height)]
   const grown = Math.max(1, sideMin / short, Math.sqrt(pixelsMin / (short * long)))
   const shrunk = Math.min(1, sideMax / long, Math.sqrt(pixelsMax / (short * long)))
-  const round = grown > 1 ? Math.ceil : shrunk < 1 ? Math.floor : Math.round
+  const inward = shrunk < 1 ? Math.floor : Math.round
+  const round = grown > 1 ? Math.ceil : inward
   const side = (length: number) => Math.max(step, round((length * grown * shrunk) / step) * step)
   return { width: side(wished.width), height: side(wished.height) }
 }

@@ -8,7 +8,7 @@ export function toBase64(vector: Vector): string {
 
 /** Reads a list of numbers, or the same in base64. Anything else, and a vector with an infinite value, is undefined. */
 export function vectorIn(value: Json | undefined): Vector | undefined {
-  const vector = typeof value === 'string' ? fromBase64(value) : Array.isArray(value) ? fromNumbers(value) : undefined
+  const vector = typeof value === 'string' ? fromBase64(value) : fromNumbers(value)
   return vector !== undefined && isFinite(vector) ? vector : undefined
 }
 
@@ -27,10 +27,11 @@ function fromBase64(base64: string): Vector {
   return new Float32Array(whole.buffer)
 }
 
-function fromNumbers(items: readonly Json[]): Vector | undefined {
+function fromNumbers(items: Json | undefined): Vector | undefined {
+  if (!Array.isArray(items)) return undefined
   const vector = new Float32Array(items.length)
   for (let at = 0; at < items.length; at++) {
-    const item = items[at]
+    const item: unknown = items[at]
     if (typeof item !== 'number') return undefined
     vector[at] = item
   }

@@ -1,4 +1,5 @@
 import { BoundedMap } from '../../base/bounded-map.ts'
+import { portOf } from '../../base/http-url.ts'
 
 /** Where a call goes, in the form that a socket and a request head need. */
 export type Target = {
@@ -22,14 +23,15 @@ const known = new BoundedMap<string, Target>(targetsMax)
 export function targetOf(url: string): Target {
   const remembered = known.get(url)
   if (remembered !== undefined) return remembered
-  const { protocol, hostname, port, host, origin, pathname, search } = new URL(url)
+  const parsed = new URL(url)
+  const { protocol, hostname, host, origin, pathname, search } = parsed
   const isSecure = protocol === 'https:'
   if (!isSecure && protocol !== 'http:') throw new Error(`a vendor's address is not http: ${protocol}`)
   const target = {
     origin,
     isSecure,
     hostname: hostname.replace(/^\[|\]$/g, ''),
-    port: port === '' ? (isSecure ? 443 : 80) : Number(port),
+    port: portOf(parsed),
     headStart: ` ${pathname}${search} HTTP/1.1\r\nhost: ${host}\r\n${usual}`,
   }
   known.set(url, target)

@@ -26,7 +26,7 @@ export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const { code, message, error: common } = objectIn(parseLoosely(response.body))
   if (response.status === 429 && objectIn(common)['code'] === tokenRate) return overRate(response)
   if (typeof code !== 'string' || isObject(common)) return explainCommon(response, secrets)
-  const status = operatorFaultCodes.test(code) ? 401 : unknownModel.test(code) ? 404 : response.status
+  const status = commonStatusOf(code) ?? response.status
   const asCommon = JSON.stringify({ error: { message: textIn(message), code } })
   const verdict = explainCommon({ ...response, status, body: asCommon }, secrets)
   const { refusal } = verdict.error.details
@@ -35,6 +35,12 @@ export function explain(response: BadResponse, secrets: Secrets): Verdict {
   const { error } = rejected(verdict.error.message, { protocol: nativeProtocol, status: response.status, body })
   const details = { ...error.details, ...(code === refusedContent && { code: contentRefused }) }
   return { ...verdict, error: new GatewayError(error.kind, error.message, details) }
+}
+
+/** The status of such a refusal in the common protocol, where it has one of its own. */
+function commonStatusOf(code: string): number | undefined {
+  if (operatorFaultCodes.test(code)) return 401
+  return unknownModel.test(code) ? 404 : undefined
 }
 
 /** The status that a code stands for where it came with a 2xx. */

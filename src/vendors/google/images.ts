@@ -118,12 +118,17 @@ function readPredictions(ask: ImagesAsk, json: JsonObject): ImagesOutcome {
 const sides2K = 1536
 const sides4K = 3072
 
+function sizeFor(longerSide: number): '2K' | '4K' | undefined {
+  if (longerSide > sides4K) return '4K'
+  return longerSide > sides2K ? '2K' : undefined
+}
+
 function writeContent(ask: ImagesAsk, inline: readonly MediaBytes[], { upstreamModel }: CallContext): JsonObject {
   const aspectRatio = ratioOf(ask.size, geminiRatios)
   const wished = ask.size === undefined ? undefined : readSize(ask.size)
   const side = wished === undefined ? 0 : Math.max(wished.width, wished.height)
   // Models of the second generation make one size only.
-  const imageSize = upstreamModel.startsWith('gemini-2') || side <= sides2K ? undefined : side > sides4K ? '4K' : '2K'
+  const imageSize = upstreamModel.startsWith('gemini-2') ? undefined : sizeFor(side)
   return {
     contents: [
       {

@@ -159,7 +159,8 @@ function readEnd(candidate: JsonObject, choice: number, state: Candidate): Reply
   }
   const isStop = known === 'stop' || known === 'botched'
   // The vendor gives STOP after calls too.
-  const finish = isStop ? (state.calls > 0 ? 'tool-calls' : 'stop') : known
+  const stopped = state.calls > 0 ? 'tool-calls' : 'stop'
+  const finish = isStop ? stopped : known
   if (finish === state.finish) return []
   state.finish = finish
   return [{ kind: 'choice-finish', choice, finish }]

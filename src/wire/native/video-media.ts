@@ -78,6 +78,8 @@ const otherNames: readonly string[] = [
 /** Every field that can say what a video shows, under any name. Those that a model's form does not read are refused. */
 export const shownFields: readonly string[] = [...sceneFields, ...otherNames]
 
+const notRead = "is not read: describe the video in 'input'."
+
 /**
  * Refuses content outside `input`, where it is not read: the video would be made, and charged, without it. At the top
  * level a field may repeat what `input` says.
@@ -86,8 +88,8 @@ export function refuseMisplaced(body: JsonObject, input: JsonObject, own: readon
   const parameters = objectIn(body['parameters'])
   for (const name of shownFields) {
     const isUnread = !own.includes(name) && isNonEmpty(body[name]) && !isDeepStrictEqual(body[name], input[name])
-    const at = isUnread ? name : isNonEmpty(parameters[name]) ? `parameters.${name}` : undefined
-    if (at !== undefined) throw unsupported(at, "is not read: describe the video in 'input'.")
+    if (isUnread) throw unsupported(name, notRead)
+    if (isNonEmpty(parameters[name])) throw unsupported(`parameters.${name}`, notRead)
   }
 }
 

@@ -58,7 +58,8 @@ export function kindOf(placed: readonly Placed[], limits: VideoLimits, at: strin
   if (frame !== undefined && reference !== undefined) {
     throw badRequest('First and last frames cannot be mixed with references.', reference.at)
   }
-  const kind = reference !== undefined ? 'r2v' : frame !== undefined ? 'i2v' : 't2v'
+  const withoutReference = frame === undefined ? 't2v' : 'i2v'
+  const kind = reference === undefined ? withoutReference : 'r2v'
   if (limits.kinds.includes(kind)) {
     if (kind === 'r2v') checkReferences(placed, limits, at)
     if (kind === 'i2v') checkFrames(placed, at)

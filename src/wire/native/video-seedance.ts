@@ -51,7 +51,8 @@ export function readSeedanceScene(body: JsonObject, input: JsonObject, limits: V
 /** Refuses a second description of the video, because one of the two would be dropped silently. */
 function refuseSecondScene(body: JsonObject, input: JsonObject, at: string): void {
   const field = shownFields.find((name) => name !== 'content' && isNonEmpty(input[name]))
-  const second = field !== undefined ? `input.${field}` : isGiven(body['content']) ? 'content' : at
+  const outside = isGiven(body['content']) ? 'content' : at
+  const second = field === undefined ? outside : `input.${field}`
   if (second !== at) throw badRequest(`'${at}' and '${second}' cannot both be given.`, second)
 }
 

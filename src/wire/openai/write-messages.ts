@@ -160,7 +160,7 @@ function writeAssistant(blocks: readonly AssistantBlock[], speaker: Speaker): Js
   const text = textOf(blocks) || (takesRefusal ? '' : refusals.join(''))
   return {
     role: 'assistant',
-    content: text !== '' ? text : calls.length > 0 || refusals.length > 0 ? null : '',
+    content: text || (calls.length > 0 || refusals.length > 0 ? null : ''),
     ...(refusals.length > 0 && takesRefusal && { refusal: refusals.join('') }),
     ...(wantsReasoning(speaker) && { reasoning_content: thoughts.join('') || missingReasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),

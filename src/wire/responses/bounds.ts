@@ -19,7 +19,7 @@ export function inputTokensMax(request: ResponsesRequest, bodyBytes: number, con
 
 function mediaTokensMax(item: Item, contextTokens: number): number {
   if (item.type === 'image_generation_call') return imageTokensMax
-  const parts = 'content' in item ? item.content : 'output' in item ? item.output : undefined
+  const parts = partsOf(item)
   if (!Array.isArray(parts)) return 0
   let tokens = 0
   for (const { type } of parts as readonly { readonly type?: unknown }[]) {
@@ -28,4 +28,9 @@ function mediaTokensMax(item: Item, contextTokens: number): number {
     else if (type === 'input_file' || type === 'input_audio') tokens += contextTokens
   }
   return tokens
+}
+
+function partsOf(item: Item): unknown {
+  if ('content' in item) return item.content
+  return 'output' in item ? item.output : undefined
 }

@@ -223,10 +223,14 @@ export class Output {
     return { type, fields: { item_id: id, output_index: at, content_index: parts.length - 1, ...fields } }
   }
 
-  #close(status: ItemStatus): OutputEvent[] {
+  #closeOpen(status: ItemStatus): OutputEvent[] {
     const open = this.#open
-    const events =
-      open === undefined ? [] : open.kind === 'message' ? this.#closeMessage(open, status) : this.#closeReasoning(open)
+    if (open === undefined) return []
+    return open.kind === 'message' ? this.#closeMessage(open, status) : this.#closeReasoning(open)
+  }
+
+  #close(status: ItemStatus): OutputEvent[] {
+    const events = this.#closeOpen(status)
     for (const call of this.#calls.values()) {
       if (!call.isOver && isWholeObject(call.text)) events.push(...this.#closeCall(call, 'completed'))
     }

@@ -12,10 +12,10 @@ export type Shown = {
 }
 
 export function shownOf({ reasoning, include, top_logprobs: count }: ResponsesRequest): Shown {
-  const hasLogprobs = include?.includes('message.output_text.logprobs') ?? false
+  const least = include?.includes('message.output_text.logprobs') === true ? 0 : undefined
   return {
     wantsReasoning: isGiven(reasoning?.summary) || isGiven(reasoning?.generate_summary),
     wantsEncrypted: include?.includes('reasoning.encrypted_content') ?? false,
-    logprobs: isGiven(count) && count > 0 ? count : hasLogprobs ? 0 : undefined,
+    logprobs: isGiven(count) && count > 0 ? count : least,
   }
 }
