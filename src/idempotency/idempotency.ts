@@ -226,6 +226,7 @@ function writeFailure({ kind, message, details }: GatewayError): string {
   return JSON.stringify({ kind, message, details: { ...details, cause: undefined, inside: undefined } })
 }
 
+/** Nothing but `writeFailure` writes what is sealed without a status. */
 function readFailure(body: Uint8Array): GatewayError {
   const { kind, message, details } = JSON.parse(decodeUtf8(body)) as Pick<GatewayError, 'kind' | 'message' | 'details'>
   return new GatewayError(kind, message, details)

@@ -96,7 +96,7 @@ class Walk {
           stop.abort()
           return
         }
-        made[index] = outcome
+        made[index] = outcome // on record before `take`, which throws for an answer that it cannot read
         if (take === undefined) continue
         const { response } = outcome
         made[index] = { ...outcome, counted: take(response, index), response: { ...response, body: nothing } }
