@@ -72,6 +72,11 @@ export function asGatewayError(thrown: unknown): GatewayError {
   return new GatewayError('bug', 'The gateway failed. Report the request id to its operator.', { cause: thrown })
 }
 
+/** The error, whatever was thrown. */
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown))
+}
+
 /** What went wrong, in words, whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)

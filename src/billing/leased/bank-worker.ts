@@ -1,3 +1,4 @@
+import { asError } from '../../base/errors.ts'
 import { openSecondConnection } from '../../store/open.ts'
 import { makeStoreBank, type Bank } from './bank.ts'
 import { decodeEndings } from './records.ts'
@@ -43,7 +44,7 @@ self.addEventListener('message', ({ data: call }) => {
   run(call).then(
     (result) => self.postMessage({ id: call.id, kind: 'done', result }),
     (error: unknown) => {
-      const { name, message } = error instanceof Error ? error : { name: 'Error', message: String(error) }
+      const { name, message } = asError(error)
       self.postMessage({ id: call.id, kind: 'failed', name, message })
     },
   )

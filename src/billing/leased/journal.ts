@@ -1,4 +1,5 @@
 import type { Timers } from '../../base/clock.ts'
+import { asError } from '../../base/errors.ts'
 import { DiskFull, type Disk, type SegmentFile } from './disk.ts'
 import { FrameWriter, JournalCorrupt, readFrames } from './frames.ts'
 import { decodeRecord, encodeRecord, type EncodedRecord, type JournalRecord } from './records.ts'
@@ -199,7 +200,7 @@ export class Journal {
     try {
       await file?.sync()
     } catch (error) {
-      this.#failure = error instanceof Error ? error : new Error(String(error))
+      this.#failure = asError(error)
       this.#options.fatal(this.#failure)
       throw this.#failure
     }

@@ -1,6 +1,7 @@
 import type { Socket } from 'bun'
 import type { Timers } from '../../base/clock.ts'
 import { discard, partOf } from '../../base/bytes.ts'
+import { asError } from '../../base/errors.ts'
 import { bodyDecoderFor, type BodyDecoder } from './body-decoder.ts'
 import type { Flow, Incoming } from './incoming.ts'
 import { MalformedResponseError } from './malformed-response-error.ts'
@@ -163,7 +164,7 @@ export class Connection implements Flow {
       const rest = this.#body === undefined ? this.#readHead(bytes) : bytes
       if (rest !== undefined) this.#readBody(rest)
     } catch (thrown) {
-      this.destroy(thrown as Error)
+      this.destroy(asError(thrown))
     }
   }
 
