@@ -16,11 +16,8 @@ import { paceAt } from './adopt.ts'
 import { isAtChannel } from './calls.ts'
 import { pollTask, type Unkept } from './poll.ts'
 import type { TaskParts } from './parts.ts'
+import { Rhythm } from './rhythm.ts'
 
-const everyMs = 200
-// The pause while no task is watched. This node hears of its own tasks by `attend`, and another node polls its own.
-// Where that node dies, its claims last for up to a minute anyway, so these seconds hardly add to the wait.
-const idleMs = 5_000
 const pollsMax = 256
 // A vendor that hangs delays only its own tasks.
 const pollsAtOneMax = pollsMax / 4
@@ -59,16 +56,21 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   let renewedAt = clock.monotonic()
   let turnsTaken = 0
   let tidiedAt = Number.NEGATIVE_INFINITY
-  let running: Promise<unknown> = releaseClaims(store.db, node, store.now()).catch(complain)
-  let isRunning = false
-  let isWanted = false
-  const state = { isClosed: false, isComplained: false, isIdle: false }
-  let callOff = timers.after(everyMs, run)
+  let hasComplained = false
+  const rhythm = new Rhythm(timers, {
+    begin: () => releaseClaims(store.db, node, store.now()),
+    turn: async () => (await turn()) + polls.size > 0,
+    isWatching: () => hasWatchedTasks(store.db, mode),
+    succeeded() {
+      hasComplained = false
+    },
+    failed: complain,
+  })
 
   /** Warns once per outage, because other parts of the gateway report a missing database too. */
   function complain(thrown: unknown): void {
-    if (!state.isComplained) log.warn({ cause: String(thrown) }, 'video tasks cannot be polled at the moment')
-    state.isComplained = true
+    if (!hasComplained) log.warn({ cause: String(thrown) }, 'video tasks cannot be polled at the moment')
+    hasComplained = true
   }
 
   /** Reports each time a channel disappears: an operator who removes or renames one hardly means to lose its videos. */
@@ -84,32 +86,8 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
     }
   }
 
-  function run(): void {
-    isWanted = true
-    if (isRunning) return
-    isRunning = true
-    running = running.then(turns)
-  }
-
-  /** Runs turns one after another while one is wanted, so that there is one timer however often the poller is woken. */
-  async function turns(): Promise<void> {
-    while (isWanted && !state.isClosed) {
-      isWanted = false
-      state.isIdle = false
-      await turnOrRest().then(() => (state.isComplained = false), complain)
-    }
-    isRunning = false
-    if (!state.isClosed) callOff = timers.after(state.isIdle ? idleMs : everyMs, run)
-  }
-
-  async function turnOrRest(): Promise<void> {
-    const taken = await turn()
-    state.isIdle = true // set before the query, so that `attend` can reset it for a task that comes meanwhile
-    if (taken + polls.size > 0 || (await hasWatchedTasks(store.db, mode))) state.isIdle = false
-  }
-
   async function turn(): Promise<number> {
-    if (state.isClosed) return 0
+    if (rhythm.isClosed) return 0
     await setBack.makeUp(async (ms) => {
       await bringForward(store.db, { owner: node, now: store.now(), ms })
       log.warn({ ms }, 'the clock was set back')
@@ -199,28 +177,17 @@ export function startPoller(parts: TaskParts, ended: (task: Task) => void): Poll
   }
 
   async function idle(): Promise<void> {
-    await running
+    await rhythm.quiet()
     while (polls.size + keeping.size > 0) await Promise.all([...polls.all(), ...keeping.values()])
   }
 
   return {
     turn,
     idle,
-    wake() {
-      if (state.isClosed) return
-      callOff()
-      run()
-    },
-    attend() {
-      if (!state.isIdle || state.isClosed) return
-      state.isIdle = false
-      if (isRunning) return
-      callOff()
-      callOff = timers.after(everyMs, run)
-    },
+    wake: () => rhythm.wake(),
+    attend: () => rhythm.attend(),
     async close() {
-      state.isClosed = true
-      callOff()
+      rhythm.close()
       await idle()
     },
   }
