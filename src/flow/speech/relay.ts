@@ -66,7 +66,8 @@ export class SpeechRelay implements Relay {
 
   /** Asks for the first piece and waits for its first audio. Where that fails, another channel may be tried. */
   async start(): Promise<Failed | undefined> {
-    return this.#open(this.#routed)
+    const opened = await this.#open(this.#routed)
+    return opened instanceof PieceAudio ? undefined : opened
   }
 
   /**
@@ -191,16 +192,17 @@ export class SpeechRelay implements Relay {
       this.#checkUnbroken()
       // No further call is paid for once the client has left.
       if (this.#hasNoClient()) throw new GatewayError('client-gone', 'The client hung up.')
-      const failure = await this.#open({ ...this.#routed, signal, attemptId: newAttemptId(), connection })
-      if (failure === undefined && this.#current !== undefined) return this.#current
-      if (failure === undefined) throw new GatewayError('bug', 'a piece that was opened is not there')
-      if (failure.retry === 'no' || tries === triesMax) throw failure.error
-      if (failure.retry === 'anew') connection = 'new'
-      else if (!(await pauseBefore(tries, failure.error, [signal, this.#parts.stopping]))) throw failure.error
+      const opened = await this.#open({ ...this.#routed, signal, attemptId: newAttemptId(), connection })
+      if (opened instanceof PieceAudio) return opened
+      const { retry, error } = opened
+      if (retry === 'no' || tries === triesMax) throw error
+      if (retry === 'anew') connection = 'new'
+      else if (!(await pauseBefore(tries, error, [signal, this.#parts.stopping]))) throw error
     }
   }
 
-  async #open(routed: Routed): Promise<Failed | undefined> {
+  /** Asks for the next piece, which is the current one once its first audio is there. */
+  async #open(routed: Routed): Promise<PieceAudio | Failed> {
     const { ask, codec, adapter } = this.#speaking
     const piece = ask.pieces[this.#said] ?? ''
     const saying = adapter.say(ask, piece, contextOf(routed, this.#parts.tenantLabel))
@@ -226,7 +228,7 @@ export class SpeechRelay implements Relay {
       const count = () => accepted.count(ask, codec)
       const leg = this.legs.length
       this.legs.push({ attemptId, made: count, count: () => (this.#isOwed(leg) ? count() : undefined) })
-      return undefined
+      return accepted
     } finally {
       this.#opening = undefined
     }
