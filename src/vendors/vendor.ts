@@ -155,7 +155,7 @@ export type ChatAdapter = {
   readAnswer(body: Uint8Array): Reply
   openReader(): ReplyReader
   /** Whether a refusal is only about showing our account the reasoning: without that, the ask may be sent again. */
-  refusedToShowReasoning?(error: GatewayError): boolean
+  readonly refusedToShowReasoning?: (error: GatewayError) => boolean
   /** A second protocol of the vendor, and which asks are better served in it. */
   readonly secondProtocol?: { readonly chat: ChatAdapter; serves(ask: ChatAsk, model: AskedModel): boolean }
   /** The vendor's own count of the input, where counting is free and the client speaks its protocol. */

@@ -5,7 +5,7 @@ import type { ModelTraits } from '../../capabilities/limits.ts'
 import { LinkTime } from '../../upstream/link-time.ts'
 import { isInside } from '../../upstream/links.ts'
 import type { Exchange } from '../../upstream/transport.ts'
-import type { ChatAdapter, Vendor } from '../../vendors/vendor.ts'
+import type { Vendor } from '../../vendors/vendor.ts'
 import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
 import type { Errand, Job } from '../job.ts'
@@ -78,11 +78,10 @@ class ChatErrand implements Errand {
 }
 
 function callOver(parts: CallParts, chat: ChatRouted): Promise<Outcome> {
-  const adapter = chatOf(chat)
-  const call = chat.ask.choices > adapter.choicesMax ? callSideBySide : callOnce
-  return adapter.refusedToShowReasoning === undefined
-    ? call(parts, chat)
-    : callWithReasoning(parts, chat, call, adapter)
+  const { choicesMax, refusedToShowReasoning } = chatOf(chat)
+  const call = chat.ask.choices > choicesMax ? callSideBySide : callOnce
+  if (refusedToShowReasoning === undefined) return call(parts, chat)
+  return callWithReasoning(parts, chat, call, refusedToShowReasoning)
 }
 
 /** Where the vendor refuses to show our account the reasoning, the same route is asked again without it. */
@@ -90,12 +89,11 @@ async function callWithReasoning(
   parts: CallParts,
   chat: ChatRouted,
   call: typeof callOnce,
-  adapter: ChatAdapter,
+  isAboutShowing: (refusal: GatewayError) => boolean,
 ): Promise<Outcome> {
   const hidesReasoning = parts.channels().hidesReasoning(chat.route)
   const outcome = await call(parts, { ...chat, hidesReasoning })
-  if (outcome.kind !== 'failed' || hidesReasoning || adapter.refusedToShowReasoning?.(outcome.error) !== true)
-    return outcome
+  if (outcome.kind !== 'failed' || hidesReasoning || !isAboutShowing(outcome.error)) return outcome
   parts.channels().hideReasoning(chat.route)
   return { ...outcome, retry: 'anew' }
 }
