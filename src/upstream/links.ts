@@ -6,14 +6,13 @@ import { isPublicHost } from '../wire/public-link.ts'
 import type { VendorResponse, StepCall } from '../vendors/vendor.ts'
 import type { Channel } from './channels.ts'
 
-type Link = Exclude<StepCall, { transport: 'vendor' }>
+type ClientLink = Extract<StepCall, { transport: 'guarded' }>
+type VendorLink = Extract<StepCall, { transport: 'linked' }>
+type Place = Pick<Channel, 'baseUrl' | 'isSimulator'>
+type LinkedFile = VendorResponse & { readonly mediaType: string }
 
 /** Fetches the file behind a link that a vendor gave in its answer, or a client in its request. */
-export type FetchLink = (
-  link: Link,
-  channel: Pick<Channel, 'baseUrl' | 'isSimulator'>,
-  signal: AbortSignal,
-) => Promise<VendorResponse & { readonly mediaType: string }>
+export type FetchLink = (link: ClientLink | VendorLink, channel: Place, signal: AbortSignal) => Promise<LinkedFile>
 
 // A vendor's large image takes a while, and a video has a limit of its own. A client's link has the guard's own limit, a
 // quarter of this, because it occupies a place of ours for as long as a stranger's server likes.
@@ -31,21 +30,24 @@ export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): 
   const ofPublicVendors = makeGuardedFetch(open, world)
   const ofPrivateVendors = makeGuardedFetch({ ...open, addresses: 'private' }, world)
 
-  return async (link, channel, client) => {
-    const { url, bytesMax } = link
-    const signal = stopping === undefined ? client : AbortSignal.any([client, stopping])
-    if (link.transport === 'guarded') {
-      try {
-        return respondedWith(await strangers.get(url, { bytesMax, signal }), 'client')
-      } catch (thrown) {
-        throw link.at === undefined ? thrown : placed(thrown, link.at)
-      }
+  async function fetchOfClient({ url, bytesMax, at }: ClientLink, signal: AbortSignal): Promise<LinkedFile> {
+    try {
+      const fetched = await strangers.get(url, { bytesMax, signal })
+      if (fetched.status === 200) return fileOf(fetched)
+      throw new GatewayError('bad-request', `The URL answered ${fetched.status}.`, { code: 'invalid_url' })
+    } catch (thrown) {
+      throw at === undefined ? thrown : placed(thrown, at)
     }
+  }
+
+  async function fetchOfVendor(link: VendorLink, channel: Place, signal: AbortSignal): Promise<LinkedFile> {
+    const { url, bytesMax, totalMs = vendorTotalMs } = link
     // Simulators may be anywhere the operator runs them, also under a host name of a private network.
     const guard = channel.isSimulator === true || isPrivate(channel.baseUrl) ? ofPrivateVendors : ofPublicVendors
     try {
-      const { totalMs = vendorTotalMs } = link
-      return respondedWith(await guard.get(url, { bytesMax, totalMs, signal }), 'vendor')
+      const fetched = await guard.get(url, { bytesMax, totalMs, signal })
+      if (fetched.status === 200) return fileOf(fetched)
+      throw new Error(`a vendor's link answered ${fetched.status}`)
     } catch (thrown) {
       // The client has left, or the node stops: neither is the vendor's failure.
       if (thrown instanceof GatewayError && !(thrown instanceof GuardRefusal)) throw thrown
@@ -53,6 +55,11 @@ export function makeFetchLink(strangers: GuardedFetch, stopping?: AbortSignal): 
         cause: thrown,
       })
     }
+  }
+
+  return (link, channel, client) => {
+    const signal = stopping === undefined ? client : AbortSignal.any([client, stopping])
+    return link.transport === 'guarded' ? fetchOfClient(link, signal) : fetchOfVendor(link, channel, signal)
   }
 }
 
@@ -64,11 +71,7 @@ function placed(thrown: unknown, at: string): unknown {
   return new GatewayError('bad-request', said, { ...details, param: at, cause: thrown })
 }
 
-function respondedWith({ status, mediaType, body }: Fetched, whose: 'vendor' | 'client') {
-  if (status !== 200) {
-    if (whose === 'vendor') throw new Error(`a vendor's link answered ${status}`)
-    throw new GatewayError('bad-request', `The URL answered ${status}.`, { code: 'invalid_url' })
-  }
+function fileOf({ mediaType, body }: Fetched): LinkedFile {
   return { body, mediaType, header: (name: string) => (name === 'content-type' ? mediaType : null) }
 }
 
