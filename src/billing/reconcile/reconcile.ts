@@ -10,6 +10,7 @@ import {
   openLeasesAndHolds,
   vendorOfModel,
   type OpenLeasesAndHolds,
+  type RecordedAttempt,
 } from '../../store/reconcile.ts'
 import { openTaskRefs } from '../../store/task-lists.ts'
 import { byRef, type BillLine } from './bill.ts'
@@ -80,15 +81,35 @@ async function compareAll(
 ): Promise<Compared> {
   const { lines, nameless, repeated, claims, now } = seen
   const open = openSince(claims, requestMsMax)
-  const findings: Finding[] = nameless.map((line) => vendorOnly(line, open))
   const attempts = await attemptsByIds(store.db, [...lines.keys()])
   const credits = await creditsFor(store.db, attempts, { lines, repeated, now, priceLists })
-  const unknown = new Set(lines.keys())
+  const recorded = compareRecorded(lines, attempts, credits)
+  const findings = [...nameless.map((line) => vendorOnly(line, open)), ...recorded.findings]
+  const known = new Set(attempts.map(({ id }) => id))
+  const unknown = new Map([...lines].filter(([ref]) => !known.has(ref)))
+  const running = await openTaskRefs(store.db, [...unknown.keys()])
+  for (const [ref, line] of unknown) {
+    findings.push(running.has(ref) ? ofRunningTask(line, ref) : vendorOnly(line, open))
+  }
+  // Unless a vendor is given, the bill covers the vendors whose calls it names.
+  const vendors = vendor === undefined ? [...new Set(attempts.map((attempt) => attempt.vendor))] : [vendor]
+  for await (const attempt of allCostly(store, vendors, since)) {
+    if (!lines.has(attempt.id)) findings.push(ledgerOnly(attempt))
+  }
+  return { ...recorded, findings }
+}
+
+/** Compares the calls that are on record with their lines of the bill. */
+function compareRecorded(
+  lines: ReadonlyMap<string, BillLine>,
+  attempts: readonly RecordedAttempt[],
+  credits: ReadonlyMap<string, Nano>,
+): Compared {
+  const findings: Finding[] = []
   let calls = 0
   let amount = 0n
   let matchedEstimated = 0
   for (const attempt of attempts) {
-    unknown.delete(attempt.id)
     const line = lines.get(attempt.id)
     if (line === undefined) continue
     const finding = compare(line, attempt, credits.get(attempt.id) ?? zeroNano)
@@ -99,16 +120,6 @@ async function compareAll(
     calls++
     amount += line.cost
     if (attempt.request?.basis === 'estimated') matchedEstimated++
-  }
-  const running = await openTaskRefs(store.db, [...unknown])
-  for (const ref of unknown) {
-    const line = lines.get(ref)
-    if (line !== undefined) findings.push(running.has(ref) ? ofRunningTask(line, ref) : vendorOnly(line, open))
-  }
-  // Unless a vendor is given, the bill covers the vendors whose calls it names.
-  const vendors = vendor === undefined ? [...new Set(attempts.map((attempt) => attempt.vendor))] : [vendor]
-  for await (const attempt of allCostly(store, vendors, since)) {
-    if (!lines.has(attempt.id)) findings.push(ledgerOnly(attempt))
   }
   return { matched: { calls, amount: nano(amount) }, matchedEstimated, findings }
 }
