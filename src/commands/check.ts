@@ -51,7 +51,9 @@ export async function check(options: { config?: string; json?: boolean }): Promi
     return
   }
   const plan = planMarket({ file: loaded.file, variables: process.env, hasRealAccount: isUsed ?? false })
-  await describe({ ...loaded, environment, plan }, options.json)
+  const seen = await look({ ...loaded, environment, plan })
+  if (options.json === true) sayJson(asJson(seen))
+  else sayInWords(seen)
 }
 
 async function attempt<T>(findings: Findings, read: () => T | Promise<T>): Promise<T | undefined> {
@@ -102,37 +104,50 @@ type Checked = {
   readonly plan: Plan
 }
 
-async function describe({ file, path, environment, plan }: Checked, json = false): Promise<void> {
+/** Finds out what a start would serve. */
+async function look({ file, path, environment, plan }: Checked) {
   const { mode, configured } = plan
   const { models, others } = offerOf(plan)
   const own = new Set(file.settings.models.map((model) => (isObject(model) ? model['id'] : undefined)))
-  const idle = others.filter(({ id }) => own.has(id))
-  const remarks = remarksOn({ environment, file, variables: process.env, mode, models })
   const sandboxUrl = mode === 'sandbox' ? environment.sandboxUrl : undefined
-  const isAnswered = sandboxUrl === undefined || (await answers(sandboxUrl))
-  const database = await describeDatabase(environment)
-  if (json) {
-    sayJson({
-      valid: true,
-      mode,
-      file: path ?? null,
-      database,
-      ...(sandboxUrl !== undefined && { simulators_answer: isAnswered }),
-      channels: configured.map(({ id, vendor, credentials, weight, priority }) => ({
-        id,
-        vendor: vendor.id,
-        keys: keysAmong(credentials),
-        weight,
-        priority,
-      })),
-      models: [...models.keys()],
-      not_served: idle,
-      ignored_variables: remarks.ignored,
-      unverified_prices: remarks.unverified,
-      remarks: remarks.lines,
-    })
-    return
+  return {
+    mode,
+    path,
+    configured,
+    models,
+    idle: others.filter(({ id }) => own.has(id)),
+    remarks: remarksOn({ environment, file, variables: process.env, mode, models }),
+    sandboxUrl,
+    isAnswered: sandboxUrl === undefined || (await answers(sandboxUrl)),
+    database: await describeDatabase(environment),
   }
+}
+
+type Seen = Awaited<ReturnType<typeof look>>
+
+function asJson({ mode, path, configured, models, idle, remarks, sandboxUrl, isAnswered, database }: Seen) {
+  return {
+    valid: true,
+    mode,
+    file: path ?? null,
+    database,
+    ...(sandboxUrl !== undefined && { simulators_answer: isAnswered }),
+    channels: configured.map(({ id, vendor, credentials, weight, priority }) => ({
+      id,
+      vendor: vendor.id,
+      keys: keysAmong(credentials),
+      weight,
+      priority,
+    })),
+    models: [...models.keys()],
+    not_served: idle,
+    ignored_variables: remarks.ignored,
+    unverified_prices: remarks.unverified,
+    remarks: remarks.lines,
+  }
+}
+
+function sayInWords({ mode, path, configured, models, idle, remarks, sandboxUrl, isAnswered, database }: Seen): void {
   say('The configuration is valid. A start now would serve:')
   say()
   say(
