@@ -31,7 +31,7 @@ export const messages: Endpoint<Received, MessagesAsk, MessagesError> = {
     const fields = readBody(text)
     return { model: textAt('model', fields.model), body: { fields, head: readHead(request.headers) } }
   },
-  read: ({ fields, head }, model, { text }) => readAsk(fields, text, model, head, 'answer'),
+  read: ({ fields, head }, model, { text }) => readAsk({ body: fields, text, head }, model, 'answer'),
   make(ask, _, { key, world }) {
     const composition = compose(ask, world.markedCache.use(`${key}\n${ask.model.model}`, ask.marks))
     return ask.stream ? makeStream(ask, composition) : makeWhole(ask, composition)
@@ -44,7 +44,7 @@ export async function countTokens(call: Call, world: World): Promise<Response> {
     const head = readHead(call.request.headers)
     const body = readBody(call.text)
     const model = findModel(world, call.vendor, textAt('model', body.model))
-    const ask = readAsk(body, call.text, model, head, 'count')
+    const ask = readAsk({ body, text: call.text, head }, model, 'count')
     const fault = await faultAfterDelay(call.request, ask.steering, refusalsFor(head.key))
     const headers = { 'request-id': requestId(ask) }
     return fault ?? Response.json({ input_tokens: ask.promptTokens }, { headers })

@@ -42,26 +42,12 @@ export type MessagesAsk = TextAsk & {
 
 export type Purpose = 'answer' | 'count'
 
-export function readAsk(
-  body: Fields,
-  bodyText: string,
-  model: SandboxModel,
-  head: Head,
-  purpose: Purpose,
-): MessagesAsk {
-  checkKnownFields(body, head, purpose)
-  const messages = checkMessages(body.messages, head)
-  checkAsides(messages, model.asides !== false)
-  const system = checkSystem(body.system)
-  if (purpose === 'answer') checkAnswerFields(body, model, head)
-  checkThinking(body, model, head)
-  checkTools(body, model)
-  checkOutputConfig(body.output_config, model)
-  checkFormat(body)
-  checkThoughts(messages, body.thinking)
-  checkPrefill(messages, model.prefill !== false)
+/** A request as it came: its body, parsed and as text, and its headers. */
+type Sent = { readonly body: Fields; readonly text: string; readonly head: Head }
 
-  const { prompt, promptTokens, marks } = feedRequest(body, bodyText, system, messages)
+export function readAsk({ body, text, head }: Sent, model: SandboxModel, purpose: Purpose): MessagesAsk {
+  const { system, messages } = checkAsk(body, model, head, purpose)
+  const { prompt, promptTokens, marks } = feedRequest(body, text, system, messages)
   const room = model.contextTokens - promptTokens
   if (room <= 0) throw invalid('', `prompt is too long: ${promptTokens} tokens > ${model.contextTokens} maximum`)
   const rawUserText = lastUserText(messages)
@@ -99,6 +85,22 @@ export function readAsk(
     }),
     cited: messages.flatMap(({ blocks }) => blocks.filter(isCited)),
   }
+}
+
+/** Throws for what the vendor refuses. */
+function checkAsk(body: Fields, model: SandboxModel, head: Head, purpose: Purpose) {
+  checkKnownFields(body, head, purpose)
+  const messages = checkMessages(body.messages, head)
+  checkAsides(messages, model.asides !== false)
+  const system = checkSystem(body.system)
+  if (purpose === 'answer') checkAnswerFields(body, model, head)
+  checkThinking(body, model, head)
+  checkTools(body, model)
+  checkOutputConfig(body.output_config, model)
+  checkFormat(body)
+  checkThoughts(messages, body.thinking)
+  checkPrefill(messages, model.prefill !== false)
+  return { system, messages }
 }
 
 function lastUserText(messages: readonly Message[]): string {
