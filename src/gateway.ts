@@ -26,7 +26,7 @@ import { makeMeter } from './flow/meter.ts'
 import { makeOnce } from './flow/once.ts'
 import { makeRelease } from './flow/release.ts'
 import { makeRoute } from './flow/route.ts'
-import type { Stages } from './flow/run.ts'
+import type { Line } from './flow/run.ts'
 import { openFoundation, type GatewayOptions, type OpenedFoundation } from './foundation.ts'
 import type { Readiness } from './http/health.ts'
 import { makeRoutes } from './http/routes.ts'
@@ -222,7 +222,7 @@ function makeCalling({ settings, secret, clock, channels, market, publicUrl }: F
 type Calling = ReturnType<typeof makeCalling>
 
 /** The stages of the straight line, each bound to its dependencies. */
-function makeLine(foundation: Foundation, memory: Memory, calling: Calling, stopping: AbortSignal): Stages {
+function makeLine(foundation: Foundation, memory: Memory, calling: Calling, stopping: AbortSignal): Line {
   const { settings, clock, log, tally, channels, models, books } = foundation
   const { attemptsMax } = settings.limits
   return {
@@ -276,7 +276,7 @@ function openVideoTasks(
   return tasks
 }
 
-type Served = Foundation & Memory & { readonly calling: Calling; readonly line: Stages }
+type Served = Foundation & Memory & { readonly calling: Calling; readonly line: Line }
 
 function makePublicRoutes(
   served: Served & { readonly tasks: Tasks; readonly webhooks: Webhooks; readonly readiness: Readiness },

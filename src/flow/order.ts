@@ -1,5 +1,5 @@
 import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
-import type { Stages } from './run.ts'
+import type { Line } from './run.ts'
 import type { Limited, Received, WholeAnswer } from './stages.ts'
 
 export type Ordered = Omit<Limited, 'job'>
@@ -10,14 +10,14 @@ export type Ordered = Omit<Limited, 'job'>
  * commit.
  */
 export async function order(
-  parts: Pick<Stages, 'authenticate' | 'limit' | 'once'>,
+  line: Pick<Line, 'authenticate' | 'limit' | 'once'>,
   received: Omit<Received, 'job'>,
   place: (ordered: Ordered, remembered: IdempotencyRecord | undefined) => Promise<WholeAnswer>,
 ): Promise<WholeAnswer> {
-  const authenticated = { ...received, principal: await parts.authenticate(received) }
-  const ordered = { ...authenticated, pass: await parts.limit(authenticated) }
+  const authenticated = { ...received, principal: await line.authenticate(received) }
+  const ordered = { ...authenticated, pass: await line.limit(authenticated) }
   try {
-    return await parts.once(ordered, (remembered) => place(ordered, remembered))
+    return await line.once(ordered, (remembered) => place(ordered, remembered))
   } finally {
     ordered.pass.leave(0)
   }

@@ -6,7 +6,7 @@ import { makeChannels, type Channel } from '../upstream/channels.ts'
 import type { PassedOver } from '../upstream/nobody-serves.ts'
 import { compatible } from '../vendors/compatible/compatible.ts'
 import { makeRoute } from './route.ts'
-import { run, type Stages } from './run.ts'
+import { run, type Line } from './run.ts'
 import type { Admitted, Outcome } from './stages.ts'
 
 const inexpressible = badRequest('This model has no hosted web search.', 'tools')
@@ -38,7 +38,7 @@ async function walk(...channels: readonly (() => Promise<Outcome>)[]) {
     call: (routed: { call: () => Promise<Outcome> }) => routed.call(),
     meter: () => 'the answer',
     release: async (_admitted: unknown, _failed: unknown, error: unknown) => void released.push(error),
-  } as unknown as Stages
+  } as unknown as Line
   const thrown = await thrownBy(run(parts, {} as never))
   expect(released).toEqual(thrown === 'nothing' ? [] : [thrown])
   return thrown

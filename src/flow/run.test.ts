@@ -21,7 +21,7 @@ import { Drains } from './drains.ts'
 import { makeMeter } from './meter.ts'
 import { makeRelease } from './release.ts'
 import { makeRoute } from './route.ts'
-import { run, type Stages } from './run.ts'
+import { run, type Line } from './run.ts'
 import type { Received } from './stages.ts'
 
 /** What a channel does when it is called; `leave` is the client hanging up. */
@@ -147,7 +147,7 @@ async function walk(
     },
   }
   const times = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 60_000 }
-  const parts: Stages = {
+  const parts: Line = {
     authenticate: async () => ({ accountId: 'a', keyId: 'k', limits: null, caps: [], mayUse: () => true }),
     limit: async () => ({ spend: async () => {}, leave: () => placesLeft++ }),
     once: (_limited, go) => go(),

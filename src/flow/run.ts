@@ -18,8 +18,8 @@ import type {
   WholeAnswer,
 } from './stages.ts'
 
-/** The stages, each bound to its dependencies: the composition root builds them, tests replace them. */
-export type Stages = {
+/** The stages, each bound to its dependencies: the composition root builds the line, tests replace stages of it. */
+export type Line = {
   /** These two take only the fields they need: a request that buys nothing, like a balance, passes no other stage. */
   authenticate(received: Pick<Received, 'credential' | 'address'>): Promise<Principal>
   limit(authenticated: Pick<Authenticated, 'principal' | 'setHeader'>): Promise<Pass>
@@ -38,31 +38,31 @@ export type Stages = {
 }
 
 /** One request walks the line once. Each stage takes the proof that the stage before it gave. */
-export async function run(parts: Stages, received: Received): Promise<Answer> {
-  const authenticated = { ...received, principal: await parts.authenticate(received) }
-  const limited = { ...authenticated, pass: await parts.limit(authenticated) }
+export async function run(line: Line, received: Received): Promise<Answer> {
+  const authenticated = { ...received, principal: await line.authenticate(received) }
+  const limited = { ...authenticated, pass: await line.limit(authenticated) }
   try {
-    return await parts.once(limited, () => answer(parts, limited))
+    return await line.once(limited, () => answer(line, limited))
   } catch (error) {
     limited.pass.leave(0)
     throw error
   }
 }
 
-async function answer(parts: Stages, limited: Limited): Promise<Answer> {
-  const admitted = await parts.admit(limited) // checks the model's rules and takes a hold on the money
+async function answer(line: Line, limited: Limited): Promise<Answer> {
+  const admitted = await line.admit(limited) // checks the model's rules and takes a hold on the money
 
   const failed: AttemptRecord[] = []
   let mayBeCharged = false
   try {
     let error: GatewayError | undefined
     const passedOver: PassedOver[] = []
-    const routes = parts.route(admitted)
+    const routes = line.route(admitted)
     for (let next = routes.next(); !next.done;) {
       const routed = next.value
-      const outcome = await parts.call(routed).catch(asRefused)
+      const outcome = await line.call(routed).catch(asRefused)
       // The answer may stream for minutes: metering follows it to its end and settles there, once.
-      if (outcome.kind !== 'failed') return await parts.meter(routed, outcome, failed)
+      if (outcome.kind !== 'failed') return await line.meter(routed, outcome, failed)
 
       failed.push(...outcome.attempts) // a failed attempt is our cost, never the customer's
       if (outcome.mayBeCharged) mayBeCharged = true
@@ -76,10 +76,10 @@ async function answer(parts: Stages, limited: Limited): Promise<Answer> {
       next = routes.next(outcome.retry)
     }
     // A channel that could express the request but failed may recover, so its failure is the better answer.
-    throw error ?? parts.noRoute(admitted, passedOver)
+    throw error ?? line.noRoute(admitted, passedOver)
   } catch (thrown) {
     const error = mayBeCharged ? forbidRetry(asGatewayError(thrown)) : thrown
-    await parts.release(admitted, failed, error)
+    await line.release(admitted, failed, error)
     throw error
   }
 }

@@ -1,11 +1,11 @@
 import type { Visit } from '../edge/route.ts'
-import type { Stages } from '../flow/run.ts'
+import type { Line } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { storeError } from '../store/faults.ts'
 
 /** Serves what a client may ask without buying anything: its key and limits are checked, as on the line. */
 export function serveKeyed(
-  line: Pick<Stages, 'authenticate' | 'limit'>,
+  line: Pick<Line, 'authenticate' | 'limit'>,
   credentialOf: (request: Request) => string | undefined,
   work: (visit: Visit, principal: Principal) => unknown,
 ) {

@@ -3,7 +3,7 @@ import { showPrices } from '../catalogue/show-prices.ts'
 import { bearerOf, bearerOrApiKeyOf } from '../edge/credential.ts'
 import type { Visit } from '../edge/route.ts'
 import { findModel } from '../flow/find-model.ts'
-import type { Stages } from '../flow/run.ts'
+import type { Line } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { writeError as writeMessagesError } from '../wire/anthropic/errors.ts'
 import { listMessagesModels, showMessagesModel } from '../wire/anthropic/models.ts'
@@ -11,7 +11,7 @@ import { showModel } from '../wire/openai/models.ts'
 import { serveKeyed } from './keyed.ts'
 
 type ModelParts = {
-  readonly line: Stages
+  readonly line: Line
   readonly models: () => ModelsOnOffer
 }
 
@@ -36,7 +36,7 @@ export function serveModel({ line, models }: ModelParts) {
 }
 
 /** Answers in the form of the client's protocol, with its errors and its header for the request id. */
-function serveEither(line: Stages, work: (visit: Visit, principal: Principal) => unknown) {
+function serveEither(line: Line, work: (visit: Visit, principal: Principal) => unknown) {
   const serve = serveKeyed(line, credentialOf, work)
   return (visit: Visit): Promise<Response> => {
     if (speaksMessages(visit.request)) {

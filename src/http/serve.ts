@@ -3,13 +3,13 @@ import type { JsonLimits } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
 import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
 import type { Job } from '../flow/job.ts'
-import { run, type Stages } from '../flow/run.ts'
+import { run, type Line } from '../flow/run.ts'
 import type { ReadBody } from '../capabilities/ask.ts'
 import type { Received, WholeAnswer } from '../flow/stages.ts'
 import { readJsonBody } from '../edge/read-body.ts'
 import type { Visit } from '../edge/route.ts'
 
-export type ServeParts = { line: Stages; clock: Clock; bodyBytesMax: number; json: JsonLimits }
+export type ServeParts = { line: Line; clock: Clock; bodyBytesMax: number; json: JsonLimits }
 
 /** What a path is for, how its clients send their key and body, and where they look for the request id. */
 export type Endpoint = {

@@ -4,7 +4,7 @@ import { unixSecondsOrNull } from '../base/moment.ts'
 import { formatDollars, nano, type Nano } from '../base/money.ts'
 import { endOf, startOf, type CappedBilling } from '../billing/caps.ts'
 import { bearerOf } from '../edge/credential.ts'
-import type { Stages } from '../flow/run.ts'
+import type { Line } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { exactText, pageFields, periodFields, readQuery, sumPageFields } from '../reports/query.ts'
 import { reportRequests, type ShownRequest } from '../reports/requests.ts'
@@ -17,7 +17,7 @@ import { spentSince, type UsageFilter } from '../store/usage.ts'
 import { serveKeyed } from './keyed.ts'
 
 export type UsageParts = {
-  readonly line: Stages
+  readonly line: Line
   readonly store: Store
   readonly clock: Clock
   /** Brings the rows of these accounts up to date; see `Books.bringUpToDate`. */

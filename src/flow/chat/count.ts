@@ -12,15 +12,15 @@ import { contextOf, type CallParts } from '../attempt.ts'
 import { json } from '../content-types.ts'
 import { judge, logFailure, readRefusal } from '../failed.ts'
 import { readAsked } from '../read-asked.ts'
-import type { Stages } from '../run.ts'
+import type { Line } from '../run.ts'
 import type { Authenticated, Received, WholeAnswer } from '../stages.ts'
 import { linksInAsk } from './inline-media.ts'
 
 const countBytesMax = 64 * 1024
 
 export type CountParts = Omit<CallParts, 'fetchLink' | 'stopping'> & {
-  readonly authenticate: Stages['authenticate']
-  readonly once: Stages['once']
+  readonly authenticate: Line['authenticate']
+  readonly once: Line['once']
   readonly limiter: Limiter
   readonly models: () => ModelsOnOffer
 }
