@@ -142,14 +142,14 @@ function calmDown({ world, network, machines, customers }: Parts): void {
   world.tell('calm')
   network.losesCall = network.losesAnswer = network.isLate = network.kills = 0
   network.downUntil = 0
-  for (const machine of machines) {
-    machine.disk.killInWrite = machine.disk.failSync = machine.disk.othersBytes = 0
-    machine.start()
+  for (const machine of machines) machine.disk.killInWrite = machine.disk.failSync = machine.disk.othersBytes = 0
+  // Several times, because a process may have been dying when the calm began, or closing, which takes seconds if some
+  // still wait for money.
+  for (const ms of [0, 1_500, 3_000, 4_500, 6_000]) {
+    world.after(ms, () => {
+      for (const machine of machines) machine.start()
+    })
   }
-  // Twice, because a process that was dying when the calm began starts a moment later.
-  world.after(3_000, () => {
-    for (const machine of machines) machine.start()
-  })
   world.after(6_000, () => {
     for (const machine of machines) {
       for (const request of machine.requests) void customers.end(machine, request)
