@@ -61,8 +61,8 @@ export function simulatedModels(catalogue: Catalogue, configured: readonly Chann
 }
 
 /** A vendor without a configured channel has one under its own id: see `simulatedChannels`. */
-function vendorOf(channel: string | undefined, configured: readonly Channel[]): string | undefined {
-  return (configured.find(({ id }) => id === channel)?.vendor ?? vendors.get(channel ?? ''))?.id
+function vendorOf(channel: string, configured: readonly Channel[]): string | undefined {
+  return (configured.find(({ id }) => id === channel)?.vendor ?? vendors.get(channel))?.id
 }
 
 function simulatedModel(model: Model, vendor: string, upstreamModel: string): SandboxModel {

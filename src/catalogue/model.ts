@@ -3,8 +3,11 @@ import type { EmbeddingLimits, ImageLimits, SpeechLimits, VideoLimits } from '..
 import type { ModelRule } from '../capabilities/model-rules.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 
-/** Where a model can be had: on every channel of a vendor, or on one channel. Exactly one of the two is set. */
-export type Offer = { readonly vendor?: string; readonly channel?: string; readonly upstreamModel: string }
+/** Where a model can be had: on every channel of a vendor, or on one channel. */
+export type Offer = { readonly upstreamModel: string } & (
+  | { readonly vendor: string; readonly channel?: never }
+  | { readonly channel: string; readonly vendor?: never }
+)
 
 /** Whether an offer includes this channel, which is one of this vendor. */
 export function isOfferedAt({ channel, vendor }: Offer, channelId: string, vendorId: string): boolean {
