@@ -7,6 +7,13 @@ import { isStillAway } from './database-retries.ts'
 import { jittered, paceOf, pollWait } from './pace.ts'
 import type { TaskParts } from './parts.ts'
 
+/** A task that its vendor has, under an id that we know. */
+export type AdoptedTask = Task & { readonly upstreamId: string }
+
+export function isAdopted(task: Task): task is AdoptedTask {
+  return task.upstreamId !== null
+}
+
 /**
  * Records that the vendor has the task under this id, and drops the ask, which is no longer needed. One task of the
  * vendor must never be adopted as two of ours: where the id already belongs to another task, this one stays in doubt.

@@ -1,12 +1,11 @@
 import { GatewayError } from '../base/errors.ts'
 import type { VideoNews, VideoResult } from '../capabilities/video.ts'
-import type { TaskError, TaskResult } from '../store/task-schema.ts'
+import type { TaskResult } from '../store/task-schema.ts'
 import type { Task } from '../store/tasks.ts'
 import type { Exchange } from '../upstream/transport.ts'
-import { paceAt } from './adopt.ts'
+import { type AdoptedTask, paceAt } from './adopt.ts'
 import { contextOf, type TaskRoute } from './calls.ts'
 import type { TaskParts } from './parts.ts'
-import { noOutput } from './state.ts'
 
 /** A vendor's link works for a day after the video was made; an operator who wants it for longer has videos kept. */
 const linkMs = 24 * 60 * 60_000
@@ -31,8 +30,12 @@ export function hasToBeKept({ keepsAll }: TaskParts, { result }: Pick<VideoNews,
   return result !== undefined && (result.needsKey || keepsAll)
 }
 
-/** The video could not be fetched this time; `tries` is the number of failed tries so far. */
-type NotHad = { readonly tries: number }
+type Links =
+  | { readonly kind: 'links'; readonly result: TaskResult }
+  /** The video could not be fetched this time; `tries` is the number of failed tries so far. */
+  | { readonly kind: 'not-yet'; readonly tries: number }
+  /** There is no video that its customer could open. */
+  | { readonly kind: 'none' }
 
 /**
  * The links to a video: the vendor's own, or links of ours where only our credential opens the vendor's or the operator
@@ -41,34 +44,40 @@ type NotHad = { readonly tries: number }
 export async function keepLinks(
   parts: TaskParts,
   taskRoute: TaskRoute,
-  task: Task,
+  task: AdoptedTask,
   { result }: Pick<VideoNews, 'result'>,
-): Promise<TaskResult | TaskError | NotHad> {
-  if (result === undefined) return noOutput
-  const asGiven = { ...result, expiresAt: madeAt(task, result, parts.store.now()) + linkMs }
+): Promise<Links> {
+  if (result === undefined) return { kind: 'none' }
+  const expiresAt = madeAt(task, result, parts.store.now()) + linkMs
+  const asGiven = { kind: 'links', result: { ...result, expiresAt } } as const
   if (!hasToBeKept(parts, { result })) return asGiven
-  const { needsKey } = result
-  const keep = (url: string, mediaType: string) =>
-    parts.keeping(task.channel).run(() => keepOne(parts, taskRoute, task, { url, mediaType, needsKey }))
   try {
-    const video = await keep(result.videoUrl, 'video/mp4')
-    const { lastFrameUrl } = result
-    const frame = lastFrameUrl === undefined ? undefined : await keep(lastFrameUrl, 'image/png')
-    return {
-      ...result,
-      videoUrl: video.url,
-      vendorUrl: result.videoUrl,
-      ...(frame !== undefined &&
-        lastFrameUrl !== undefined && { lastFrameUrl: frame.url, vendorFrameUrl: lastFrameUrl }),
-      expiresAt: Math.min(video.expiresAt, frame?.expiresAt ?? video.expiresAt),
-    }
+    return { kind: 'links', result: await keepAll(parts, taskRoute, task, result) }
   } catch (thrown) {
-    if (thrown === resting) return { tries: failedTries(task) }
+    if (thrown === resting) return { kind: 'not-yet', tries: failedTries(task) }
     parts.log.warn({ task: task.id, channel: task.channel, cause: String(thrown) }, 'a video could not be kept')
     const tries = failedTries(task) + (isForgiven(parts, task, result, thrown) ? 0 : 1)
-    if (tries < keepTriesMax) return { tries }
-    return needsKey ? noOutput : asGiven
+    if (tries < keepTriesMax) return { kind: 'not-yet', tries }
+    return result.needsKey ? { kind: 'none' } : asGiven
   }
+}
+
+/** Keeps the video and its last frame, and puts links of ours in place of the vendor's. */
+async function keepAll(
+  parts: TaskParts,
+  taskRoute: TaskRoute,
+  task: AdoptedTask,
+  result: VideoResult,
+): Promise<TaskResult> {
+  const { needsKey, videoUrl: vendorUrl, lastFrameUrl: vendorFrameUrl } = result
+  const keep = (url: string, mediaType: string) =>
+    parts.keeping(task.channel).run(() => keepOne(parts, taskRoute, task, { url, mediaType, needsKey }))
+  const video = await keep(vendorUrl, 'video/mp4')
+  const kept = { ...result, videoUrl: video.url, vendorUrl, expiresAt: video.expiresAt }
+  if (vendorFrameUrl === undefined) return kept
+  const frame = await keep(vendorFrameUrl, 'image/png')
+  const expiresAt = Math.min(video.expiresAt, frame.expiresAt)
+  return { ...kept, lastFrameUrl: frame.url, vendorFrameUrl, expiresAt }
 }
 
 /**
@@ -94,7 +103,7 @@ function madeAt({ createdAt }: Task, { madeAt: told }: VideoResult, now: number)
 
 type Link = { readonly url: string; readonly mediaType: string; readonly needsKey: boolean }
 
-async function keepOne(parts: TaskParts, taskRoute: TaskRoute, task: Task, link: Link) {
+async function keepOne(parts: TaskParts, taskRoute: TaskRoute, task: AdoptedTask, link: Link) {
   if (link.needsKey && parts.storeRest.isOn) throw resting
   const fetched = link.needsKey ? await fetchWithKey(parts, taskRoute, task, link.url) : undefined
   const { body, mediaType } = fetched ?? (await fetchPlain(parts, taskRoute, link.url))
@@ -114,33 +123,36 @@ function fetchPlain({ fetchLink, timeouts, stopping }: TaskParts, { channel }: T
 }
 
 /** The credential is sent only to the origin of the channel's base URL, wherever the vendor's links lead. */
-async function fetchWithKey(parts: TaskParts, taskRoute: TaskRoute, task: Task, link: string) {
+async function fetchWithKey(parts: TaskParts, taskRoute: TaskRoute, task: AdoptedTask, link: string) {
   const { origin } = new URL(taskRoute.channel.baseUrl)
-  const { headers } = taskRoute.adapter.poll(task.upstreamId ?? '', contextOf(parts, taskRoute, task), task.facts)
+  const polled = taskRoute.adapter.poll(task.upstreamId, contextOf(parts, taskRoute, task), task.facts)
+  const headers = withoutBodyHeaders(polled.headers)
   let url = link
   for (let redirects = 0; redirects <= redirectsMax; redirects++) {
     if (new URL(url).origin !== origin) return fetchPlain(parts, taskRoute, url)
-    const call = { method: 'GET', url, headers: withoutBodyHeaders(headers) } as const
+    const call = { method: 'GET', url, headers } as const
     const sent = await parts.transport.send(call, parts.timeouts.fetch, parts.stopping, 'kept')
     if (sent.kind === 'failed') throw sent.error
     const { exchange } = sent
     const location = exchange.header('location')
-    if (exchange.status >= 300 && exchange.status < 400 && location !== null) {
-      exchange.abort()
-      url = new URL(location, url).href
-      continue
-    }
-    if (exchange.status !== 200) {
-      exchange.abort()
-      throw new GatewayError('upstream-failed', `The vendor answered ${exchange.status} for its own video.`)
-    }
-    const mediaType = exchange.header('content-type')?.split(';')[0] ?? ''
-    const first = isPage(mediaType) ? undefined : await exchange.read()
-    if (first !== undefined) return { body: streamOf(first, exchange), mediaType }
+    if (exchange.status < 300 || exchange.status >= 400 || location === null) return fileIn(exchange)
     exchange.abort()
-    throw noFile()
+    url = new URL(location, url).href
   }
   throw new GatewayError('upstream-failed', 'The vendor redirects too often.')
+}
+
+/** The file that a response has, read up to its first piece. Ends a response that has none. */
+async function fileIn(exchange: Exchange) {
+  if (exchange.status !== 200) {
+    exchange.abort()
+    throw new GatewayError('upstream-failed', `The vendor answered ${exchange.status} for its own video.`)
+  }
+  const mediaType = exchange.header('content-type')?.split(';')[0] ?? ''
+  const first = isPage(mediaType) ? undefined : await exchange.read()
+  if (first !== undefined) return { body: streamOf(first, exchange), mediaType }
+  exchange.abort()
+  throw noFile()
 }
 
 function withoutBodyHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {

@@ -5,6 +5,7 @@ import { correctAttemptIn } from '../store/corrections.ts'
 import { attemptsByIds } from '../store/reconcile.ts'
 import { unclaimed } from '../store/task-schema.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
+import { isAdopted } from './adopt.ts'
 import { taskRouteOf } from './calls.ts'
 import { costOf } from './end.ts'
 import { askVendor } from './news.ts'
@@ -22,9 +23,8 @@ const everyMs = 30 * 60_000
 export async function pollAfterEnd(parts: TaskParts, task: Task): Promise<'over'> {
   const { store } = parts
   const taskRoute = taskRouteOf(parts, task)
-  const { upstreamId } = task
-  const isOver = upstreamId === null || store.now() >= task.deadline + watchMs
-  const news = isOver || taskRoute === undefined ? undefined : await askVendor(parts, taskRoute, task, upstreamId)
+  const isOver = !isAdopted(task) || store.now() >= task.deadline + watchMs
+  const news = isOver || taskRoute === undefined ? undefined : await askVendor(parts, taskRoute, task)
   if (news?.state === 'succeeded') await bookLoss(parts, task, news.used)
   else if (isOver || (news !== undefined && isEnd(news.state))) await changeOver(parts, task, unwatched)
   else {

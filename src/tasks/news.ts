@@ -1,7 +1,7 @@
 import type { JsonObject } from '../base/json.ts'
 import { withoutKey, withoutSecrets } from '../base/scrub.ts'
 import type { VideoNews } from '../capabilities/video.ts'
-import type { Task } from '../store/tasks.ts'
+import type { AdoptedTask } from './adopt.ts'
 import { ask, contextOf, type TaskRoute, isAboutUs, judgeQuestion } from './calls.ts'
 import type { TaskParts } from './parts.ts'
 
@@ -9,10 +9,10 @@ import type { TaskParts } from './parts.ts'
 export async function askVendor(
   parts: TaskParts,
   taskRoute: TaskRoute,
-  task: Task,
-  upstreamId: string,
+  task: AdoptedTask,
 ): Promise<VideoNews | undefined> {
   const { adapter } = taskRoute
+  const { upstreamId } = task
   const call = adapter.poll(upstreamId, contextOf(parts, taskRoute, task), task.facts)
   const answered = await ask(parts, taskRoute, call, task)
   const fields = { task: task.id, channel: task.channel, upstream: upstreamId }

@@ -5,7 +5,7 @@ import { json } from '../store/rows.ts'
 import { nextPollUnlessHinted } from '../store/task-claims.ts'
 import { unclaimed, type TaskError } from '../store/task-schema.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
-import { paceAt } from './adopt.ts'
+import { type AdoptedTask, isAdopted, paceAt } from './adopt.ts'
 import { isLeftToOthers, type TaskRoute, taskRouteOf } from './calls.ts'
 import { resolveDoubt } from './doubt.ts'
 import { endTask } from './end.ts'
@@ -28,12 +28,12 @@ export type Unkept = {
 /** Polls a task that this node has claimed. Whatever goes wrong, an open task is polled again. */
 export async function pollTask(parts: TaskParts, task: Task): Promise<PollOutcome | Unkept> {
   if (isOver(task.state)) return pollAfterEnd(parts, task)
-  if (task.upstreamId === null) return resolveDoubt(parts, task)
+  if (!isAdopted(task)) return resolveDoubt(parts, task)
   const unheard = { failures: task.failures + 1 }
   if (isLeftToOthers(parts, task)) return schedulePoll(parts, task, isMade(task) ? {} : unheard)
   const taskRoute = taskRouteOf(parts, task)
   if (taskRoute === undefined) return goOn(parts, task, unheard)
-  const said = await askVendor(parts, taskRoute, task, task.upstreamId)
+  const said = await askVendor(parts, taskRoute, task)
   const news = said && (await located(parts, taskRoute, task, said))
   crashPoint('task-polled')
   if (said === undefined) return goOn(parts, task, unheard)
@@ -44,7 +44,7 @@ export async function pollTask(parts: TaskParts, task: Task): Promise<PollOutcom
 async function applyNews(
   parts: TaskParts,
   taskRoute: TaskRoute,
-  task: Task,
+  task: AdoptedTask,
   news: VideoNews,
 ): Promise<PollOutcome | Unkept> {
   const { record, used } = news
@@ -83,14 +83,24 @@ async function fail(
 }
 
 /** A video that only our credential opens, or that the operator wants kept, is fetched before the client is told. */
-async function succeed(parts: TaskParts, taskRoute: TaskRoute, task: Task, news: VideoNews): Promise<PollOutcome> {
+async function succeed(
+  parts: TaskParts,
+  taskRoute: TaskRoute,
+  task: AdoptedTask,
+  news: VideoNews,
+): Promise<PollOutcome> {
   const { record, used } = news
-  const kept = await keepLinks(parts, taskRoute, task, news)
-  if ('tries' in kept) return schedulePoll(parts, task, made(news, kept.tries))
-  // The record of a video that could not be fetched has a link that its customer cannot open.
-  if ('code' in kept) return fail(parts, task, { ...(news.result === undefined && { record }), used, failure: kept })
-  await endTask(parts, task, { state: 'succeeded', record, used, result: kept })
-  return 'over'
+  const links = await keepLinks(parts, taskRoute, task, news)
+  switch (links.kind) {
+    case 'not-yet':
+      return schedulePoll(parts, task, made(news, links.tries))
+    case 'none':
+      // The record of a video that could not be fetched has a link that its customer cannot open.
+      return fail(parts, task, { ...(news.result === undefined && { record }), used, failure: noOutput })
+    case 'links':
+      await endTask(parts, task, { state: 'succeeded', record, used, result: links.result })
+      return 'over'
+  }
 }
 
 /**
