@@ -53,7 +53,7 @@ export type TaskTable = {
   state: StoredTaskState
   /** Whether it is unknown if the vendor has the task. */
   in_doubt: boolean
-  /** How often it was sent: once, and a second time where the vendor surely did not receive the first. */
+  /** How often it was sent: again only where the vendor surely did not receive the send before. */
   sends: number
   sent_at: number
   /** The ask, kept until the vendor has accepted it, so that it can be sent again. */
