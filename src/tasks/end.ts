@@ -24,26 +24,26 @@ export type TaskEnd = {
   readonly record?: JsonObject
   /** What the vendor counted. */
   readonly used?: Usage | undefined
-  /** When to poll the task again after its end: the vendor may still make and charge a video that comes too late. */
-  readonly lookAgainAt?: number
 } & (
   | { readonly state: 'succeeded'; readonly result: TaskResult }
   | { readonly state: 'cancelled' }
-  /**
-   * `ofSending`: only this send is over. Whoever found the task, or sent it again or to the next channel since, may have
-   * succeeded.
-   */
-  | { readonly state: 'failed'; readonly failure: TaskError; readonly ofSending?: true }
-  /**
-   * `status` is what the client was answered; `vendorStatus` is what the vendor answered, 0 where it was not reached.
-   * `forget` joins the commit and drops the answer that was stored for the client's next try.
-   */
+  | {
+      readonly state: 'failed'
+      readonly failure: TaskError
+      /** Only this send is over: whoever found the task, or sent it again or elsewhere since, may have succeeded. */
+      readonly ofSending?: true
+      /** When to poll the task again after its end: the vendor may still make and charge a video that comes too late. */
+      readonly lookAgainAt?: number
+    }
   | {
       readonly state: 'refused'
       readonly ofSending: true
       readonly failure: TaskError
+      /** What the client was answered. */
       readonly status: number
+      /** What the vendor answered; 0 where it was not reached. */
       readonly vendorStatus: number
+      /** Joins the commit and drops the answer that was stored for the client's next try. */
       readonly forget?: ((tx: Tx) => Promise<void>) | undefined
     }
 )
@@ -101,7 +101,7 @@ function changeFor(end: TaskEnd, usage: Usage | undefined, now: number) {
     ...('failure' in end && { failure: json(end.failure) }),
     updated_at: now,
     finished_at: now,
-    next_poll_at: end.lookAgainAt ?? null,
+    next_poll_at: (end.state === 'failed' ? end.lookAgainAt : undefined) ?? null,
     ...unclaimed,
   }
 }
