@@ -1,4 +1,4 @@
-import { GatewayError } from '../base/errors.ts'
+import { GatewayError, unreachable } from '../base/errors.ts'
 import { isUnavailable } from '../store/faults.ts'
 import { unclaimed, type TaskError } from '../store/task-schema.ts'
 import { knownUpstreamIds } from '../store/task-lists.ts'
@@ -111,16 +111,16 @@ async function askWhether(parts: TaskParts, taskRoute: TaskRoute, task: Task, ah
   }
 }
 
-/** Sends a task that the vendor surely never got, and records this send before it is made. */
+/** Sends a task that the vendor surely never got. */
 async function sendAgain(parts: TaskParts, taskRoute: TaskRoute, task: Task): Promise<PollOutcome> {
-  const { store, node } = parts
   if (task.ask === null) throw new GatewayError('bug', `task ${task.id} cannot be sent again`)
+  const putOff = (of: Task, change: TaskChange = {}) => {
+    const ms = retryWait(paceAt(parts, task), task.failures, parts.random)
+    return lookAgain(parts, of, ms, { ...change, failures: task.failures + 1 })
+  }
   const route = resendRoute(parts, taskRoute, task)
   // Every credential of the channel rests for this model: the vendor would refuse the order.
-  if (route === undefined) {
-    const ms = retryWait(paceAt(parts, task), task.failures, parts.random)
-    return lookAgain(parts, task, ms, { failures: task.failures + 1 })
-  }
+  if (route === undefined) return putOff(task)
   let leg: Leg
   try {
     leg = await writeLeg(parts, route, { task, ask: task.ask, linkTime: linkTimeOf(parts), refused: parts.stopping })
@@ -132,27 +132,38 @@ async function sendAgain(parts: TaskParts, taskRoute: TaskRoute, task: Task): Pr
     if (!(thrown instanceof GatewayError) && isUnavailable(thrown)) throw thrown
     return fail(parts, task, failureOf(thrown))
   }
+  const resent = await recordSend(parts, task, leg)
+  if (resent === undefined) return 'open'
+  parts.log.warn({ task: task.id, channel: task.channel }, 'a task that never reached its vendor is sent again')
+  const outcome = await sendLeg(parts, leg)
+  if (outcome.kind === 'refused' && !outcome.later) return fail(parts, resent, failureOf(outcome.error))
+  switch (outcome.kind) {
+    case 'created':
+      await adopt(parts, resent, outcome.upstreamId)
+      return 'open'
+    case 'doubt':
+      await keepInDoubt(parts, resent)
+      return 'open'
+    case 'refused':
+    case 'unsent':
+      // The order never left the gateway, or the vendor cannot take it now. Nothing was made, so the send does not count.
+      return putOff(resent, { sends: task.sends, lost: absencesMin - 1 })
+    default:
+      return unreachable(outcome)
+  }
+}
+
+/** Records a send before it is made. Undefined where the task is no longer this node's to send. */
+async function recordSend({ store, node, timeouts }: TaskParts, task: Task, leg: Leg): Promise<Task | undefined> {
   const now = store.now()
   // While a process is suspended its claim may run out and be taken again under the same node name. The owner alone is
   // no proof then, so `sends` and the attempt are compared too: every send here raises the one, and the creator's send
   // to its next channel changes the other.
-  const resent = await changeTask(
+  return changeTask(
     store.db,
     { id: task.id, from: ['creating'], owner: node, sends: task.sends, attemptId: task.attemptId },
-    { sends: task.sends + 1, sent_at: now, lost: 0, claim_until: now + legMs(parts, leg) * 2 },
+    { sends: task.sends + 1, sent_at: now, lost: 0, claim_until: now + legMs({ timeouts }, leg) * 2 },
   )
-  if (resent === undefined) return 'open'
-  parts.log.warn({ task: task.id, channel: task.channel }, 'a task that never reached its vendor is sent again')
-  const outcome = await sendLeg(parts, leg)
-  if (outcome.kind === 'created') await adopt(parts, resent, outcome.upstreamId)
-  else if (outcome.kind === 'doubt') await keepInDoubt(parts, resent)
-  else if (outcome.kind === 'refused' && !outcome.later) return fail(parts, resent, failureOf(outcome.error))
-  else {
-    // The order never left the gateway, or the vendor cannot take it now. Nothing was made, so the send does not count.
-    const ms = retryWait(paceAt(parts, task), task.failures, parts.random)
-    return lookAgain(parts, resent, ms, { sends: task.sends, lost: absencesMin - 1, failures: task.failures + 1 })
-  }
-  return 'open'
 }
 
 async function fail(parts: TaskParts, task: Task, failure: TaskError): Promise<PollOutcome> {
