@@ -7,7 +7,8 @@ import { openStore, type Engine, type Store } from '../src/store/open.ts'
 import { openPostgres } from '../src/store/postgres.ts'
 import { summedColumns } from '../src/store/rollups.ts'
 import type { Queries, Schema } from '../src/store/schema.ts'
-import { listRequests, requestById, spentSince, sumUsage, type UsageFilter } from '../src/store/usage.ts'
+import { listRequests, requestById } from '../src/store/request-lists.ts'
+import { spentSince, sumUsage, type UsageFilter } from '../src/store/usage.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 
 /**

@@ -1,7 +1,8 @@
 import { unixSeconds } from '../base/moment.ts'
 import { formatDollars } from '../base/money.ts'
 import type { Queries } from '../store/schema.ts'
-import { type AttemptRow, type UsageFilter, listRequests, placeOfRequest, type RequestRow } from '../store/usage.ts'
+import { type AttemptRow, listRequests, placeOfRequest, type RequestRow } from '../store/request-lists.ts'
+import type { UsageFilter } from '../store/usage.ts'
 import { checkPeriod, type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 import { showUsage } from './usage.ts'
 

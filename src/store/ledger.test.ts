@@ -20,7 +20,7 @@ import { Entries, postingWrites } from './postings.ts'
 import { cancelUncertainHold, recoverAll, recoverHolds, settleHold, settleHoldIn, voidHold } from './ledger.ts'
 import type { Store } from './open.ts'
 import { executeWrites } from './writes.ts'
-import { requestById } from './usage.ts'
+import { requestById } from './request-lists.ts'
 
 async function funds(store: Store) {
   const account = await accountById(store.db, accountId)

@@ -11,7 +11,7 @@ import * as claims from './task-claims.ts'
 import { listKeys } from './keys.ts'
 import { heldByTasks, listTasks } from './task-lists.ts'
 import { dropOldTasks } from './task-retention.ts'
-import { listRequests } from './usage.ts'
+import { listRequests } from './request-lists.ts'
 import { listEvents } from './webhooks.ts'
 
 const [now, mode, owner] = [1_000_000, 'sandbox', 'node_a'] as const

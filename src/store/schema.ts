@@ -378,6 +378,7 @@ export const derivedKinds = {
   total: 'money',
   expected: 'money',
   rows: 'number',
+  first: 'number',
   until: 'number',
   settles: 'number',
   losses: 'number',

@@ -13,7 +13,8 @@ import type { AttemptRecord } from './requests.ts'
 import { addUsage, hourMs, usedBy } from './rollups.ts'
 import type { Tx } from './schema.ts'
 import { recordTask } from './tasks.ts'
-import { groupings, listRequests, requestById, spentSince, sumUsage } from './usage.ts'
+import { listRequests, requestById } from './request-lists.ts'
+import { groupings, spentSince, sumUsage } from './usage.ts'
 
 const day = 86_400_000
 const monday = 20_000 * day

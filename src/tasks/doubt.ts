@@ -146,7 +146,7 @@ async function sendAgain(parts: TaskParts, taskRoute: TaskRoute, task: Task): Pr
       return 'open'
     case 'refused':
     case 'unsent':
-      // The order never left the gateway, or the vendor cannot take it now. Nothing was made, so the send does not count.
+      // The order never left the gateway, or the vendor cannot take it now. Nothing was made: the send does not count.
       return putOff(resent, { sends: task.sends, lost: absencesMin - 1 })
     default:
       return unreachable(outcome)

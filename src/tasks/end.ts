@@ -32,7 +32,7 @@ export type TaskEnd = {
       readonly failure: TaskError
       /** Only this send is over: whoever found the task, or sent it again or elsewhere since, may have succeeded. */
       readonly ofSending?: true
-      /** When to poll the task again after its end: the vendor may still make and charge a video that comes too late. */
+      /** When to poll the task after its end: the vendor may still make and charge a video that comes too late. */
       readonly lookAgainAt?: number
     }
   | {
