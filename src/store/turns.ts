@@ -143,7 +143,9 @@ async function turnIn(
   }
 
   const known = postings === 'new' ? nothing : await knownOf(tx, turn.postings)
-  const spent = await post(tx, node, { postings: turn.postings, known }, now)
+  const sent = { postings: turn.postings, known }
+  const spent = await book(tx, node, sent, now)
+  await recordRequests(tx, sent)
   return moveLeased(tx, node, { changes: changesOf(turn, spent), takes: turn.takes })
 }
 
@@ -158,28 +160,33 @@ async function knownOf(tx: Tx, postings: readonly Posting[]): Promise<Known> {
   return { txns: await knownIn(tx, 'txn', holdIds), requests: await knownIn(tx, 'request', requestIds) }
 }
 
+/** The postings of a turn, and those of them that the books have. */
+type Sent = { readonly postings: readonly Posting[]; readonly known: Known }
+
 /** Books what is not booked yet, and gives what was charged by account. */
-async function post(
-  tx: Tx,
-  node: string,
-  { postings, known }: { readonly postings: readonly Posting[]; readonly known: Known },
-  now: number,
-): Promise<Map<string, bigint>> {
+async function book(tx: Tx, node: string, { postings, known }: Sent, now: number): Promise<Map<string, bigint>> {
   const spent = new Map<string, bigint>()
-  if (postings.length === 0) return spent
   const news = postings
     .filter(({ holdId }) => !known.txns.has(holdId))
     .map((posting) => ({ posting, entries: entriesOf(posting) }))
     .filter(({ entries }) => entries.length > 0)
-  if (news.length > 0) {
-    const chain = await lockChain(tx, node)
-    const txns = news.map(({ posting, entries }) => chain.add(txnRow(posting, now), entries))
-    // Skipping a row that already exists would leave a gap in the hash chain.
-    if ((await insertNew(tx, 'txn', txns)) < txns.length) throw new PostedBefore()
-    await chain.end(tx).execute()
-    const entries = news.flatMap(({ entries }) => entries)
-    await insertNew(tx, 'entry', entries)
+  if (news.length === 0) return spent
+  const chain = await lockChain(tx, node)
+  const txns = news.map(({ posting, entries }) => chain.add(txnRow(posting, now), entries))
+  // Skipping a row that already exists would leave a gap in the hash chain.
+  if ((await insertNew(tx, 'txn', txns)) < txns.length) throw new PostedBefore()
+  await chain.end(tx).execute()
+  const entries = news.flatMap(({ entries }) => entries)
+  await insertNew(tx, 'entry', entries)
+  for (const { posting } of news) {
+    spent.set(posting.accountId, (spent.get(posting.accountId) ?? 0n) + posting.charge)
   }
+  return spent
+}
+
+/** Records requests with their attempts, each once, and adds them to the sums. */
+async function recordRequests(tx: Tx, { postings, known }: Sent): Promise<void> {
+  if (postings.length === 0) return
   const recorded = new Set(known.requests)
   const unrecorded = postings.filter(({ request }) => !recorded.has(request.id) && recorded.add(request.id))
   // A request that is already recorded would be added to the sums a second time.
@@ -193,10 +200,6 @@ async function post(
     tx,
     unrecorded.map((posting) => usedBy({ ...posting, cost: posting.charge })),
   )
-  for (const { posting } of news) {
-    spent.set(posting.accountId, (spent.get(posting.accountId) ?? 0n) + posting.charge)
-  }
-  return spent
 }
 
 function changesOf(turn: Turn, spent: ReadonlyMap<string, bigint>): Map<string, Change> {
