@@ -11,11 +11,10 @@ import { openSqlite } from './sqlite.ts'
 
 export type Engine = 'sqlite' | 'postgres'
 
-export type StoreOptions = {
-  /** `postgres://…`; wins over `file`. */
-  readonly url?: string
-  /** A path, or `:memory:`. */
-  readonly file?: string
+/** Where the database is: `url` is `postgres://…`, `file` is a path or `:memory:`. */
+type Place = { readonly url: string; readonly file?: never } | { readonly file: string; readonly url?: never }
+
+export type StoreOptions = Place & {
   /** Replaces the clock of the machine or the database; for tests. */
   readonly clock?: Pick<Clock, 'now'>
   /** Milliseconds to wait for PostgreSQL, in place of the limits after which a customer's request is refused. */
@@ -46,8 +45,7 @@ export type Store = {
 /** Opens and migrates the database. Rejects while PostgreSQL cannot be reached, which `isUnavailable` recognises. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   if (options.url !== undefined) return openOnPostgres(options.url, options)
-  if (options.file !== undefined) return openOnSqlite(options.file, options.clock ?? systemClock)
-  throw new Error('openStore needs a url or a file')
+  return openOnSqlite(options.file, options.clock ?? systemClock)
 }
 
 /** What an operator is told where a database cannot be opened: the engine's error says why, but not which database. */
