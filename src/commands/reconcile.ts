@@ -119,38 +119,40 @@ function describe(
   verdict: Verdict,
   options: Options & { readonly hasBill: boolean },
 ): void {
-  const { breaches, claims, findings, matched } = report
+  const { breaches, findings } = report
   say(sheet({ invariants: breaches.length === 0 ? 'I1 to I8 hold' : counted(breaches.length, 'breach', 'breaches') }))
   for (const { rule, subject, why } of breaches) say(`  ${rule} ${subject}: ${why}`)
-  if (options.hasBill) {
-    say(
-      sheet({
-        matched: `${counted(matched.calls, 'call')}, ${showDollars(matched.amount)} (${report.matchedEstimated} estimated)`,
-      }),
-    )
-    for (const kind of kinds) {
-      const { calls, billed, recorded } = totalsOf(findings, kind)
-      if (calls > 0)
-        say(
-          sheet({
-            [kind]: `${counted(calls, 'call')}, billed ${showDollars(billed)}, recorded ${showDollars(recorded)}`,
-          }),
-        )
-    }
-  }
+  if (options.hasBill) describeTotals(report)
   if (findings.length > 0) say(`\n${table(findingColumns, findings)}`)
+  describeClaims(report)
+  if (options.repair === 'dry') describeRepair('would book', findings)
+  if (repairs !== undefined) describeRepair('booked', repairs.booked)
+  for (const { finding, error } of repairs?.failed ?? []) say(`could not book what mends ${finding.ref}: ${error}`)
+  say(`\n${verdicts[verdict]}`)
+}
+
+/** How far the bill and the books agree. */
+function describeTotals({ matched, matchedEstimated, findings }: Report): void {
+  const agreed = `${counted(matched.calls, 'call')}, ${showDollars(matched.amount)}`
+  say(sheet({ matched: `${agreed} (${matchedEstimated} estimated)` }))
+  for (const kind of kinds) {
+    const { calls, billed, recorded } = totalsOf(findings, kind)
+    if (calls === 0) continue
+    const amounts = `billed ${showDollars(billed)}, recorded ${showDollars(recorded)}`
+    say(sheet({ [kind]: `${counted(calls, 'call')}, ${amounts}` }))
+  }
+}
+
+/** What nodes hold of balances, and what to do about nodes that may be gone. */
+function describeClaims({ claims, silentNodes }: Report): void {
   if (claims.leases.length > 0) say(`\n${table(leaseColumns, claims.leases)}`)
   if (claims.holds.length > 0) say(`\n${table(holdColumns, claims.holds)}`)
-  for (const node of report.silentNodes) {
+  for (const node of silentNodes) {
     say(
       `\n${node} holds leases but has long been silent. Start it again, so that it posts what is in its journal; only`,
     )
     say(`if its disk is lost: turnpike ledger reclaim --node ${node} --confirm`)
   }
-  if (options.repair === 'dry') describeRepair('would book', findings)
-  if (repairs !== undefined) describeRepair('booked', repairs.booked)
-  for (const { finding, error } of repairs?.failed ?? []) say(`could not book what mends ${finding.ref}: ${error}`)
-  say(`\n${verdicts[verdict]}`)
 }
 
 function describeRepair(word: string, findings: readonly Finding[]): void {
