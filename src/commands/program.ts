@@ -1,5 +1,6 @@
 import { Command, Option } from 'commander'
 import packageJson from '../../package.json'
+import { groupings } from '../store/groupings.ts'
 import type { KeyLimit } from '../store/schema.ts'
 import { storedTaskStates } from '../store/task-schema.ts'
 import { failWithoutOutput } from './output.ts'
@@ -175,17 +176,7 @@ function used(parent: Command, usage: string, description: string): Command {
 }
 
 used(program, 'usage', 'show usage and cost')
-  .addOption(
-    new Option('--by <group>', 'one line per group (default: a single total)').choices([
-      'hour',
-      'day',
-      'model',
-      'key',
-      'account',
-      'vendor',
-      'capability',
-    ]),
-  )
+  .addOption(new Option('--by <group>', 'one line per group (default: a single total)').choices(groupings))
   .action(async (options) => (await import('./usage.ts')).usage(options))
 
 const requests = program.command('requests').description('inspect single requests (usage, never prompts)')

@@ -2,9 +2,10 @@ import { badRequest } from '../base/errors.ts'
 import { unixSeconds, unixSecondsOrNull } from '../base/moment.ts'
 import { formatDollars } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
+import { type GroupBy, groupings } from '../store/groupings.ts'
 import type { Store } from '../store/open.ts'
 import { hourMs, type SummedColumn, summedColumns, unitColumns } from '../store/rollups.ts'
-import { groupings, type UsageFilter, type GroupBy, sumUsage, type UsageSum } from '../store/usage.ts'
+import { type UsageFilter, sumUsage, type UsageSum } from '../store/usage.ts'
 import { checkPeriod, type Page, pageOf } from './query.ts'
 
 /** The names under which counts are shown, in sums and in single records alike. */
@@ -44,12 +45,15 @@ export type UsageReport = Page<Record<string, string | number | null>> & {
 /** A customer's sums take milliseconds, and all reports share two connections: no customer may occupy one for long. */
 const customerStatementMs = 2_000
 
-/** Sums of usage. Operators also see what vendors charge for it; customers do not. */
+/** Operators also see what vendors charge; customers do not. */
+type Reader = 'operator' | 'customer'
+
+/** Sums of usage. */
 export async function reportUsage(
   store: Store,
   asked: UsageFilter,
   query: UsageQuery,
-  reader: 'operator' | 'customer',
+  reader: Reader,
 ): Promise<UsageReport> {
   checkPeriod(asked)
   const filter = wholeHours(asked)
@@ -69,7 +73,7 @@ export async function reportUsage(
   return { ...page, from: unixSecondsOrNull(filter.from), to: unixSecondsOrNull(filter.to) }
 }
 
-function show({ group, requests, cost, vendorCost, counts }: UsageSum, by: GroupBy | undefined, reader: string) {
+function show({ group, requests, cost, vendorCost, counts }: UsageSum, by: GroupBy | undefined, reader: Reader) {
   return {
     ...(by !== undefined && { [by]: shownGroup(group) }),
     requests,

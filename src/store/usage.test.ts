@@ -14,7 +14,8 @@ import { addUsage, hourMs, usedBy } from './rollups.ts'
 import type { Tx } from './schema.ts'
 import { recordTask } from './tasks.ts'
 import { listRequests, requestById } from './request-lists.ts'
-import { groupings, spentSince, sumUsage } from './usage.ts'
+import { groupings } from './groupings.ts'
+import { spentSince, sumUsage } from './usage.ts'
 
 const day = 86_400_000
 const monday = 20_000 * day

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Nano } from '../base/money.ts'
+import type { GroupBy } from './groupings.ts'
 import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import { dayMs, hourMs, type SummedColumn, summedColumns } from './rollups.ts'
@@ -28,9 +29,6 @@ export async function spentSince(
   const query = used.clearSelect().select((eb) => sum(eb.ref('cost')).as('total'))
   return (await query.executeTakeFirstOrThrow()).total
 }
-
-export const groupings = ['hour', 'day', 'model', 'key', 'account', 'vendor', 'capability'] as const
-export type GroupBy = (typeof groupings)[number]
 
 /** `group` is the start of the hour or day (UTC, unix milliseconds), the name of what is grouped by, or null for all. */
 export type UsageSum = {
