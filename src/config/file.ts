@@ -78,6 +78,9 @@ const nothing: Written = { value: {}, positionOf: () => beginning }
 
 type Yaml = typeof yaml
 
+/** A text once it is parsed, with what tells the positions in it. */
+type Parsed = { readonly parser: Yaml; readonly document: yaml.Document; readonly lines: yaml.LineCounter }
+
 /** The parser that knows line numbers takes 40 ms to load, so a start without a file does not load it. */
 function loadYaml(): Yaml {
   return createRequire(import.meta.url)('yaml')
@@ -95,9 +98,10 @@ function readYaml(name: string, text: string, environment: Record<string, string
   }))
   if (broken.length > 0) throw new ConfigError(name, broken)
 
-  const missing = substitute(parser, document, lines, environment)
+  const parsed = { parser, document, lines }
+  const missing = substitute(parsed, environment)
   if (missing.length > 0) throw new ConfigError(name, missing)
-  return { value: valueOf(name, document), positionOf: (path) => positionOf(parser, document, lines, path) }
+  return { value: valueOf(name, document), positionOf: (path) => positionOf(parsed, path) }
 }
 
 /** Aliases of aliases can expand to more than any memory holds: the parser then gives up, without naming a line. */
@@ -110,12 +114,7 @@ function valueOf(name: string, document: yaml.Document): unknown {
 }
 
 /** Replaces variables by their values, and complains about every variable and every anchor that does not exist. */
-function substitute(
-  parser: Yaml,
-  document: yaml.Document,
-  lines: yaml.LineCounter,
-  environment: Record<string, string | undefined>,
-): Complaint[] {
+function substitute({ parser, document, lines }: Parsed, environment: Record<string, string | undefined>): Complaint[] {
   const missing: Complaint[] = []
   const complain = ({ range }: yaml.Scalar | yaml.Alias, message: string) => {
     const { line, col } = lines.linePos(range?.[0] ?? 0)
@@ -171,19 +170,20 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
 }
 
 /** Where a value begins or, if that is on a line below its key, where the key begins. */
-function positionOf(parser: Yaml, document: yaml.Document, lines: yaml.LineCounter, path: Path): Position {
+function positionOf(parsed: Parsed, path: Path): Position {
+  const { document, lines } = parsed
   for (let length = path.length; length >= 0; length--) {
     const reached = path.slice(0, length)
     const value = startOf(document.getIn(reached, true), lines)
     if (value === undefined) continue
-    const key = startOf(keyOf(parser, document, reached), lines)
+    const key = startOf(keyOf(parsed, reached), lines)
     return key !== undefined && key.line < value.line ? key : value
   }
   return beginning
 }
 
 /** The key of an entry of a map. The document and the items of lists have none. */
-function keyOf(parser: Yaml, document: yaml.Document, path: Path): unknown {
+function keyOf({ parser, document }: Parsed, path: Path): unknown {
   const map: unknown = path.length === 0 ? undefined : document.getIn(path.slice(0, -1), true)
   if (!parser.isMap(map)) return undefined
   return map.items.find(({ key }) => parser.isScalar(key) && key.value === path.at(-1))?.key
