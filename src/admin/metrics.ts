@@ -59,7 +59,7 @@ export function metricCalls(parts: MetricParts) {
     let pollLagMs = 0
     for (const { state, inDoubt, count, dueAt } of watched) {
       // Tasks that are over and still watched are not open: no client waits for them.
-      if (state in open) open[state as keyof typeof open] += count
+      if (state === 'creating' || state === 'submitted' || state === 'running') open[state] += count
       if (inDoubt) tasksInDoubt += count
       if (dueAt !== null) pollLagMs = Math.max(pollLagMs, now - dueAt)
     }
