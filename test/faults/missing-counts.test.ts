@@ -189,16 +189,20 @@ test('reasoning that only the total counts is charged as output', async () => {
   expect(await booked(gateway, 'revenue:m')).toBe(nano(before + 350_000n))
 })
 
-test('a prompt that was counted without its cached and cache-written tokens is charged beside them', async () => {
-  const prompt_tokens_details = { cached_tokens: 60, cached_creation_tokens: 40 }
-  const usage = { prompt_tokens: 50, completion_tokens: 7, total_tokens: 57, prompt_tokens_details }
+test.each([
+  { cacheWrite: 40, total: 57, cost: 220_000n },
+  { cacheWrite: 70, total: 117, cost: 250_000n }, // the total has the cached ones
+])('a prompt counted without 60 cached and $cacheWrite written tokens is charged beside them', async (row) => {
+  const { cacheWrite, total, cost } = row
+  const prompt_tokens_details = { cached_tokens: 60, cached_creation_tokens: cacheWrite }
+  const usage = { prompt_tokens: 50, completion_tokens: 7, total_tokens: total, prompt_tokens_details }
   bytes = answer(200, completion(text, { usage }))
   const before = await booked(gateway, 'revenue:m')
   const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm' }))
   const record = await recordOf(gateway, response)
-  const counted = { input: 50, cachedInput: 60, cacheWrite: 40, output: 7 }
-  expect(record).toMatchObject({ basis: 'vendor', cost: 220_000n, usage: counted })
-  expect(await booked(gateway, 'revenue:m')).toBe(nano(before + 220_000n))
+  const counted = { input: 50, cachedInput: 60, cacheWrite, output: 7 }
+  expect(record).toMatchObject({ basis: 'vendor', cost, usage: counted })
+  expect(await booked(gateway, 'revenue:m')).toBe(nano(before + cost))
 })
 
 const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='

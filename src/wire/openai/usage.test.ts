@@ -41,6 +41,16 @@ describe('usage', () => {
       { prompt_tokens: 9, prompt_tokens_details: { cached_tokens: 9 } },
       { input: 0, cachedInput: 9 },
     ],
+    // The total has the cached tokens beside the prompt, and the written ones do not fit into it either.
+    [
+      {
+        prompt_tokens: 5,
+        completion_tokens: 2,
+        total_tokens: 97,
+        prompt_tokens_details: { cached_tokens: 90, cache_creation_tokens: 10 },
+      },
+      { input: 5, cachedInput: 90, cacheWrite: 10, output: 2 },
+    ],
     // LiteLLM's and New API's names for what Anthropic wrote to its cache, for five minutes and for an hour.
     [
       {

@@ -16,9 +16,9 @@ export function readUsage(usage: Json | undefined): Usage | undefined {
   const { cachedInput, cacheWrite, cacheWriteHour } = cacheCounts(usage, prompt)
   const written = cacheWrite + cacheWriteHour
   const told = countIn(completion['reasoning_tokens'])
-  const { input, reasoning } = isRead && isSaid ? besides(usage, told, [cachedInput, written]) : nothing
+  const { cache: apart, reasoning } = isRead && isSaid ? besides(usage, told, [cachedInput, written]) : nothing
 
-  const rest = isRead ? besideCache(countIn(usage['prompt_tokens']) + input, cachedInput + written) : Infinity
+  const rest = isRead ? besideCache(countIn(usage['prompt_tokens']), cachedInput + written - apart) : Infinity
   const cachedAudio = countIn(objectIn(prompt['cached_tokens_details'])['audio_tokens'])
   const audioInput = Math.min(Math.max(0, countIn(prompt['audio_tokens']) - cachedAudio), rest)
   const imageOutput = countIn(completion['image_tokens'])
@@ -78,7 +78,7 @@ function largestOf(...counts: readonly (Json | undefined)[]): number {
   return Math.max(...counts.map(countIn))
 }
 
-const nothing = { input: 0, reasoning: 0 }
+const nothing = { cache: 0, reasoning: 0 }
 
 /**
  * What the total has besides the counts of the prompt and the completion. Most vendors include reasoning in the
@@ -88,8 +88,8 @@ const nothing = { input: 0, reasoning: 0 }
 function besides(usage: JsonObject, told: number, [cached, written]: readonly [number, number]) {
   const beside = countIn(usage['total_tokens']) - countIn(usage['prompt_tokens']) - countIn(usage['completion_tokens'])
   if (beside <= 0 || isGiven(usage['prompt_audio_seconds'])) return nothing
-  if (beside !== told && [cached, written, cached + written].includes(beside)) return { input: beside, reasoning: 0 }
-  return told === 0 || told === beside ? { input: 0, reasoning: beside } : nothing
+  if (beside !== told && [cached, written, cached + written].includes(beside)) return { cache: beside, reasoning: 0 }
+  return told === 0 || told === beside ? { cache: 0, reasoning: beside } : nothing
 }
 
 /** The usage of an answer or a chunk with one choice. Moonshot puts that of a stream into the choice. */
