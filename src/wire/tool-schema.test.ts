@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'bun:test'
+import type { JsonObject } from '../base/json.ts'
 import { parseExactly } from './loose.ts'
 import { writeToolSchema } from './tool-schema.ts'
 import { writeStrictSchema } from './anthropic/write-schema.ts'
+
+const many = (count: number, made: (index: number) => JsonObject) =>
+  Array.from({ length: count }, (_, index) => made(index))
+const byName = (schemas: readonly JsonObject[]) => Object.fromEntries(schemas.map((schema, at) => [`d${at}`, schema]))
 
 describe('unions at the top of a tool schema are merged', () => {
   const one = { properties: { kind: { const: 'one' }, a: { type: 'string' } }, required: ['kind', 'a'] }
@@ -62,6 +67,50 @@ describe('unions at the top of a tool schema are merged', () => {
         __branch_1: { properties: { id, next: { $ref: '#/$defs/__branch_1' } } },
       },
     })
+  })
+
+  const wide = { properties: byName(many(3_000, (at) => ({ const: at }))) }
+
+  // Such schemas, as large as a body may be, would occupy the thread of all requests for minutes, or fill the memory.
+  test.each<[string, JsonObject]>([
+    ['thousands of branches', { anyOf: many(3_000, (at) => ({ properties: { a: { const: at } } })) }],
+    [
+      'branches that all refer to one with many properties',
+      { $defs: { wide }, anyOf: many(300, (at) => ({ title: String(at), $ref: '#/$defs/wide' })) },
+    ],
+    [
+      'a long chain of references',
+      {
+        $defs: byName(many(3_000, (at) => ({ properties: { [`p${at}`]: true }, $ref: `#/$defs/d${at + 1}` }))),
+        anyOf: [{ $ref: '#/$defs/d0' }],
+      },
+    ],
+    [
+      'references to places in a branch that contain each other',
+      {
+        anyOf: [
+          {
+            properties: {
+              x: { allOf: many(6_000, () => ({ title: 't' })) },
+              y: { $ref: '#/anyOf/0' },
+              z: { $ref: '#/anyOf/0/properties/x' },
+            },
+          },
+        ],
+      },
+    ],
+  ])('a schema with %s is left as it is', (_which, schema) => {
+    expect(writeToolSchema(schema)).toEqual({ ...schema, type: 'object' })
+  })
+
+  test('a place that is written in many ways is copied once', () => {
+    const named = ['id', '%69d', 'i%64', '%69%64'].map((name, at) => [
+      `r${at}`,
+      { $ref: `#/anyOf/0/properties/${name}` },
+    ])
+    const id = { type: 'string' }
+    const written = writeToolSchema({ anyOf: [{ properties: { id, ...Object.fromEntries(named) } }] })
+    expect(written['$defs']).toEqual({ __branch_0: id })
   })
 
   test('a strict tool has the properties of every branch too', () => {
