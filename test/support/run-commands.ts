@@ -27,10 +27,8 @@ async function run({ args, variables, folder }: Command): Promise<Ended> {
     throw new Error('the command has ended')
   }
   commands += 1
-  import(`../../src/main.ts?command=${commands}`).then(
-    () => end.resolve(Number(process.exitCode)),
-    () => {},
-  )
+  // Where it fails before `process.exit`, the program itself is broken, and so is this process.
+  import(`../../src/main.ts?command=${commands}`).then(() => end.resolve(Number(process.exitCode)), end.reject)
   const code = await end.promise
   process.stdout.removeAllListeners()
   return { code, ...said }
