@@ -11,7 +11,11 @@ test('turnpike sandbox answers at the addresses that it prints, and exits with 0
   const child = cli.start(['sandbox', '--json', '--port', '0'], {})
   const reader = child.stdout.getReader()
   let text = ''
-  while (!text.endsWith('}\n')) text += new TextDecoder().decode((await reader.read()).value)
+  while (!text.endsWith('}\n')) {
+    const { value, done } = await reader.read()
+    if (done) break // what it has printed is then not JSON
+    text += new TextDecoder().decode(value)
+  }
   const { vendors } = JSON.parse(text) as { vendors: { vendor: string; base_url: string; models: number }[] }
   const openai = vendors.find(({ vendor }) => vendor === 'openai')
   const answer = await fetch(`${openai?.base_url}/chat/completions`, {
