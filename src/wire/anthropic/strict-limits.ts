@@ -19,7 +19,8 @@ export function fitsStrictLimits(tools: readonly Tool[], answer: JsonObject | un
   const strict = tools.filter(({ isStrict }) => isStrict === true)
   const schemas = strict.map(({ schema }) => schema)
   if (answer !== undefined) schemas.push(answer)
-  if (schemas.some((schema) => containsItself(schema, { root: schema, trail: ['#'], ended: new Set() }))) return false
+  if (schemas.some((schema) => containsItself(schema, { root: schema, open: new Set(), ended: new Set() })))
+    return false
   const counts = { optional: 0, unions: 0 }
   for (const schema of schemas) count(schema, counts)
   return strict.length <= toolsMax && counts.optional <= optionalMax && counts.unions <= unionsMax
@@ -46,25 +47,29 @@ function count(schema: JsonObject, counts: { optional: number; unions: number })
   for (const part of insideOf(schema)) if (isObject(part)) count(part, counts)
 }
 
-type Following = {
+type Search = {
   readonly root: JsonObject
-  /** The references followed to get here. */
-  readonly trail: readonly string[]
-  /** References already known not to be recursive. */
-  readonly ended: Set<string>
+  /** The schemas around the current one, and those whose references led to it. */
+  readonly open: Set<JsonObject>
+  /** Schemas already known not to be recursive. */
+  readonly ended: Set<JsonObject>
 }
 
-/** The vendor does not compile a recursive schema. */
-function containsItself(schema: Json | undefined, following: Following): boolean {
-  if (!isObject(schema)) return false
+// Far deeper than any real schema: a long chain of references would exhaust the stack.
+const openMax = 1_000
+
+/** The vendor does not compile a recursive schema. One that is too deep to be searched counts as one. */
+function containsItself(schema: Json | undefined, search: Search): boolean {
+  const { root, open, ended } = search
+  if (!isObject(schema) || ended.has(schema)) return false
+  if (open.has(schema) || open.size === openMax) return true
   const ref = schema['$ref']
-  if (typeof ref === 'string' && !following.ended.has(ref)) {
-    if (following.trail.includes(ref)) return true
-    const target = resolveReference(following.root, ref)
-    if (containsItself(target, { ...following, trail: [...following.trail, ref] })) return true
-    following.ended.add(ref)
-  }
-  return insideOf(schema).some((part) => containsItself(part, following))
+  const referred = typeof ref === 'string' ? resolveReference(root, ref) : undefined
+  open.add(schema)
+  const isRecursive = [referred, ...insideOf(schema)].some((part) => containsItself(part, search))
+  open.delete(schema)
+  ended.add(schema)
+  return isRecursive
 }
 
 function insideOf(schema: JsonObject): readonly (Json | undefined)[] {

@@ -346,8 +346,14 @@ describe('the vendor’s limits on strict tools', () => {
     $defs: { node },
   }
 
+  const chain = Array.from({ length: 2_000 }, (_, at) => {
+    return [`d${at}`, { type: 'object', properties: { a: { $ref: `#/$defs/d${at + 1}` } }, required: ['a'] }] as const
+  })
+  const ofChain = { ...ofNodes, properties: { first: { $ref: '#/$defs/d0' } }, $defs: Object.fromEntries(chain) }
+
   test.each([
     ['through a definition', ofNodes, false],
+    ['or leads too deep to tell', ofChain, false],
     ['through its root', { type: 'object', properties: { kids: { type: 'array', items: { $ref: '#' } } } }, false],
     ['not if a definition is only used twice', { ...shared, $defs: { leaf: text } }, true],
     ['not if a reference points nowhere', { type: 'object', properties: { gone: { $ref: '#/$defs/gone' } } }, true],
