@@ -1,15 +1,20 @@
 import { expect, test } from 'bun:test'
+import { Client } from 'pg'
 import { flakyBooks } from '../../test/support/flaky-books.ts'
 import { until } from '../../test/support/gateway.ts'
-import { accountId, attemptOf } from '../../test/support/ledger.ts'
+import { accountId, attemptOf, fundedAccount } from '../../test/support/ledger.ts'
 import { standingClock } from '../../test/support/movable-clock.ts'
+import { coldStartMs, sharedPostgres } from '../../test/support/postgres.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
-import type { Clock } from '../base/clock.ts'
+import type { Clock, Timers } from '../base/clock.ts'
+import { silentLog } from '../base/log.ts'
 import { nano } from '../base/money.ts'
 import { changeAccount } from '../store/accounts.ts'
 import { checkLedger } from '../store/check.ts'
 import { recoverHolds } from '../store/ledger.ts'
+import { openStore } from '../store/open.ts'
 import type { Order, Sale } from './billing.ts'
+import { makeStrictBilling } from './strict.ts'
 
 const hour = 3_600_000
 const startedAt = Date.now()
@@ -57,6 +62,38 @@ test("when the database's reply to a settlement is lost, the charge is made exac
   expect([await charged(), (await balance())?.held]).toEqual([40n, nano(0n)])
   expect(await checkLedger(store)).toEqual([])
 })
+
+test(
+  'a settlement for which the database waited too long for a lock is tried again',
+  async () => {
+    const url = await (await sharedPostgres()).freshDatabase()
+    const store = await openStore({ url })
+    await fundedAccount(store)
+    const bystander = new Client({ connectionString: url })
+    await bystander.connect()
+    let pauses = 0
+    const timers: Timers = {
+      after(_ms, run) {
+        pauses++
+        void bystander.query('rollback').then(run)
+        return () => {}
+      },
+    }
+    const billing = makeStrictBilling({ store, node: 'node_a', log: silentLog, timers })
+    const taken = await billing.take(order)
+    if (taken.kind !== 'hold') throw new Error('nothing was held')
+    await bystander.query('begin')
+    await bystander.query('select 1 from account for update')
+    expect(await taken.hold.settle(sale)).toBe(nano(40n))
+    expect(pauses).toBe(1)
+    const account = store.db.selectFrom('account').select(['posted', 'held']).where('id', '=', accountId)
+    expect(await account.executeTakeFirst()).toEqual({ posted: nano(960n), held: nano(0n) })
+    expect(await checkLedger(store)).toEqual([])
+    await bystander.end()
+    await store.close()
+  },
+  coldStartMs,
+)
 
 test('a hold on an account that was disabled since its key was looked up is refused like a bad key', async () => {
   const { billing, store, balance } = await held()

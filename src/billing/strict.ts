@@ -3,7 +3,7 @@ import { GatewayError } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano, type Nano } from '../base/money.ts'
-import { isUnavailable } from '../store/faults.ts'
+import { isUnavailable, isWaitedOut } from '../store/faults.ts'
 import { takeHold } from '../store/holds.ts'
 import { RetryQueue } from '../store/retry-queue.ts'
 import { cancelUncertainHold, settleHold, voidHold, type Settlement } from '../store/ledger.ts'
@@ -13,8 +13,8 @@ import type { Billing, Endings, Hold, Order } from './billing.ts'
 import { logExcess, recordOf } from './record.ts'
 import { accountDisabled, ledgerAway } from './refusals.ts'
 
-// A broken connection is soon replaced, so a settlement is tried again after these pauses. A try that itself took
-// longer than a second means that the database hangs, and is not repeated.
+// A broken connection is soon replaced, and a lock soon free, so a settlement is tried again after these pauses: the
+// answer is made, and would be lost. After a try of more than a second that the database did not end itself, it hangs.
 const pausesMs = [100, 300, 800]
 const triedMsMax = 1_000
 // No client waits for what is tried in the background. A hold has to be gone within seconds of the database's return.
@@ -97,8 +97,8 @@ export function makeStrictBilling(parts: {
         return await work()
       } catch (thrown) {
         const pauseMs = pausesMs[tries]
-        const isHopeless = pauseMs === undefined || clock.monotonic() - triedAt > triedMsMax
-        if (isHopeless || !isUnavailable(thrown)) throw thrown
+        const hangs = clock.monotonic() - triedAt > triedMsMax && !isWaitedOut(thrown)
+        if (pauseMs === undefined || hangs || !isUnavailable(thrown)) throw thrown
         await new Promise<void>((resume) => timers.after(pauseMs, resume))
       }
     }

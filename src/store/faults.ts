@@ -51,6 +51,16 @@ export function isUnavailable(error: unknown): boolean {
   )
 }
 
+const waitedCodes: ReadonlySet<unknown> = new Set(['57014', '55P03'])
+
+/**
+ * Whether PostgreSQL itself ended a statement that took too long, mostly because somebody else held a lock. Unlike a
+ * server that hangs it answers, and the lock may be free by the next try.
+ */
+export function isWaitedOut(error: unknown): boolean {
+  return waitedCodes.has(codeOf(error))
+}
+
 const takenCodes: ReadonlySet<unknown> = new Set(['23505', 'SQLITE_CONSTRAINT_UNIQUE'])
 
 /** Whether the query violated a unique constraint. */
