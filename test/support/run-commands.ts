@@ -13,7 +13,7 @@ async function run({ args, variables, folder }: Command): Promise<Ended> {
   const said = { out: '', err: '' }
   let isOver = false
   const listen = (stream: keyof typeof said) => (piece: string | Uint8Array) => {
-    if (!isOver) said[stream] += piece.toString()
+    if (!isOver) said[stream] += typeof piece === 'string' ? piece : Buffer.from(piece).toString()
     return true
   }
   process.stdout.write = listen('out')
