@@ -148,6 +148,15 @@ describe('the checks themselves', () => {
     ])
   })
 
+  test.each(['// ', '  /** ', ' * '])('a comment wider than 120 characters is reported: %s', (start) => {
+    const path = 'src/base/a.ts'
+    const wide = start.padEnd(120, 'x')
+    expect(findBreaches([{ path, text: `${wide}\n` }])).toEqual([])
+    expect(findBreaches([{ path, text: `\n${wide}x\n` }])).toEqual([
+      'src/base/a.ts:2 a comment of 121 characters, 120 is the most',
+    ])
+  })
+
   test('a package is reported that is not allowed or pinned, or that runs an install script', () => {
     expect(findStrangers({ dependencies: { hono: '4.13.17' }, devDependencies: { ai: '7.0.1-beta.2' } })).toEqual([])
     expect(

@@ -21,8 +21,8 @@ export type Artifacts = {
   /** What a link leads to. Throws `bad-request` with a code for an invalid link, `not-found` if the result is gone. */
   find(link: Link): Promise<Artifact>
   /**
-   * Keeps bytes of the gateway's own, to which no link leads. Gives the name by which `readPrivate` finds them, or undefined
-   * if they, or those of this account, would take more than their share of the room.
+   * Keeps bytes of the gateway's own, to which no link leads. Gives the name by which `readPrivate` finds them, or
+   * undefined if they, or those of this account, would take more than their share of the room.
    */
   keepPrivate(bytes: Uint8Array, accountId: string, expiresAt: number): Promise<string | undefined>
   /** Undefined where the bytes are no longer kept, or are on another node's disk. */

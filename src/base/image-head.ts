@@ -40,7 +40,9 @@ function readHead(take: (length: number) => Uint8Array): ImageHead | 'broken' | 
   return 'broken'
 }
 
-/** The media type that the first twelve bytes of an image say. A GIF too, which has no head here: only chats take it. */
+/**
+ * The media type that the first twelve bytes of an image say. A GIF too, which has no head here: only chats take it.
+ */
 export function imageTypeOf(bytes: Uint8Array): string | undefined {
   const format = formatOf(bytes)
   if (format !== undefined) return mediaTypes[format]

@@ -1,4 +1,6 @@
-/** Counts what is under way by name. A name whose count is back at zero is forgotten, so that no flood of names stays. */
+/**
+ * Counts what is under way by name. A name whose count is back at zero is forgotten, so that no flood of names stays.
+ */
 export class NamedCounts {
   readonly #counts = new Map<string, number>()
 

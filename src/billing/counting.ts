@@ -1,6 +1,8 @@
 import type { Billing, Sale } from './billing.ts'
 
-/** Billing that works out each charge and keeps nothing. The bench uses it to see what the ledger's durability costs. */
+/**
+ * Billing that works out each charge and keeps nothing. The bench uses it to see what the ledger's durability costs.
+ */
 export function makeCountingBilling(): Billing {
   return {
     take({ amount }) {

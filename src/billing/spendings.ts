@@ -54,8 +54,9 @@ export type SpendingsParts = {
   readonly heldByTasks: HeldByTasks
 }
 
-// Other nodes spend too, so the books are read again this often. Over several nodes a cap is exact except for what others
-// posted within this time or have yet to post, and for requests under way there, whose holds are not in the books.
+// Other nodes spend too, so the books are read again this often. Over several nodes a cap is exact except for what
+// others posted within this time or have yet to post, and for requests under way there, whose holds are not in the
+// books.
 const readEveryMs = 5_000
 const spendingsMax = 10_000
 
@@ -89,9 +90,9 @@ export class Spendings {
   }
 
   /**
-   * For a request that would be refused: the last reading may have included what is counted as unread too, and tasks may
-   * have ended since, on any node, and given back what they held. Only then are the books to be read again, because a
-   * client may go on asking. Says whether to judge anew.
+   * For a request that would be refused: the last reading may have included what is counted as unread too, and tasks
+   * may have ended since, on any node, and given back what they held. Only then are the books to be read again, because
+   * a client may go on asking. Says whether to judge anew.
    */
   async isOverstated({ cap, spending }: Judged): Promise<boolean> {
     const { readAt } = spending

@@ -148,7 +148,9 @@ export type ChatCodec = {
   /** For vendors of the same protocol. Throws if the body is an error or no answer, whatever its HTTP status. */
   passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer
   passStream(ask: ChatAsk): ChatStream
-  /** The ask with the `data:` URL that `replace` gives in place of every link to media; the ask itself if it has none. */
+  /**
+   * The ask with the `data:` URL that `replace` gives in place of every link to media; the ask itself if it has none.
+   */
   replaceLinks(ask: ChatAsk, replace: (link: MediaLink) => string): ChatAsk
 }
 

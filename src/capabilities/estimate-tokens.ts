@@ -12,7 +12,8 @@ const languageConfigs = [
   },
 ]
 
-// A megabyte takes up to a quarter of a second, in which nobody else is served: of longer texts only this much is counted.
+// A megabyte takes up to a quarter of a second, in which nobody else is served: of longer texts only this much is
+// counted.
 const countedMax = 128 * 1024
 const pieceLength = 1024
 
@@ -25,8 +26,8 @@ export function estimateTokens(texts: readonly string[]): number {
 const estimates = new WeakMap<object, number>()
 
 /**
- * The estimate for a request or a reply, which is made once. It takes milliseconds and counts other pieces each time, but
- * a client is shown the number that is charged.
+ * The estimate for a request or a reply, which is made once. It takes milliseconds and counts other pieces each time,
+ * but a client is shown the number that is charged.
  */
 export function estimateOnce(of: object, estimate: () => number): number {
   const made = estimates.get(of) ?? estimate()

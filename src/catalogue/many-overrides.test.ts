@@ -3,7 +3,9 @@ import { leastMs } from '../../test/support/least-ms.ts'
 import { applyOverrides, readFamilies } from './overrides.ts'
 import type { OperatorModel } from './schema.ts'
 
-/** A model, another name for it, a copy under that name, and a change to a name: all that is looked for among aliases. */
+/**
+ * A model, another name for it, a copy under that name, and a change to a name: all that is looked for among aliases.
+ */
 function four(number: number): OperatorModel[] {
   const [made, named, other] = [`made-${number}`, `named-${number}`, `other-${number}`]
   return [

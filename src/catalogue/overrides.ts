@@ -71,7 +71,9 @@ function familyEntry(family: FamilyFile, model: FamilyModel, path: Path): Entry 
 
 type Draft = {
   readonly entries: Entries
-  /** By alias: the ids of entries that have it or had it. With thousands of models, looking through all takes seconds. */
+  /**
+   * By alias: the ids of entries that have it or had it. With thousands of models, looking through all takes seconds.
+   */
   readonly owners: Map<string, Set<string>>
   /**
    * Those of the patterns so far. A pattern changes only models that exist by then, but its markup is meant for all it

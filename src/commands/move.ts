@@ -15,8 +15,8 @@ import { say, sayJson, sheet } from './output.ts'
 const waitMs = 60_000
 
 /**
- * `turnpike move-to-postgres`: copies the folder's SQLite into the PostgreSQL of DATABASE_URL, checks the copy, and puts
- * the file aside, so that balances are never spent in both places.
+ * `turnpike move-to-postgres`: copies the folder's SQLite into the PostgreSQL of DATABASE_URL, checks the copy, and
+ * puts the file aside, so that balances are never spent in both places.
  */
 export async function moveToPostgres(options: { json?: boolean }): Promise<void> {
   const environment = readEnvironment(process.env)
@@ -55,7 +55,9 @@ async function withStore<T>(place: StoreOptions, work: (store: Store) => Promise
   }
 }
 
-/** Copies the books as they are, faults included; refuses a copy that has others, or that another command has outrun. */
+/**
+ * Copies the books as they are, faults included; refuses a copy that has others, or that another command has outrun.
+ */
 export async function copyChecked(from: Store, to: Store): Promise<Copied> {
   // As at a start on SQLite: a hold that is open now belongs to a process that is gone.
   await recoverAll(from)

@@ -50,7 +50,9 @@ export function watchFile(path: string, { changed, cannot }: Watched): void {
   follow()
 }
 
-/** The names to watch, by their folders: that of the file, and that of every link on the way to it, folders included. */
+/**
+ * The names to watch, by their folders: that of the file, and that of every link on the way to it, folders included.
+ */
 function placesOf(path: string): Map<string, Set<string>> {
   const places = new Map<string, Set<string>>()
   const ahead = partsOf(resolve(path))

@@ -26,7 +26,9 @@ export function keptOnce(file: string, make: () => string, keeping: Keeping = on
   }
 }
 
-/** Whether there is a text in a kept file: after a power cut, one that was not synced may be empty or have only zeros. */
+/**
+ * Whether there is a text in a kept file: after a power cut, one that was not synced may be empty or have only zeros.
+ */
 export function isWhole(kept: string): boolean {
   return kept !== '' && !kept.includes('\0')
 }
@@ -87,7 +89,9 @@ function write(file: string, flags: 'w' | 'wx', text: string, { sync }: Keeping)
 // How exFAT, network shares and other file systems without links answer.
 const cannotLink = new Set<unknown>(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])
 
-/** Fails with EEXIST if the file exists. Without links it appears before its text does, which only a second start sees. */
+/**
+ * Fails with EEXIST if the file exists. Without links it appears before its text does, which only a second start sees.
+ */
 function place(aside: string, file: string, text: string, keeping: Keeping): void {
   try {
     keeping.link(aside, file)

@@ -5,8 +5,8 @@ const pathCharactersMax = 100
 
 /**
  * The path that a client may have meant if its base address is slightly wrong: without `/v1`, with `/v1` twice, with a
- * whole path in it, or with an extra slash. For a path of an older client it is the one that has replaced it, and for the
- * base address alone the first path below it.
+ * whole path in it, or with an extra slash. For a path of an older client it is the one that has replaced it, and for
+ * the base address alone the first path below it.
  */
 export function meantPath(routes: readonly Route[], method: string, path: string): string | undefined {
   if (path.length > pathCharactersMax) return undefined
@@ -22,7 +22,9 @@ function depth({ path }: Route): number {
   return path.split('/').length
 }
 
-/** Compares what follows the version, before which a base address may have too little or too much. Open paths have none. */
+/**
+ * Compares what follows the version, before which a base address may have too little or too much. Open paths have none.
+ */
 function isMeant({ path, auth }: Route, given: string): boolean {
   if (path === '/') return false
   const below = path.indexOf('/', 1)

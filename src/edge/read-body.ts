@@ -103,8 +103,8 @@ async function readPieces(request: Request, bytesMax: number): Promise<Uint8Arra
 }
 
 /**
- * Passes a body on as it arrives, a small one in a single piece, bounded in bytes and time. What `take` throws is thrown
- * after the body has ended.
+ * Passes a body on as it arrives, a small one in a single piece, bounded in bytes and time. What `take` throws is
+ * thrown after the body has ended.
  */
 export async function takePieces(
   request: Request,

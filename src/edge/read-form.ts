@@ -85,8 +85,8 @@ class FormReader {
       body,
       files,
       bytes,
-      // A getter, because only requests with an Idempotency-Key read it. Not the raw bytes, because a client that retries
-      // makes up a new boundary and may reorder the fields. The order of images means something.
+      // A getter, because only requests with an Idempotency-Key read it. Not the raw bytes, because a client that
+      // retries makes up a new boundary and may reorder the fields. The order of images means something.
       get canonicalBytes() {
         const digests = files.map((file) => [file.field, createHash('sha256').update(file.bytes).digest('hex')])
         return Buffer.from(canonical([body, digests]))

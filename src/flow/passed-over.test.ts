@@ -23,7 +23,9 @@ const refuses = (): Promise<Outcome> =>
 const refusesToo = (): Promise<Outcome> =>
   Promise.resolve({ kind: 'failed', error: badRequest('Nor has this one.', 'tools'), attempts: [], retry: 'no' })
 
-/** One request over channels that are called in this way; gives what was thrown, and what the hold was released with. */
+/**
+ * One request over channels that are called in this way; gives what was thrown, and what the hold was released with.
+ */
 async function walk(...channels: readonly (() => Promise<Outcome>)[]) {
   const released: unknown[] = []
   const parts = {

@@ -15,7 +15,9 @@ export type Relay = Source & {
   readonly isUncounted?: boolean
   /** The client has left or stopped reading: no further call is made, and output it was not shown yet is owed too. */
   left?(): void
-  /** Bytes to send between two events of a quiet stream, so that proxies do not take it for dead; undefined for none. */
+  /**
+   * Bytes to send between two events of a quiet stream, so that proxies do not take it for dead; undefined for none.
+   */
   keepAlive?(): Uint8Array | undefined
   /** The bytes that were held back until the settlement is recorded. */
   closing(): Uint8Array

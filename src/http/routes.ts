@@ -46,7 +46,9 @@ export type RouteParts = FileSettings['limits'] &
   VideoRouteParts & {
     readonly artifacts: Artifacts
     readonly isOwnLink: IsOwnLink
-    /** Where clients find us. `namedUrl` is the same where the operator has set it; otherwise `publicUrl` is a guess. */
+    /**
+     * Where clients find us. `namedUrl` is the same where the operator has set it; otherwise `publicUrl` is a guess.
+     */
     readonly publicUrl: string
     readonly namedUrl: string | undefined
     readonly mp3: Mp3Encoders

@@ -149,7 +149,8 @@ export function makeIdempotency(parts: IdempotencyParts): Idempotency {
       },
       keepIn: keepShort,
       keepFact: (status) => surely(() => happened(status)),
-      // Without a status, unlike an answer; and a node of the previous version on the same database takes it for a fact.
+      // Without a status, unlike an answer; and a node of the previous version on the same database takes it for a
+      // fact.
       keepFailure: (failure) => surely(() => happened(null, sealed(writeFailure(failure)))),
       free: () => surely(() => freeAnswer(store.db, id, requestId)),
       freeIn: (tx) => freeAnswer(tx, id, requestId),

@@ -1,5 +1,6 @@
 // What one account may put into rows in a day, at most twice this at a time: the rows of the day before may still be
-// there. Beyond a hundred thousand usual answers, so that only a flood, perhaps of a model that costs nothing, reaches it.
+// there. Beyond a hundred thousand usual answers, so that only a flood, perhaps of a model that costs nothing, reaches
+// it.
 const accountBytesMaxDefault = 1024 * 1024 * 1024
 
 /**

@@ -103,7 +103,9 @@ export function makeMcp(parts: McpParts): Mcp {
   }
 }
 
-/** Some clients write null for `params`, `arguments` or a `cursor` that they do not have, and the library refuses it. */
+/**
+ * Some clients write null for `params`, `arguments` or a `cursor` that they do not have, and the library refuses it.
+ */
 function withoutNulls(body: JsonObject): JsonObject {
   const { params, ...rest } = body
   if (params === null) return rest

@@ -129,8 +129,8 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
 }
 
 /**
- * Clients of earlier revisions refuse a whole result that has a link as a block; its text has the same link. They send no
- * header with their revision. Those of the first revision also refuse audio, and get it as a file.
+ * Clients of earlier revisions refuse a whole result that has a link as a block; its text has the same link. They send
+ * no header with their revision. Those of the first revision also refuse audio, and get it as a file.
  */
 function forRevisionOf({ visit }: Caller, result: CallToolResult): CallToolResult {
   const { headers } = visit.request

@@ -55,8 +55,8 @@ export function makeSessions(mac: Mac): Sessions {
 
     async follow(session, id, signal, answer) {
       const place = placeOf(session, id)
-      // Not `AbortSignal.any`: with a listener, the runtime keeps such a signal, and the whole request with it, until one
-      // of its sources aborts, which for most requests is never.
+      // Not `AbortSignal.any`: with a listener, the runtime keeps such a signal, and the whole request with it, until
+      // one of its sources aborts, which for most requests is never.
       const controller = new AbortController()
       running.set(place, controller)
       const leave = () => controller.abort(signal.reason)

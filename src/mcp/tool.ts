@@ -5,8 +5,8 @@ import { fieldError } from '../wire/issues.ts'
 import type { ToolContext, RouteName } from './tool-context.ts'
 
 /**
- * What a tool returns: blocks that a client can show, and the same as a JSON object that a program can read, in which an
- * undefined field is not sent.
+ * What a tool returns: blocks that a client can show, and the same as a JSON object that a program can read, in which
+ * an undefined field is not sent.
  */
 export type Shown = { readonly blocks: readonly ContentBlock[]; readonly structured: Record<string, unknown> }
 

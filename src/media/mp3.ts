@@ -30,8 +30,8 @@ type Waiting = {
   readonly reject: (error: Error) => void
 }
 
-// Enough that the thread always has work. The others wait on this side, where audio that nobody wants any more is dropped:
-// otherwise clients that hang up and come back would make it wait for ever longer.
+// Enough that the thread always has work. The others wait on this side, where audio that nobody wants any more is
+// dropped: otherwise clients that hang up and come back would make it wait for ever longer.
 const atOnceMax = 4
 
 /** Encoders in a thread of their own, which starts when the first encoder is opened. */

@@ -22,7 +22,8 @@ describe('the bill', () => {
   })
 
   // Base prices: 5 x 1,001 + 1 x 3,333 + 7,499 = 15,837 pico, rounded once to 16 nano.
-  // Above 10 input tokens, 13 x 2,000 + 1 x 6,000 + 7,499 = 39,499: 39 nano. Above 50, 53 x 3,000 + 9,000 + 7,499 = 175,499.
+  // Above 10 input tokens: 13 x 2,000 + 1 x 6,000 + 7,499 = 39,499, 39 nano.
+  // Above 50: 53 x 3,000 + 9,000 + 7,499 = 175,499.
   test.each([
     [2, '0.000000016'],
     [10, '0.000000039'],

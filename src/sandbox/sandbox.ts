@@ -56,8 +56,8 @@
  *   sandbox:no-callback     sends no callback                      sandbox:double-callback  sends every callback twice
  *   sandbox:file-status=N   MiniMax: that status to the first two requests for its file
  *
- * For Veo `blocked` is a filtered video: done, without samples and without a charge. Sora gives no links: there `no-video`
- * and `expired` mean that the video cannot be downloaded.
+ * For Veo `blocked` is a filtered video: done, without samples and without a charge. Sora gives no links: there
+ * `no-video` and `expired` mean that the video cannot be downloaded.
  *
  * Given a folder, videos, the bill and the port are kept there for a day, without anything that a customer wrote.
  *

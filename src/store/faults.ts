@@ -32,8 +32,8 @@ export function isAway(error: unknown): boolean {
 }
 
 /**
- * Whether the database, not the query, is at fault: the gateway answers 503 and the client may try again. A commit whose
- * answer was lost counts too: it may have happened.
+ * Whether the database, not the query, is at fault: the gateway answers 503 and the client may try again. A commit
+ * whose answer was lost counts too: it may have happened.
  */
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false

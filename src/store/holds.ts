@@ -73,7 +73,9 @@ export async function takeHoldIn(tx: Tx, hold: NewHold, now: number): Promise<Ta
   return taken
 }
 
-/** One conditional update decides: of any number of requests at once, only as many as the balance covers get through. */
+/**
+ * One conditional update decides: of any number of requests at once, only as many as the balance covers get through.
+ */
 function takeFunds(db: QueryCreator<Schema>, hold: NewHold) {
   if (hold.amount < 0n) throw new Error(`hold ${hold.id} is negative`)
   return db

@@ -2,8 +2,8 @@ import type { Tx } from './schema.ts'
 import { isPostgres } from './writes.ts'
 
 /**
- * Locks rows until the transaction ends, and waits for others that have locked them. SQLite has no such clause and needs
- * none: no other transaction is open meanwhile.
+ * Locks rows until the transaction ends, and waits for others that have locked them. SQLite has no such clause and
+ * needs none: no other transaction is open meanwhile.
  */
 export function locked<Q extends { forUpdate(): Q }>(tx: Tx, rows: Q): Q {
   return isPostgres(tx) ? rows.forUpdate() : rows

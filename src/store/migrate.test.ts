@@ -76,7 +76,10 @@ test(
   coldStartMs,
 )
 
-/** A pool like PgBouncer's in its transaction mode: every transaction, and every statement outside one, in the next session. */
+/**
+ * A pool like PgBouncer's in its transaction mode: every transaction, and every statement outside one, in the next
+ * session.
+ */
 async function poolOfTransactions(url: string) {
   const sessions = Array.from({ length: 3 }, () => new Client({ connectionString: url }))
   await Promise.all(sessions.map((session) => session.connect()))

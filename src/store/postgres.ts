@@ -83,11 +83,11 @@ export function openPostgres(
 }
 
 /**
- * A server may be set to a stricter level, at which a statement outside a transaction fails if its row has changed since
- * it began: so would most of the holds that are taken from one account at once. Reports and migrations have transactions
- * that name their level. A failure is that of the connection, because a pooler may log a client in long before it knows
- * whether its database does so too, and says only at the first statement why it does not. The pool awaits the promise,
- * which its types do not say.
+ * A server may be set to a stricter level, at which a statement outside a transaction fails if its row has changed
+ * since it began: so would most of the holds that are taken from one account at once. Reports and migrations have
+ * transactions that name their level. A failure is that of the connection, because a pooler may log a client in long
+ * before it knows whether its database does so too, and says only at the first statement why it does not. The pool
+ * awaits the promise, which its types do not say.
  */
 function setReadCommitted(client: ClientBase): unknown {
   return client.query('set session characteristics as transaction isolation level read committed')

@@ -6,9 +6,9 @@ import { lockFile } from './sqlite.ts'
 export type SingleNode = { release(): void }
 
 /**
- * On SQLite one gateway owns the folder: at its start it voids every open hold, and a second one would void those of the
- * first. The lock is the kernel's and ends with the process, also by kill -9, so there is no stale lock to remove. Never
- * open the lock file by other means in this process: closing any descriptor of it would drop the lock.
+ * On SQLite one gateway owns the folder: at its start it voids every open hold, and a second one would void those of
+ * the first. The lock is the kernel's and ends with the process, also by kill -9, so there is no stale lock to remove.
+ * Never open the lock file by other means in this process: closing any descriptor of it would drop the lock.
  */
 export function claimSingleNode(folder: string): SingleNode {
   mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -47,8 +47,8 @@ export function openSqlite(file: string): Dialect {
 }
 
 /**
- * SQLite would create a file that everyone can read, and gives the files beside it the same mode. One that exists is not
- * even opened: closing a descriptor of it would drop the locks that this process has on it.
+ * SQLite would create a file that everyone can read, and gives the files beside it the same mode. One that exists is
+ * not even opened: closing a descriptor of it would drop the locks that this process has on it.
  */
 function createPrivately(file: string): void {
   if (file === ':memory:' || existsSync(file)) return
@@ -67,7 +67,9 @@ function open(file: string, options: { readonly safeIntegers?: true } = {}): Dat
 // A file, or a folder for the files beside it, that SQLite could not open, or only to read.
 const unopened = /^SQLITE_(?:CANTOPEN|READONLY)/
 
-/** SQLite does not pass on why a file cannot be used. The system is asked, without opening it: see `createPrivately`. */
+/**
+ * SQLite does not pass on why a file cannot be used. The system is asked, without opening it: see `createPrivately`.
+ */
 function explained(file: string, thrown: unknown): unknown {
   if (!unopened.test(String(codeOf(thrown)))) return thrown
   try {

@@ -135,8 +135,8 @@ export type TaskSchema = {
 }
 
 /**
- * Which node a task or an event belongs to for now. Once the time is over any node may claim it, and then the changes of
- * the old owner are refused.
+ * Which node a task or an event belongs to for now. Once the time is over any node may claim it, and then the changes
+ * of the old owner are refused.
  */
 export type Claim = { readonly owner: string; readonly until: number }
 

@@ -27,8 +27,8 @@ const unchanged: Change = { spent: 0n, returned: 0n }
 
 /**
  * Applies a turn to the balances and the node's leases, in four statements however many accounts there are. When each
- * account had statements of its own, a turn of hundreds of accounts was hundreds of round trips to PostgreSQL, for which
- * every request of these accounts waited.
+ * account had statements of its own, a turn of hundreds of accounts was hundreds of round trips to PostgreSQL, for
+ * which every request of these accounts waited.
  */
 export async function moveLeased(
   tx: Tx,

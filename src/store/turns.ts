@@ -46,7 +46,9 @@ export type Standing = { readonly turn: number; readonly leases: ReadonlyMap<str
 /** `posted`: which of the holds that were asked about are posted already. */
 export type OpenedNode = Standing & { readonly epoch: number; readonly posted: ReadonlySet<string> }
 
-/** This process may not write any more: another has taken its node's place, or the database is an earlier state of it. */
+/**
+ * This process may not write any more: another has taken its node's place, or the database is an earlier state of it.
+ */
 export class Fenced extends Error {
   constructor(node: string, isSetBack = false) {
     super(

@@ -30,7 +30,9 @@ export async function spentSince(
   return (await query.executeTakeFirstOrThrow()).total
 }
 
-/** `group` is the start of the hour or day (UTC, unix milliseconds), the name of what is grouped by, or null for all. */
+/**
+ * `group` is the start of the hour or day (UTC, unix milliseconds), the name of what is grouped by, or null for all.
+ */
 export type UsageSum = {
   readonly group: string | number | null
   readonly requests: number

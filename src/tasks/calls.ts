@@ -61,8 +61,8 @@ export function isAtChannel(task: Pick<Task, 'channel' | 'vendor'>, { id, vendor
 const leftToOthersMs = 10 * 60_000
 
 /**
- * Whether a task is left to other nodes, also for a while after its deadline: its channel is not configured here, but may
- * be where the settings have been changed already, or have not been changed yet.
+ * Whether a task is left to other nodes, also for a while after its deadline: its channel is not configured here, but
+ * may be where the settings have been changed already, or have not been changed yet.
  */
 export function isLeftToOthers(
   { channels, store }: Pick<TaskParts, 'channels' | 'store'>,

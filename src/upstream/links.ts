@@ -14,8 +14,8 @@ type LinkedFile = VendorResponse & { readonly mediaType: string }
 /** Fetches the file behind a link that a vendor gave in its answer, or a client in its request. */
 export type FetchLink = (link: ClientLink | VendorLink, channel: Place, signal: AbortSignal) => Promise<LinkedFile>
 
-// A vendor's large image takes a while, and a video has a limit of its own. A client's link has the guard's own limit, a
-// quarter of this, because it occupies a place of ours for as long as a stranger's server likes.
+// A vendor's large image takes a while, and a video has a limit of its own. A client's link has the guard's own limit,
+// a quarter of this, because it occupies a place of ours for as long as a stranger's server likes.
 const vendorTotalMs = 60_000
 
 /**

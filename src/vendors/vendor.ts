@@ -245,7 +245,9 @@ export type Vendor = {
   readonly id: string
   /** The base address as the vendor's official SDK takes it; a channel's own `baseUrl` replaces it. */
   readonly baseUrl: string
-  /** Paths that its calls begin with, and that its pages show as part of the base address: there they would come twice. */
+  /**
+   * Paths that its calls begin with, and that its pages show as part of the base address: there they would come twice.
+   */
   readonly callRoots?: readonly string[]
   /** The environment variables that usually hold its key, most usual first. */
   readonly environment: readonly string[]

@@ -12,8 +12,8 @@ export const imageTokensMax = 50_000
 export type Reading = (name: string, item: Json | undefined, holder: JsonObject) => Json | undefined
 
 /**
- * Tokens of all text that a model reads in a value. The count is a tokenizer's rule of thumb; bills use it only where the
- * vendor gave no number.
+ * Tokens of all text that a model reads in a value. The count is a tokenizer's rule of thumb; bills use it only where
+ * the vendor gave no number.
  */
 export function countText(value: Json | undefined, reading: Reading = (_, item) => item): number {
   const texts: string[] = []

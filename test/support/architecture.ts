@@ -64,6 +64,8 @@ const bunSeams = [
 ]
 
 const linesMax = 400
+// The formatter keeps code to this width and leaves comments alone.
+const commentWidthMax = 120
 
 /** Everything in these files that breaks the rules of the architecture, each as `file:line what`. */
 export function findBreaches(sources: readonly Source[]): string[] {
@@ -75,6 +77,7 @@ export function findBreaches(sources: readonly Source[]): string[] {
       ...(tests ? [] : strayBun(source.path, code)),
       ...defaultExports(source.path, code),
       ...tooLong(source),
+      ...wideComments(source),
     ]
   })
 }
@@ -142,6 +145,13 @@ function defaultExports(path: string, code: string): string[] {
 export function tooLong({ path, text }: Source): string[] {
   const lines = text.trimEnd().split('\n').length
   return lines > linesMax ? [`${path}:${linesMax} has ${lines} lines, ${linesMax} is the most`] : []
+}
+
+function wideComments({ path, text }: Source): string[] {
+  return text.split('\n').flatMap((line, index) => {
+    const isWide = line.length > commentWidthMax && /^\s*(?:\/\/|\/?\*)/.test(line)
+    return isWide ? [`${path}:${index + 1} a comment of ${line.length} characters, ${commentWidthMax} is the most`] : []
+  })
 }
 
 const quoted = String.raw`\s*['"]([^'"\n]+)['"]`

@@ -25,8 +25,8 @@ export type TellerOptions = {
   readonly unpostedMax?: number | undefined
 }
 
-// A read-only database says for hours which keys are good and takes no posting, and what costs nothing uses no lease up.
-// An ending takes about a kilobyte here, and another in the journal. These are a minute of 3,000 requests a second.
+// A read-only database says for hours which keys are good and takes no posting, and what costs nothing uses no lease
+// up. An ending takes about a kilobyte here, and another in the journal. These are a minute of 3,000 requests a second.
 const unpostedMaxDefault = 180_000
 // No client waits for a posting, since the journal has it. Postings gather for this long and share the cost of a turn.
 const flushEveryMs = 500
@@ -83,7 +83,9 @@ export class Teller {
     return this.#state === 'open'
   }
 
-  /** Takes the node's new epoch, posts what the last process owed, and gives back its leases; says how many these were. */
+  /**
+   * Takes the node's new epoch, posts what the last process owed, and gives back its leases; says how many these were.
+   */
   async open(owed: readonly Posting[]): Promise<{ readonly leases: number }> {
     const { node, bank } = this.#options
     const { epoch, turn, leases, posted } = await bank.open(

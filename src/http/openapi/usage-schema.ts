@@ -1,7 +1,9 @@
 import { z } from 'zod'
 import { customerGroupings } from '../../reports/usage.ts'
 
-/** What usage and balance look like, for the reference and for tests; nothing is checked against these while serving. */
+/**
+ * What usage and balance look like, for the reference and for tests; nothing is checked against these while serving.
+ */
 const text = (description: string) => z.string().meta({ description })
 const count = (description: string) => z.int().min(0).meta({ description })
 const dollars = (description: string) => text(`${description} Decimal dollars, as text.`)

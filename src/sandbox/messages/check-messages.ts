@@ -67,7 +67,9 @@ function checkControl(place: string, value: unknown): void {
     checkOneOf(`${place}.effort`, config.effort, ['low', 'medium', 'high', 'xhigh', 'max'])
 }
 
-/** Newer models take instructions in the middle: after a message of the user, and before one of the model or at the end. */
+/**
+ * Newer models take instructions in the middle: after a message of the user, and before one of the model or at the end.
+ */
 export function checkAsides(messages: readonly Message[], mayStand: boolean): void {
   for (const [index, { role }] of messages.entries()) {
     if (role !== 'system') continue

@@ -115,7 +115,9 @@ const plainWordsMax = 1_000
 // oxlint-disable-next-line no-control-regex
 const unprintable = /[\0-\x08\x0b\x0c\x0e-\x1f\ufffd]/
 
-/** Many local servers refuse a request in plain text. A proxy's page, broken JSON and compressed bytes are no message. */
+/**
+ * Many local servers refuse a request in plain text. A proxy's page, broken JSON and compressed bytes are no message.
+ */
 function plainWords(body: string): string {
   const words = body.trim()
   const isSentence = !/^[<{[]/.test(words) && words.length <= plainWordsMax && !unprintable.test(words)

@@ -12,8 +12,8 @@ const refusedKey = /^api key (?:not valid|not found|expired)/i
 const refusedAccount = /location is not supported|\bbilling\b|free tier/i
 // Google says this of Imagen and Veo to an account without billing, which can still use its other models.
 const billedOnly = /only accessible to billed users/i
-// Google says no more than this of a model that is closed to the account, or of a video on YouTube that is private. Where
-// the key or the project is refused altogether, the error has a reason or a message of its own.
+// Google says no more than this of a model that is closed to the account, or of a video on YouTube that is private.
+// Where the key or the project is refused altogether, the error has a reason or a message of its own.
 const closedToCaller = /^the caller does not have permission/i
 const noReason = /^$|MODEL_ACCESS_DENIED$/
 // Only the message tells used-up credit from a rate limit, and the message of a rate limit mentions billing too.

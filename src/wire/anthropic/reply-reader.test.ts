@@ -221,7 +221,8 @@ describe('a whole answer', () => {
   })
 })
 
-// Anthropic itself says `tool_use`, but other servers of its protocol do not, and clients run tools only on that finish.
+// Anthropic itself says `tool_use`, but other servers of its protocol do not, and clients run tools only on that
+// finish.
 describe('a reply with a call that ends as if it had none', () => {
   test.each([
     ['end_turn', 'tool-calls'],

@@ -92,8 +92,9 @@ function writeThinking(text: string, signature: string | undefined, display: Thi
 export type CallHead = Pick<ToolCallBlock, 'id' | 'name' | 'signature'>
 
 /**
- * The call's vendor wants its signature back. A thinking block before the call carries it, which every client that asked
- * for thinking sends back. Others may not know such blocks: for them it is a field of the call, which they may ignore.
+ * The call's vendor wants its signature back. A thinking block before the call carries it, which every client that
+ * asked for thinking sends back. Others may not know such blocks: for them it is a field of the call, which they may
+ * ignore.
  */
 export function isCarried(call: CallHead, display: ThinkingDisplay): call is CallHead & { readonly signature: string } {
   return call.signature !== undefined && display !== 'none'

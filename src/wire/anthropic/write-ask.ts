@@ -151,7 +151,10 @@ function writeToolChoice(conversation: Conversation, tools: readonly JsonObject[
   return { tool_choice: { type: choices[toolChoice ?? 'auto'], ...alone } }
 }
 
-/** Opus 4.7, the first model with the effort `xhigh`, and all later ones refuse sampling; the others do while they think. */
+/**
+ * Opus 4.7, the first model with the effort `xhigh`, and all later ones refuse sampling; the others do while they
+ * think.
+ */
 function takesSampling({ efforts }: AskTarget, { thinking }: WrittenThinking): boolean {
   return !efforts.includes('xhigh') && (thinking === undefined || thinking['type'] === 'disabled')
 }

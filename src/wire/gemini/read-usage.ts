@@ -5,8 +5,8 @@ import { countIn, objectsIn } from '../loose.ts'
 /**
  * Splits the vendor's counts. The prompt's count includes cached tokens but not those of hosted tools, and the
  * candidates' count does not include thinking. Audio has its own price, except that cached audio is priced as any
- * cached input. An input that was not counted is left out, because no prompt is empty. `asked` is what an answer consists
- * of whose tokens the vendor does not tell apart.
+ * cached input. An input that was not counted is left out, because no prompt is empty. `asked` is what an answer
+ * consists of whose tokens the vendor does not tell apart.
  */
 export function readUsage(usage: Json | undefined, asked: 'TEXT' | 'IMAGE' | 'AUDIO' = 'TEXT'): Usage | undefined {
   if (!isObject(usage)) return undefined

@@ -166,8 +166,8 @@ function checkPricedFields(request: ChatRequest, body: JsonObject, traits: ChatT
 }
 
 /**
- * Refuses hosted search where the ask passes on to a vendor of this protocol, even if the model has a price for it: such
- * a vendor's answer does not say how often it searched.
+ * Refuses hosted search where the ask passes on to a vendor of this protocol, even if the model has a price for it:
+ * such a vendor's answer does not say how often it searched.
  */
 export function refuseUncountedSearch(body: JsonObject): void {
   const field = searchFields.find((name) => isAsked(body[name]))

@@ -34,8 +34,8 @@ const openBrace = 123
 const quote = 34
 
 /**
- * The relay rules of the common protocol, event by event. An event with output passes unparsed unless a cheap look at its
- * bytes shows usage or an error in it: parsing costs more than the rest of the relay together.
+ * The relay rules of the common protocol, event by event. An event with output passes unparsed unless a cheap look at
+ * its bytes shows usage or an error in it: parsing costs more than the rest of the relay together.
  */
 export function passStream(ask: ChatAsk): ChatStream {
   const model = encoder.encode(ask.model)
@@ -116,9 +116,10 @@ export function passStream(ask: ChatAsk): ChatStream {
       return shown
     },
     /**
-     * A chunk with an empty delta. Not a comment: OpenAI's older clients for Go take the empty line behind one for an event
-     * without data, and fail; and without that line it would begin the next event, which clients that skip whole events
-     * by their first character, Dify's among them, then lose. A stream without a chunk has begun with the vendor's comment.
+     * A chunk with an empty delta. Not a comment: OpenAI's older clients for Go take the empty line behind one for an
+     * event without data, and fail; and without that line it would begin the next event, which clients that skip whole
+     * events by their first character, Dify's among them, then lose. A stream without a chunk has begun with the
+     * vendor's comment.
      */
     keepAlive() {
       if (facts.finished) return undefined
@@ -162,8 +163,8 @@ function withoutRepetitions(event: Uint8Array): Uint8Array {
 }
 
 /**
- * Whether an event has no output: a start that names the role, a keep-alive, an end, a count. An unreadable event counts
- * as output, since it went to the client.
+ * Whether an event has no output: a start that names the role, a keep-alive, an end, a count. An unreadable event
+ * counts as output, since it went to the client.
  */
 function saysNothing(chunk: Json | undefined): boolean {
   if (!isObject(chunk)) return false

@@ -39,9 +39,9 @@ export class ChunkStream {
   }
 
   /**
-   * A sign of life. Anthropic's streams have one at their beginning, and later ones. None is a comment: go-openai cannot
-   * read the error of a stream that had one, and the second version of OpenAI's client for Go, and those before it, take
-   * the empty line after a comment for an event without data, and fail.
+   * A sign of life. Anthropic's streams have one at their beginning, and later ones. None is a comment: go-openai
+   * cannot read the error of a stream that had one, and the second version of OpenAI's client for Go, and those before
+   * it, take the empty line after a comment for an event without data, and fail.
    */
   beat(): string {
     if (this.#begun.size > 0) {
@@ -58,9 +58,9 @@ export class ChunkStream {
   }
 
   /**
-   * The first chunks of the choices that have none. A choice without output needs one with an empty content, because the
-   * chunk with its finish has an empty delta. The others need theirs by then too: OpenAI's client for Java ends an answer
-   * as soon as all the choices it has seen are finished, and throws on what comes later.
+   * The first chunks of the choices that have none. A choice without output needs one with an empty content, because
+   * the chunk with its finish has an empty delta. The others need theirs by then too: OpenAI's client for Java ends an
+   * answer as soon as all the choices it has seen are finished, and throws on what comes later.
    */
   #beginBefore(finished: number): string {
     let text = this.#isOnlyAlive ? this.add(0, { content: '' }) : ''

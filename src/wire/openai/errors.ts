@@ -87,8 +87,8 @@ export function failureOf(json: JsonObject): GatewayError | undefined {
 }
 
 /**
- * The error in place of an answer, if there is one; xAI and others send a string instead of an object, hosts of vLLM the
- * object itself, and MiniMax a number of its own, which is zero beside an answer.
+ * The error in place of an answer, if there is one; xAI and others send a string instead of an object, hosts of vLLM
+ * the object itself, and MiniMax a number of its own, which is zero beside an answer.
  */
 export function failureIn(json: JsonObject): GatewayError | undefined {
   const { error, code, object, base_resp: base } = json
@@ -105,8 +105,9 @@ export function namedFailure(text: string): GatewayError {
 }
 
 /**
- * The codes by which vendors report a rate limit, missing funds, a bad credential, overload, and whose fault it is. What
- * a filter holds back is the request's fault: counted as the vendor's, a customer's words would set a channel aside.
+ * The codes by which vendors report a rate limit, missing funds, a bad credential, overload, and whose fault it is.
+ * What a filter holds back is the request's fault: counted as the vendor's, a customer's words would set a channel
+ * aside.
  */
 const statuses: readonly (readonly [RegExp, status: number])[] = [
   [

@@ -4,9 +4,9 @@ import { CitedText } from '../cited-text.ts'
 import { writeCitation, writeThinkingBlock } from './write-answer.ts'
 
 /**
- * Thinking blocks and citations of streamed choices, held until a choice ends. OpenAI's clients join the parts of a list
- * only if its items have an `index`, as calls have. Of any other list, their client for Python refuses a second part and
- * the one for Node keeps only the last, so that each list must be in one delta.
+ * Thinking blocks and citations of streamed choices, held until a choice ends. OpenAI's clients join the parts of a
+ * list only if its items have an `index`, as calls have. Of any other list, their client for Python refuses a second
+ * part and the one for Node keeps only the last, so that each list must be in one delta.
  */
 export class HeldLists {
   readonly #choices = new Map<number, Held>()

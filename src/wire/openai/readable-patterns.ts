@@ -53,8 +53,8 @@ const namedGroup = /\(\?<[^=!]/
 const patternCharactersMax = 1_000
 
 /**
- * Whether a pattern has what vendors' own regular expressions refuse. OpenAI and Zhipu check it by Python's; for DeepSeek
- * a bare bracket in a set begins another set. What is too long to be examined is not sent as a pattern either.
+ * Whether a pattern has what vendors' own regular expressions refuse. OpenAI and Zhipu check it by Python's; for
+ * DeepSeek a bare bracket in a set begins another set. What is too long to be examined is not sent as a pattern either.
  */
 function mayBeRefused(pattern: string): boolean {
   if (pattern.length > patternCharactersMax) return true

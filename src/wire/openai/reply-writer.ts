@@ -74,7 +74,8 @@ export function openWriter(ask: ChatAsk, name: ReplyName): ReplyWriter {
       case 'hosted-tool-run': // a search takes seconds, and nothing of it is shown
       case 'heartbeat':
         return chunks.beat()
-      // The finish shows a choice's end, usage is written at the end, and the code that ends the stream writes a failure.
+      // The finish shows a choice's end, usage is written at the end, and the code that ends the stream writes a
+      // failure.
       case 'reply-start':
       case 'usage-count':
       case 'reply-end':

@@ -42,8 +42,8 @@ export function strictFor({ protocol }: ChatAsk, { schema, isStrict }: Tool): bo
 }
 
 /**
- * The schema of a tool whose `parameters` are left out, which means that it has none. A strict schema has to say so: the
- * vendor refuses one that leaves an object open.
+ * The schema of a tool whose `parameters` are left out, which means that it has none. A strict schema has to say so:
+ * the vendor refuses one that leaves an object open.
  */
 export function noParameters(isStrict: boolean | null | undefined): JsonObject {
   return { type: 'object', properties: {}, ...(isStrict === true && { additionalProperties: false }) }

@@ -135,7 +135,8 @@ describe('usage', () => {
       { prompt_tokens: 10, completion_tokens: 15, total_tokens: 53 },
       { input: 10, output: 43, reasoning: 28 },
     ],
-    // An input that was left out, cached input outside the prompt's count, and audio in Mistral's seconds are not output.
+    // An input that was left out, cached input outside the prompt's count, and audio in Mistral's seconds are not
+    // output.
     [
       { prompt_tokens: 10, completion_tokens: 15, total_tokens: 53, prompt_tokens_details: { cached_tokens: 28 } },
       { input: 10, cachedInput: 28, output: 15, reasoning: 0 },

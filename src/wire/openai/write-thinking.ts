@@ -18,7 +18,9 @@ export type Thinker = {
 const budgets: { readonly [E in Effort]?: number } = { minimal: 1_024, low: 1_024, medium: 8_192 }
 const budgetHigh = 24_576
 
-/** Models that always think: Qwen's take a budget but no switch, and those of Kimi and GLM refuse to be switched off. */
+/**
+ * Models that always think: Qwen's take a budget but no switch, and those of Kimi and GLM refuse to be switched off.
+ */
 const alwaysThinks = /^qwq-|-thinking(?:-|$)|^kimi-k(?:2\.7-code|[3-9])|^glm-5\.3/
 
 /** OpenAI's models since gpt-5.4. In chat completions the vendor refuses tools beside an effort for them. */

@@ -15,7 +15,9 @@ const beginnings: ReadonlySet<string> = new Set(['response.queued', 'response.cr
 /** Reads a stream of this protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
   let isStarted = false
-  /** The names of items, by id and by place in the output: some relays give an item another id in every event, or none. */
+  /**
+   * The names of items, by id and by place in the output: some relays give an item another id in every event, or none.
+   */
   const names = new Map<Json | undefined, string>()
   /** Calls in the order in which they began, by the name of their item, each with the arguments so far. */
   const calls = new Map<string, { readonly call: number; text: string }>()

@@ -8,8 +8,8 @@ import { openResponse, statusOf } from './response.ts'
 import { openOutput } from './write-answer.ts'
 
 const encoder = new TextEncoder()
-// A comment, which every SSE reader skips; the official clients throw at an unknown event. It is a line of the next event:
-// older versions of OpenAI's client for Go take an empty line of its own for an event without data, and fail.
+// A comment, which every SSE reader skips; the official clients throw at an unknown event. It is a line of the next
+// event: older versions of OpenAI's client for Go take an empty line of its own for an event without data, and fail.
 export const heartbeat = ': waiting\n'
 // A model may think for minutes while nothing is shown: a heartbeat now and then keeps the client's connection open.
 const hiddenDeltasPerHeartbeat = 50
