@@ -1,6 +1,6 @@
 import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
-import { isOfferedAt, onOffer, type Catalogue, type Model, type ModelsOnOffer, type Unsold } from './catalogue/model.ts'
+import { isOfferedAt, type Catalogue, type Model, type ModelsOnOffer, type Unsold } from './catalogue/model.ts'
 import { readOverrides, type OperatorModel } from './catalogue/schema.ts'
 import type { ConfigFile } from './config/file.ts'
 import type { Mode } from './store/schema.ts'
@@ -97,7 +97,7 @@ const embeds = /embed|^(?:baai-)?bge-|(?:^|-)(?:e5|gte|minilm)-/
 /** The models that these channels serve: a model needs a price, and a channel that has it and speaks its capability. */
 export function servedModels(catalogue: Catalogue, channels: readonly Channel[]): ModelsOnOffer {
   const served = [...catalogue.models].filter(([, model]) => isServed(model, channels))
-  return onOffer(new Map(served), catalogue.unsold)
+  return Object.assign(new Map(served), { unpriced: new Set(catalogue.unpriced) })
 }
 
 function isServed({ capabilities, offers }: Model, channels: readonly Channel[]): boolean {

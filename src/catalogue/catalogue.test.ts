@@ -67,6 +67,7 @@ describe('the built-in files', () => {
       'sora-2': 'retired by its vendor',
       'sora-2-pro': 'retired by its vendor',
     })
+    expect(real.unpriced).toEqual(real.unsold.filter(({ why }) => why.startsWith('no price: ')).map(({ id }) => id))
   })
 
   test('every capability has a model on sale', () => {

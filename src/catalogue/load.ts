@@ -5,7 +5,7 @@ import type { PriceList } from '../capabilities/usage.ts'
 import { missingPrices, sandboxPrices } from './complete.ts'
 import { CatalogueError } from './error.ts'
 import { embeddingLimits, imageLimits, speechLimits, videoLimits } from './limits.ts'
-import { unpriced, type Catalogue, type Model, type Unsold } from './model.ts'
+import type { Catalogue, Model, Unsold } from './model.ts'
 import { aliasOffers, applyOverrides, type Entries, type Entry, readFamilies } from './overrides.ts'
 import { compilePrices, type Exchange, fillIn, type PriceLayer, readExchange } from './prices.ts'
 import type { FamilyFile, OperatorModel, WrittenPrices } from './schema.ts'
@@ -48,8 +48,14 @@ export function buildCatalogue({ families, overrides = [], exchange, sandbox }: 
 
   const models = new Map<string, Model>()
   const unsold: Unsold[] = []
+  const unpriced: string[] = []
   for (const entry of entries.values()) {
     const model = buildModel(entry, rates, sandbox)
+    if ('lacking' in model) {
+      unpriced.push(entry.id)
+      unsold.push({ id: entry.id, why: `no price: ${model.lacking}` })
+      continue
+    }
     if ('why' in model) {
       unsold.push(model)
       continue
@@ -60,7 +66,7 @@ export function buildCatalogue({ families, overrides = [], exchange, sandbox }: 
   const ordered = new Map([...models].toSorted(([a], [b]) => (a < b ? -1 : 1)))
   // Arrays that came from the files are shared with the models, and are frozen too.
   for (const model of ordered.values()) freeze(model)
-  return Object.freeze({ models: sealed(ordered), unsold: freeze(unsold) })
+  return Object.freeze({ models: sealed(ordered), unsold: freeze(unsold), unpriced: freeze(unpriced) })
 }
 
 // For models of operators that leave these out. 128,000 and 16,384 are gpt-4o's: enough for ordinary use, and small
@@ -71,7 +77,10 @@ const outputTokensDefault = 16_384
 /** The common protocol's bound; a vendor that gives fewer choices is called several times. */
 const choicesDefault = 128
 
-function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model | Unsold {
+/** What has no price, in the words of the files, of a model that could be sold if it had one. */
+type Unpriced = { readonly lacking: string }
+
+function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model | Unsold | Unpriced {
   const { id, facts } = entry
   if (entry.hidden) return { id, why: 'hidden by the operator' }
   if (entry.retired && !sandbox) return { id, why: 'retired by its vendor' }
@@ -87,7 +96,7 @@ function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model |
     ...(has('video') ? { video: videoLimits(video ?? {}) } : {}),
   }
   const money = buildMoney(entry, exchange, limits, sandbox)
-  if ('why' in money) return money
+  if ('lacking' in money) return money
   return {
     id,
     capabilities: entry.capabilities,
@@ -119,21 +128,21 @@ function buildMoney(
   exchange: Exchange,
   limits: Pick<Model, 'images' | 'video'>,
   sandbox: boolean,
-): Money | Unsold {
+): Money | Unpriced {
   const lackingIn = (list: PriceList) =>
     entry.capabilities
       .map((capability) => missingPrices(capability, list, limits))
       .find((missing) => missing !== undefined)
   const own = compilePrices(entry.layers, exchange)
-  const why = lackingIn(own.prices)
-  if (why === undefined) return { ...own, source: entry.source, confidence: entry.confidence }
-  if (!sandbox) return unpriced(entry.id, why)
+  const lacking = lackingIn(own.prices)
+  if (lacking === undefined) return { ...own, source: entry.source, confidence: entry.confidence }
+  if (!sandbox) return { lacking }
   const written: WrittenPrices = Object.assign({}, ...entry.capabilities.map((capability) => sandboxPrices[capability]))
   const standIn = compilePrices([{ written, path: entry.path }, ...entry.layers.map(markupAlone)], exchange)
   const filled = { costs: fillIn(own.costs, standIn.costs), prices: fillIn(own.prices, standIn.prices) }
   return {
     ...(lackingIn(filled.prices) === undefined ? filled : standIn),
-    source: `stand-in for sandbox mode, no price known: ${why}`,
+    source: `stand-in for sandbox mode, no price known: ${lacking}`,
     confidence: 'unverified',
   }
 }

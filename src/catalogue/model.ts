@@ -59,19 +59,8 @@ export type Model = {
 /** A model in the files that is not for sale, with the reason, for the operator's list. */
 export type Unsold = { readonly id: string; readonly why: string }
 
-const noPrice = 'no price: '
-
-export function unpriced(id: string, lacking: string): Unsold {
-  return { id, why: noPrice + lacking }
-}
-
 /** The models for sale, by id, and the ids of models that only lack a price, so that a refusal can say so. */
 export type ModelsOnOffer = ReadonlyMap<string, Model> & { readonly unpriced?: ReadonlySet<string> }
-
-export function onOffer(models: Map<string, Model>, unsold: readonly Unsold[]): ModelsOnOffer {
-  const waiting = unsold.filter(({ why }) => why.startsWith(noPrice))
-  return Object.assign(models, { unpriced: new Set(waiting.map(({ id }) => id)) })
-}
 
 const usualExample = 'gpt-4o-mini'
 
@@ -86,4 +75,6 @@ export function exampleOf(models: ModelsOnOffer): string | undefined {
 export type Catalogue = {
   readonly models: ReadonlyMap<string, Model>
   readonly unsold: readonly Unsold[]
+  /** The ids of those among the unsold that only lack a price. */
+  readonly unpriced: readonly string[]
 }
