@@ -11,7 +11,7 @@ import { countUnknownStates } from './unknown-states.ts'
 import { Orderer } from './orderer.ts'
 import { Allowances, StoreRest } from './pace.ts'
 import type { TaskParts, UnknownStates } from './parts.ts'
-import { startPoller } from './poller.ts'
+import { Poller } from './poller.ts'
 import { isOver } from './state.ts'
 
 /** Asynchronous video tasks: created, polled to their end, and paid for there. */
@@ -72,7 +72,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
   let stopped: GatewayError | undefined
   const creating = new Map<Promise<unknown>, Orderer>()
 
-  const poller = startPoller(parts, ({ id }) => {
+  const poller = new Poller(parts, ({ id }) => {
     for (const wake of waiters.get(id) ?? []) wake()
   })
 
