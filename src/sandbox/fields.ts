@@ -42,6 +42,15 @@ export function shown(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'None')
 }
 
+/** A part of a URL without its escapes. One that cannot be decoded is left as it is: vendors do not fail on it. */
+export function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
 /** All text of a message's content, whether it is a string or a list of parts. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content

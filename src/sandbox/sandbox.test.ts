@@ -35,6 +35,14 @@ describe('the addresses of the simulators', () => {
     expect(await errorOf(none)).toMatchObject({ status: 404, code: 'model_not_found' })
   })
 
+  test.each([
+    ['openai', '/models', 'model_not_found'],
+    ['ark', '/contents/generations/tasks', 'NotFound.Task'],
+  ])('an id at %s that cannot be decoded is not found', async (vendor, path, code) => {
+    const response = await fetch(`${sandbox.baseUrl(vendor)}${path}/%E0%A4`, authorized)
+    expect(await errorOf(response)).toMatchObject({ status: 404, code })
+  })
+
   test('an unknown path is a 404 and a wrong method a 405', async () => {
     expect(await errorOf(fetch(`${sandbox.url}/openai/v1/nothing`, { method: 'POST' }))).toMatchObject({
       status: 404,

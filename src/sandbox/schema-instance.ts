@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, itemsIn } from './fields.ts'
+import { decoded, type Fields, fieldsIn, itemsIn } from './fields.ts'
 import { patternInstance } from './pattern-instance.ts'
 import { pick, type Seeded } from './seeded.ts'
 
@@ -86,23 +86,14 @@ function merge(left: Schema, right: Schema): Schema {
   return merged
 }
 
-/** Resolves only references into the schema itself: `#`, `#/$defs/Name`, `#/definitions/Name`. */
+/** Resolves only references into the schema itself: `#`, `#/$defs/Name`, `#/definitions/Name`. One may lead nowhere. */
 function resolve(root: Schema, ref: string): Schema {
   let found: unknown = root
   for (const step of ref.split('/').slice(1)) {
-    const key = decode(step).replaceAll('~1', '/').replaceAll('~0', '~')
+    const key = decoded(step).replaceAll('~1', '/').replaceAll('~0', '~')
     found = Array.isArray(found) ? found[Number(key)] : fieldsIn(found)[key]
   }
   return fieldsIn(found)
-}
-
-/** Vendors do not fail on a reference that cannot be decoded or leads nowhere. */
-function decode(step: string): string {
-  try {
-    return decodeURIComponent(step)
-  } catch {
-    return step
-  }
 }
 
 function typeOf(schema: Schema, { depth }: Walk): string {

@@ -1,3 +1,4 @@
+import { decoded } from '../fields.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { endpointAt } from '../serve.ts'
 import { readKey } from './read-call.ts'
@@ -31,7 +32,7 @@ function listModels(vendor: string, world: World): unknown {
 }
 
 function findModel(vendor: string, world: World, encoded: string): unknown {
-  const id = decodeURIComponent(encoded)
+  const id = decoded(encoded)
   if (!world.models.get(vendor)?.has(id)) throw modelNotFound(id)
   return describe(vendor, id)
 }

@@ -1,3 +1,4 @@
+import { decoded } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call, World } from '../protocol.ts'
 import { findModel } from './answer.ts'
@@ -28,7 +29,7 @@ export function listModels(call: Call, world: World): Response {
 }
 
 export function showModel(call: Call, world: World, encoded: string): Response {
-  return answer(call, () => describe(findModel(world, call.vendor, decodeURIComponent(encoded))))
+  return answer(call, () => describe(findModel(world, call.vendor, decoded(encoded))))
 }
 
 function answer(call: Call, find: () => unknown): Response {

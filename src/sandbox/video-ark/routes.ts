@@ -1,3 +1,4 @@
+import { decoded } from '../fields.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
@@ -8,7 +9,7 @@ import { arkDialect, invalidField, taskNotFound, wrongState } from './refusals.t
 /** Ark's content generation tasks: Seedance's videos. */
 export const arkVideoProtocol: Protocol = (vendor, root, world) => {
   const path = `${root}/contents/generations/tasks`
-  const idOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
+  const idOf = (call: Call): string => decoded(call.path.slice(path.length + 1))
   return [
     { method: 'POST', path, answer: (call) => createTask(call, world, seedanceCreation) },
     { method: 'GET', path, answer: (call) => answerList(call, world) },

@@ -1,5 +1,6 @@
 import { requestIdFor } from '../dashscope/errors.ts'
 import { nativeDialect } from '../dashscope/native.ts'
+import { decoded } from '../fields.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
@@ -10,7 +11,7 @@ import { writeRecord } from './record.ts'
 
 /** DashScope's asynchronous tasks: creating, polling, listing and cancelling Wan's videos. */
 export const dashscopeVideoProtocol: Protocol = (vendor, root, world) => {
-  const idOf = ({ path }: Call): string => decodeURIComponent(path.slice(`${root}/tasks/`.length))
+  const idOf = ({ path }: Call): string => decoded(path.slice(`${root}/tasks/`.length))
   const list = (call: Call): Response => answerList(call, world)
   return [
     {

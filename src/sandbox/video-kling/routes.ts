@@ -1,3 +1,4 @@
+import { decoded } from '../fields.ts'
 import type { Call, Protocol, Route, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
@@ -16,7 +17,7 @@ export const klingProtocol: Protocol = (vendor, root, world) => [
 function routesOf(kind: Kind, root: string, world: World): Route[] {
   const path = `${root}/${kind}`
   const creation = klingCreation(kind)
-  const idOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
+  const idOf = (call: Call): string => decoded(call.path.slice(path.length + 1))
   return [
     { method: 'POST', path, answer: (call) => createTask(call, world, creation) },
     { method: 'GET', path, answer: (call) => answerList(call, world, kind) },

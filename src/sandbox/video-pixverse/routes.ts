@@ -1,3 +1,4 @@
+import { decoded } from '../fields.ts'
 import type { Call, Protocol, Route, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
@@ -12,7 +13,7 @@ const kinds = Object.keys(imageFields) as PixverseKind[]
 /** PixVerse's videos, and the uploads of their first and last images. */
 export const pixverseProtocol: Protocol = (vendor, root, world) => {
   const path = `${root}/video/result`
-  const idOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
+  const idOf = (call: Call): string => decoded(call.path.slice(path.length + 1))
   return [
     { method: 'POST', path: `${root}/image/upload`, answer: answerUpload },
     ...kinds.map((kind): Route => {

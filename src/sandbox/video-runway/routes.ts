@@ -1,3 +1,4 @@
+import { decoded } from '../fields.ts'
 import type { Call, Protocol, Route, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute, videoLink } from '../video/results.ts'
@@ -10,7 +11,7 @@ const kinds: readonly Kind[] = ['text_to_video', 'image_to_video', 'video_to_vid
 
 export const runwayProtocol: Protocol = (vendor, root, world) => {
   const path = `${root}/tasks`
-  const idOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
+  const idOf = (call: Call): string => decoded(call.path.slice(path.length + 1))
   const creations = kinds.map((kind): Route => {
     const creation = runwayCreation(kind)
     return { method: 'POST', path: `${root}/${kind}`, answer: (call) => createTask(call, world, creation) }

@@ -1,5 +1,6 @@
 import { badRequest, VendorError } from '../chat/errors.ts'
 import { commonDialect, oneOf } from '../media/common.ts'
+import { decoded } from '../fields.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { answerVideo } from '../video/results.ts'
@@ -9,7 +10,7 @@ import { expiresAt, writeTask } from './record.ts'
 /** OpenAI's videos, with the bytes of each at `/content` below it. */
 export const soraProtocol: Protocol = (_, root, world) => {
   const path = `${root}/videos`
-  const tailOf = (call: Call): string => decodeURIComponent(call.path.slice(path.length + 1))
+  const tailOf = (call: Call): string => decoded(call.path.slice(path.length + 1))
   return [
     { method: 'POST', path, answer: (call) => createTask(call, world, soraCreation) },
     { method: 'GET', path, answer: (call) => answerList(call, world) },

@@ -1,3 +1,4 @@
+import { decoded } from '../fields.ts'
 import { GoogleError, jsonType, writeJson } from '../gemini/errors.ts'
 import type { Call, Protocol, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
@@ -37,7 +38,7 @@ export function getOperation(call: Call, world: World, { model, id }: Operation)
 
 function answerFile(call: Call, world: World, start: string): Response {
   return answerFree(call, veoDialect, () => {
-    const [, id = ''] = /^(\w+)-\d:download$/.exec(decodeURIComponent(call.path.slice(start.length))) ?? []
+    const [, id = ''] = /^(\w+)-\d:download$/.exec(decoded(call.path.slice(start.length))) ?? []
     const task = world.videos.of(veoTasks).find(id)
     if (task?.state === 'succeeded') return redirectToFile(task)
     const message = `You do not have permission to access the File ${id} or it may not exist.`

@@ -1,3 +1,4 @@
+import { decoded } from '../fields.ts'
 import type { Call, Protocol, Route, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
@@ -25,7 +26,7 @@ export const viduProtocol: Protocol = (vendor, root, world) => {
 
 function answerTask(call: Call, world: World, name: string): Response {
   return answerFree(call, viduDialect, (refusals) => {
-    const id = name.endsWith(tail) ? decodeURIComponent(name.slice(0, -tail.length)) : ''
+    const id = name.endsWith(tail) ? decoded(name.slice(0, -tail.length)) : ''
     const task = world.videos.of(viduTasks).poll(id)
     if (!task) throw errorForCode('TaskNotFound')
     refusePoll(task, refusals)
