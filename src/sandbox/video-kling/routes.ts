@@ -29,7 +29,8 @@ function routesOf(kind: Kind, root: string, world: World): Route[] {
 function answerTask(call: Call, world: World, kind: Kind, name: string): Response {
   return answerFree(call, klingDialect, (refusals) => {
     const tasks = world.videos.of(klingTasks)
-    const byName = tasks.list().find(({ ask }) => ask.externalId === name)
+    // Most tasks have no external id, which a path without any name must not be taken for.
+    const byName = name === '' ? undefined : tasks.list().find(({ ask }) => ask.externalId === name)
     const task = tasks.poll(byName?.id ?? name)
     if (task?.ask.kind !== kind) throw errorForCode('1203')
     refusePoll(task, refusals)

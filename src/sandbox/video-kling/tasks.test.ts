@@ -95,6 +95,8 @@ describe('a video task', () => {
   test('a task is found by its external id, which must be unique', async () => {
     const id = await create({ external_task_id: 'ours-1' })
     expect((await get('ours-1')).data).toMatchObject({ task_id: id, task_info: { external_task_id: 'ours-1' } })
+    await create({})
+    expect(await get('')).toMatchObject({ code: 1203 })
     expect(await jsonOf<object>(post({ external_task_id: 'ours-1' }))).toMatchObject({ code: 1201 })
   })
 
