@@ -73,10 +73,8 @@ export const klingCreation = (kind: Kind): Creation<Fields, KlingAsk, CodedRefus
 })
 
 function tellChange(task: VideoTask<KlingAsk>, callbacks: Callbacks): void {
-  const { ask, steering } = task
-  if (ask.callbackUrl === '' || steering.has('no-callback')) return
-  const copies = steering.has('double-callback') ? 2 : 1
-  callbacks.post(task, ask.callbackUrl, writeData(task), { tries: 1, copies })
+  const { callbackUrl } = task.ask
+  if (callbackUrl !== '') callbacks.post(task, callbackUrl, writeData(task), 1)
 }
 
 function readBody(text: string): Fields {

@@ -81,8 +81,6 @@ function writeCreated({ id, model, createdAt, ask: { wish, credits } }: VideoTas
 
 /** Posts nothing about queued tasks. Each post is tried up to three times. */
 function tellChange(task: VideoTask<ViduAsk>, callbacks: Callbacks): void {
-  const { ask, steering, state } = task
-  if (ask.wish.callbackUrl === '' || state === 'queued' || steering.has('no-callback')) return
-  const copies = steering.has('double-callback') ? 2 : 1
-  callbacks.post(task, ask.wish.callbackUrl, writeTask(task), { tries: 3, copies })
+  const { callbackUrl } = task.ask.wish
+  if (callbackUrl !== '' && task.state !== 'queued') callbacks.post(task, callbackUrl, writeTask(task), 3)
 }

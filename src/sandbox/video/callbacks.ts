@@ -1,11 +1,11 @@
+import type { Steering } from '../steering.ts'
+
 /** Posts callbacks. The posts of one task are sent one after another, so that they arrive in order. */
 export type Callbacks = {
-  post(task: object, url: string, body: unknown, options: PostOptions): void
+  /** `tries`: how often it is tried until it succeeds. Steering may ask for no callback, or for the same one twice. */
+  post(task: { readonly steering: Steering }, url: string, body: unknown, tries: number): void
   stop(): void
 }
-
-/** `tries`: how often a post is tried until it succeeds. `copies`: how many times the same post is sent. */
-type PostOptions = { readonly tries: number; readonly copies: number }
 
 const answerMsMax = 5_000
 
@@ -32,7 +32,9 @@ export function createCallbacks(): Callbacks {
     }
   }
   return {
-    post(task, url, body, { tries, copies }) {
+    post(task, url, body, tries) {
+      if (task.steering.has('no-callback')) return
+      const copies = task.steering.has('double-callback') ? 2 : 1
       // Serialised now, because the task may change while its posts wait.
       const text = JSON.stringify(body)
       let queue = queues.get(task) ?? Promise.resolve()
