@@ -10,10 +10,11 @@ import { plainAnswer } from './plain-answer.ts'
 import type { Call, Protocol, World } from './protocol.ts'
 import type { Steering } from './steering.ts'
 
-type Refusal = Error & { readonly status: number }
+/** What a vendor refuses with: each protocol has a class for it, with what its body tells. */
+export type AnyRefusal = Error & { readonly status: number }
 
 /** How a vendor reads a key and words its refusals. */
-export type Dialect<R extends Refusal> = {
+export type Dialect<R extends AnyRefusal> = {
   readKey(request: Request): string
   isRefusal(error: unknown): error is R
   writeRefusal(call: Call, refusal: R): Response
@@ -55,7 +56,7 @@ type Frames = {
 }
 
 /** One path that makes something at once, in one vendor's protocol. */
-export type Endpoint<Body, Ask extends ServedAsk, R extends Refusal> = {
+export type Endpoint<Body, Ask extends ServedAsk, R extends AnyRefusal> = {
   readonly dialect: Dialect<R>
   /** A model must be sold for one of these. */
   readonly capabilities: readonly string[]
@@ -80,13 +81,13 @@ export const openFields =
 
 /** The endpoint as a protocol of its own, at a path under the root on which it is mounted. */
 export const endpointAt =
-  <Body, Ask extends ServedAsk, R extends Refusal>(path: string, endpoint: Endpoint<Body, Ask, R>): Protocol =>
+  <Body, Ask extends ServedAsk, R extends AnyRefusal>(path: string, endpoint: Endpoint<Body, Ask, R>): Protocol =>
   (_, root, world) => [{ method: 'POST', path: `${root}${path}`, answer: (call) => serve(call, world, endpoint) }]
 
 /**
  * Answers one call and adds its line to the bill, however the call ends. `named` is the model of a path that names it.
  */
-export async function serve<Body, Ask extends ServedAsk, R extends Refusal>(
+export async function serve<Body, Ask extends ServedAsk, R extends AnyRefusal>(
   call: Call,
   world: World,
   endpoint: Endpoint<Body, Ask, R>,

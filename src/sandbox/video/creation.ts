@@ -1,7 +1,7 @@
 import { pause } from '../../base/pause.ts'
 import { noUnits } from '../bill.ts'
 import { faultFor, type Refusals } from '../faults.ts'
-import type { Dialect, Opened } from '../serve.ts'
+import type { AnyRefusal, Dialect, Opened } from '../serve.ts'
 import { isSoldFor, type SandboxModel } from '../model.ts'
 import { oddHeaders } from '../odd-answers.ts'
 import { plainAnswer } from '../plain-answer.ts'
@@ -9,10 +9,8 @@ import type { Call, World } from '../protocol.ts'
 import type { Steering } from '../steering.ts'
 import type { Failure, Order, TaskFamily, VideoTask } from './tasks.ts'
 
-type Refusal = Error & { readonly status: number }
-
 /** How a vendor accepts orders for videos. */
-export type Creation<Body, Ask, R extends Refusal> = {
+export type Creation<Body, Ask, R extends AnyRefusal> = {
   readonly dialect: Dialect<R>
   readonly family: TaskFamily<Ask>
   open(call: Call): Opened<Body>
@@ -25,7 +23,7 @@ export type Creation<Body, Ask, R extends Refusal> = {
 export type NewOrder<Ask> = Omit<Order<Ask>, 'ref' | 'model' | 'origin'>
 
 /** Creates a task: first the faults that steering asks for, then the task, then an answer that may get lost. */
-export async function createTask<Body, Ask, R extends Refusal>(
+export async function createTask<Body, Ask, R extends AnyRefusal>(
   call: Call,
   world: World,
   creation: Creation<Body, Ask, R>,
@@ -64,7 +62,7 @@ export async function createTask<Body, Ask, R extends Refusal>(
   }
 }
 
-type Written = ReturnType<Creation<unknown, unknown, Refusal>['write']>
+type Written = ReturnType<Creation<unknown, unknown, AnyRefusal>['write']>
 
 function answer({ request }: Call, steering: Steering, { text, headers: given }: Written): Response {
   if (steering.has('lost')) return new Response(lostBody())
@@ -90,7 +88,7 @@ function lostBody(): ReadableStream<Uint8Array> {
 }
 
 /** Answers a call about tasks, which costs nothing and adds no line to the bill. */
-export function answerFree<R extends Refusal>(
+export function answerFree<R extends AnyRefusal>(
   call: Call,
   dialect: Dialect<R>,
   find: (refusals: Refusals) => Response,
