@@ -110,9 +110,9 @@ function feedAsk(prompt: Prompt, { tools, functions }: Fields, messages: readonl
 }
 
 function feedCall(prompt: Prompt, { function: named, custom }: Fields): void {
-  const { name, arguments: args, input } = { ...fieldsIn(named), ...fieldsIn(custom) } as Fields
-  feedText(prompt, textIn(name))
-  feedText(prompt, textIn(args) || textIn(input))
+  const called: Fields = { ...fieldsIn(named), ...fieldsIn(custom) }
+  feedText(prompt, textIn(called.name))
+  feedText(prompt, textIn(called.arguments) || textIn(called.input))
 }
 
 function mediaSource(fields: Fields): string {

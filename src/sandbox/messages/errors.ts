@@ -15,7 +15,7 @@ export class MessagesError extends Error {
   constructor({ status, message, type, errorCode }: ErrorFacts) {
     super(message)
     this.status = status
-    this.type = type ?? typeForStatus(status)
+    this.type = type ?? usualFor(status).type
     this.errorCode = errorCode
   }
 }
@@ -72,13 +72,15 @@ export function errorForCode(code: string): MessagesError {
 
 /** The usual refusal of a status. */
 export function errorForStatus(status: number): MessagesError {
-  return new MessagesError({ status, message: byType[typeForStatus(status)].message })
+  return new MessagesError({ status, message: usualFor(status).message })
 }
 
-function typeForStatus(status: number): keyof typeof byType {
-  const types = Object.keys(byType) as (keyof typeof byType)[]
-  const own = types.find((type) => byType[type].status === status)
-  return own ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+/** The type and the message of a status; one that has none of its own shares those of its class. */
+function usualFor(status: number): { readonly type: string; readonly message: string } {
+  const shared = status >= 500 ? 'api_error' : 'invalid_request_error'
+  const own = Object.entries(byType).find(([, row]) => row.status === status)
+  const [type, { message }] = own ?? [shared, byType[shared]]
+  return { type, message }
 }
 
 export function writeError(error: MessagesError, seed: string): Response {

@@ -21,32 +21,25 @@ export const pixverseTasks: TaskFamily<PixverseAsk> = {
   withoutWords: ({ seed }) => ({ prompt: '', negativePrompt: '', seed }),
 }
 
-const shapes = {
-  '16:9': [16, 9],
-  '9:16': [9, 16],
-  '4:3': [4, 3],
-  '3:4': [3, 4],
-  '1:1': [1, 1],
-  '3:2': [3, 2],
-  '2:3': [2, 3],
-  '21:9': [21, 9],
-} as const
+const ratios = ['16:9', '9:16', '4:3', '3:4', '1:1', '3:2', '2:3', '21:9'] as const
 
 const promptCharactersMax = 5_000
 const negativeCharactersMax = 2_048
 const secondsMax = 15
 const seedMax = 2_147_483_647
 
-/** The paths for orders, and the image fields that each requires. */
-export const imageFields = {
+/** What a task is made from. Each kind has its own path. */
+export const kinds = ['text', 'img', 'transition'] as const
+type Kind = (typeof kinds)[number]
+
+/** The image fields that each kind requires. */
+const imageFields: Readonly<Record<Kind, readonly string[]>> = {
   text: [],
   img: ['img_id'],
   transition: ['first_frame_img', 'last_frame_img'],
-} as const satisfies Readonly<Record<string, readonly string[]>>
+}
 
-export type PixverseKind = keyof typeof imageFields
-
-export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseAsk, CodedRefusal<number>> => ({
+export const pixverseCreation = (kind: Kind): Creation<Fields, PixverseAsk, CodedRefusal<number>> => ({
   dialect: pixverseDialect,
   family: pixverseTasks,
   open: openFields(() => invalid('the body is no object', 400013)),
@@ -56,7 +49,7 @@ export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseA
     const negativePrompt = readText(body, 'negative_prompt', negativeCharactersMax, 400019)
     for (const name of imageFields[kind]) readImageId(body, name)
     // A video made from images takes their shape, which the sandbox does not know.
-    const shape = shapes[kind === 'text' ? readShape(body) : '16:9']
+    const ratio = kind === 'text' ? oneOf(body, 'aspect_ratio', ratios) : '16:9'
     const resolution = oneOf(body, 'quality', ['360p', '540p', '720p', '1080p'])
     const seconds = readWhole(body, 'duration', 1, secondsMax)
     const seed = isGiven(body.seed) ? readWhole(body, 'seed', 0, seedMax) : 0
@@ -67,7 +60,7 @@ export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseA
     return {
       steering,
       ask: { prompt, negativePrompt, seed },
-      clip: { ...sizeIn(shape, Number.parseInt(resolution, 10)), frames: made * framesPerSecond, sound },
+      clip: { ...sizeIn(ratio, Number.parseInt(resolution, 10)), frames: made * framesPerSecond, sound },
       // Billed as ordered, whatever the real length.
       units: { ...noUnits, video: { seconds, resolution, sound } },
       failure: failureIn(steering, errorForCode),
@@ -75,10 +68,6 @@ export const pixverseCreation = (kind: PixverseKind): Creation<Fields, PixverseA
   },
   write: ({ id }) => ({ text: JSON.stringify(writeAnswer({ video_id: Number(id) })) }),
 })
-
-function readShape(body: Fields): keyof typeof shapes {
-  return oneOf(body, 'aspect_ratio', Object.keys(shapes) as (keyof typeof shapes)[])
-}
 
 function readImageId(body: Fields, name: string): void {
   if (!isGiven(body[name])) throw invalid(`${name} is empty`, 400011)

@@ -2,13 +2,11 @@ import { decoded } from '../fields.ts'
 import type { Call, Protocol, Route, World } from '../protocol.ts'
 import { answerFree, createTask, refusePoll } from '../video/creation.ts'
 import { resultRoute } from '../video/results.ts'
-import { imageFields, pixverseCreation, type PixverseKind, pixverseTasks } from './create.ts'
+import { kinds, pixverseCreation, pixverseTasks } from './create.ts'
 import { errorForCode } from './errors.ts'
 import { pixverseDialect } from './dialect.ts'
 import { writeRecord } from './record.ts'
 import { answerUpload } from './upload.ts'
-
-const kinds = Object.keys(imageFields) as PixverseKind[]
 
 /** PixVerse's videos, and the uploads of their first and last images. */
 export const pixverseProtocol: Protocol = (vendor, root, world) => {

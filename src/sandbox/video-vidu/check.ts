@@ -9,20 +9,12 @@ export type Wish = {
   readonly prompt: string
   readonly seconds: number
   readonly resolution: '540p' | '720p' | '1080p'
-  readonly ratio: keyof typeof shapes
+  readonly ratio: (typeof ratios)[number]
   readonly sound: boolean
   readonly seed: number
   readonly payload: string
   readonly callbackUrl: string
 }
-
-export const shapes = {
-  '16:9': [16, 9],
-  '9:16': [9, 16],
-  '4:3': [4, 3],
-  '3:4': [3, 4],
-  '1:1': [1, 1],
-} as const
 
 const resolutions = ['720p', '540p', '1080p'] as const
 const ratios = ['16:9', '9:16', '4:3', '3:4', '1:1'] as const

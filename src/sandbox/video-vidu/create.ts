@@ -7,7 +7,7 @@ import { type Creation, failureIn } from '../video/creation.ts'
 import { framesPerSecond, sizeIn } from '../video/mp4.ts'
 import { type TaskFamily, type VideoTask, writeDigits } from '../video/tasks.ts'
 import type { CodedRefusal } from '../refusal.ts'
-import { type Kind, readWish, shapes, type Wish } from './check.ts'
+import { type Kind, readWish, type Wish } from './check.ts'
 import { errorForCode, invalidField } from './errors.ts'
 import { viduDialect } from './dialect.ts'
 import { writeTask } from './record.ts'
@@ -49,7 +49,7 @@ export const viduCreation = (kind: Kind): Creation<Fields, ViduAsk, CodedRefusal
       steering,
       ask: { wish, credits },
       clip: {
-        ...sizeIn(shapes[wish.ratio], Number.parseInt(resolution, 10)),
+        ...sizeIn(wish.ratio, Number.parseInt(resolution, 10)),
         frames: seconds * framesPerSecond,
         sound,
       },

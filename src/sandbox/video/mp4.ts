@@ -8,8 +8,9 @@ export type Clip = Image & { readonly frames: number; readonly sound: boolean }
 
 export const framesPerSecond = 24
 
-/** The size of a video whose short side and shape are given. Both sides are even. */
-export function sizeIn([across, down]: readonly [number, number], short: number): { width: number; height: number } {
+/** The size of a video whose shape and short side are given. Both sides are even. */
+export function sizeIn(ratio: `${number}:${number}`, short: number): { width: number; height: number } {
+  const [across = 1, down = 1] = ratio.split(':').map(Number)
   const side = (parts: number): number => Math.round((short * parts) / Math.min(across, down) / 2) * 2
   return { width: side(across), height: side(down) }
 }
