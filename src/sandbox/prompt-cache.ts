@@ -9,7 +9,8 @@ export type PromptCache = {
   read(owner: string, prompt: Prompt): number
 }
 
-const blocksMin = 1_024 / blockTokens
+/** The shortest prefix that is cached. */
+export const cachedBlocksMin = 1_024 / blockTokens
 const prefixesMax = 200_000
 
 export function createPromptCache(): PromptCache {
@@ -17,18 +18,18 @@ export function createPromptCache(): PromptCache {
   const seen = new Set<string>()
   return {
     read(owner, { blocks }) {
-      if (blocks.length < blocksMin) return 0
+      if (blocks.length < cachedBlocksMin) return 0
       let known = 0
       for (const [index, block] of blocks.entries()) {
         const name = `${owner}\n${block}`
         if (seen.has(name)) known = index + 1
-        else if (index + 1 >= blocksMin) seen.add(name)
+        else if (index + 1 >= cachedBlocksMin) seen.add(name)
       }
       for (const oldest of seen) {
         if (seen.size <= prefixesMax) break
         seen.delete(oldest)
       }
-      return known >= blocksMin ? known * blockTokens : 0
+      return known >= cachedBlocksMin ? known * blockTokens : 0
     },
   }
 }

@@ -71,9 +71,9 @@ function readAsk(body: Fields, bodyText: string, model: SandboxModel): ContentAs
 /** The first combination is the default of image models. Speech models require an explicit one. */
 function readModalities(config: Fields, { model }: SandboxModel, combinations: readonly string[][]): readonly string[] {
   const asked = itemsIn(config.responseModalities).map(String)
-  const fitting = combinations.find((known) => known.toSorted().join() === asked.toSorted().join())
-  const isDefault = asked.length === 0 && combinations.length > 1
-  if (fitting ?? isDefault) return fitting ?? combinations[0] ?? []
+  const usual = asked.length === 0 && combinations.length > 1 ? combinations[0] : undefined
+  const fitting = combinations.find((known) => known.toSorted().join() === asked.toSorted().join()) ?? usual
+  if (fitting !== undefined) return fitting
   const list = combinations.map((known) => `* ${known.join(', ')}\n`).join('')
   throw invalid(
     `The requested combination of response modalities (${asked.join(', ') || 'TEXT'}) is not supported by the model. models/${model} accepts the following combination of response modalities:\n${list}`,

@@ -40,7 +40,8 @@ function* regularFrames(ask: GeminiAsk, composition: Composition): Generator<Fra
     yield free('end', `{"promptFeedback":${JSON.stringify(writeBlock())}${usage(units)}${tail}`)
     return
   }
-  let { output, reasoning } = { output: 0, reasoning: 0 }
+  let output = 0
+  let reasoning = 0
   for (const step of candidateSteps(ask, candidate)) {
     output += step.output
     reasoning += step.reasoning

@@ -62,14 +62,13 @@ const mimeTypes = new Set(['image/jpeg', 'image/png', 'image/webp'])
 
 function readEdited(images: readonly Upload[], mask: Upload | undefined, fields: Fields, model: string): Edited {
   const { imagesMax, sold } = familyOf(model)
-  if (images.length === 0) throw missing('image')
   if (images.length > imagesMax) {
     const message = `Invalid 'image': array too long. Expected an array with maximum length ${imagesMax}, but got an array with length ${images.length} instead.`
     throw badRequest(message, 'image', 'array_above_max_length')
   }
-  const headers = images.map((upload, index) => readUpload(upload, index))
+  const headers = images.map(readUpload)
   const [first] = headers
-  if (!first) throw new Error('there is at least one picture')
+  if (first === undefined) throw missing('image')
   if (sold === 'pieces') checkPlainPng(first, images)
   if (mask) checkMask(mask, first)
   const isFaithful = fields.input_fidelity === 'high'

@@ -1,6 +1,6 @@
 import type { BillLine } from '../bill.ts'
 import { type Fields, isFields } from '../fields.ts'
-import type { Journal } from './journal.ts'
+import { type Journal, keptMs } from './journal.ts'
 
 /** What a journal holds from the last day. */
 export type Recalled = {
@@ -8,8 +8,6 @@ export type Recalled = {
   /** The latest record of each video, by family and id. */
   readonly videos: ReadonlyMap<string, ReadonlyMap<string, Fields>>
 }
-
-const keptMs = 24 * 60 * 60 * 1_000
 
 /** Reads a journal from its beginning. A video's last record counts; cleared bills and forgotten videos are dropped. */
 export function recall(journal: Journal | undefined, now: number): Recalled {

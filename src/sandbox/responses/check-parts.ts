@@ -1,5 +1,5 @@
 import { badRequest, missing } from '../chat/errors.ts'
-import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
+import { type Fields, isGiven, textIn } from '../fields.ts'
 import { checkKnown, checkOneOf, fieldsAt, listAt, textAt } from './shape.ts'
 
 const roles = ['assistant', 'system', 'developer', 'user'] as const
@@ -57,8 +57,7 @@ function checkImage({ image_url: url, file_id: file, detail }: Fields, at: strin
   throw badRequest(message, `${at}.image_url`, 'invalid_value')
 }
 
-function checkFile(part: Fields, at: string): void {
-  const { file_data: data, file_id: file, file_url: url } = fieldsIn(part)
+function checkFile({ file_data: data, file_id: file, file_url: url }: Fields, at: string): void {
   if (!isGiven(data)) {
     textAt(file ?? url, `${at}.file_id`)
     return

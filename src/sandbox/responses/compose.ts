@@ -2,6 +2,7 @@ import type { Units } from '../bill.ts'
 import { composeContent, composeReasoning, countUnits } from '../compose-text.ts'
 import { fieldsIn, isGiven } from '../fields.ts'
 import { blockTokens } from '../prompt.ts'
+import { cachedBlocksMin } from '../prompt-cache.ts'
 import { shorten } from '../prose.ts'
 import { schemaInstance } from '../schema-instance.ts'
 import { hashText, seeded, seededId } from '../seeded.ts'
@@ -217,8 +218,6 @@ function count(ask: ResponsesAsk, items: readonly Item[], cachedTokens: number):
     ...(searches > 0 && { webSearches: searches }),
   }
 }
-
-const cachedBlocksMin = 1_024 / blockTokens
 
 function outputTokensOf(item: Item): number {
   switch (item.type) {

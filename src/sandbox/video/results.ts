@@ -2,7 +2,7 @@ import { drawImage } from '../files/image.ts'
 import type { Route } from '../protocol.ts'
 import { hashText, seeded } from '../seeded.ts'
 import { linkSeconds, refuseLink, signLink } from '../signed-links.ts'
-import { type Colour } from './h264.ts'
+import type { Colour } from './h264.ts'
 import { type Clip, writeMp4 } from './mp4.ts'
 import type { VideoTask } from './tasks.ts'
 
