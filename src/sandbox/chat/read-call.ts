@@ -1,3 +1,4 @@
+import { bearerOf } from '../bearer.ts'
 import { type Fields, isGiven, parseFields, shown } from '../fields.ts'
 import type { Call } from '../protocol.ts'
 import type { Opened } from '../serve.ts'
@@ -6,7 +7,7 @@ import { badRequest, VendorError } from './errors.ts'
 export function readKey(request: Request): string {
   const { headers } = request
   // Azure also takes its key in a header of its own.
-  const key = /^Bearer +(\S.*)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? headers.get('api-key') ?? undefined
+  const key = bearerOf(headers) ?? headers.get('api-key') ?? undefined
   if (key === undefined) {
     const message =
       "You didn't provide an API key. You need to provide your API key in an Authorization header using Bearer auth (i.e. Authorization: Bearer YOUR_KEY)."

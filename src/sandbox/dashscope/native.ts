@@ -1,3 +1,4 @@
+import { bearerOf } from '../bearer.ts'
 import { type Fields, fieldsIn, isFields, parseFields, textIn } from '../fields.ts'
 import type { Dialect, Opened } from '../serve.ts'
 import type { Call } from '../protocol.ts'
@@ -9,7 +10,7 @@ export type Native = { readonly input: Fields; readonly parameters: Fields }
 
 export const nativeDialect: Dialect<CodedRefusal> = {
   readKey(request) {
-    const key = /^Bearer +(\S.*)$/i.exec(request.headers.get('authorization') ?? '')?.[1]
+    const key = bearerOf(request.headers)
     if (key === undefined) throw badKey('No API-key provided.')
     if (key === 'bad-key') throw badKey()
     return key

@@ -1,3 +1,4 @@
+import { bearerOf } from '../bearer.ts'
 import { invalid, MessagesError } from './errors.ts'
 
 export type Version = '2023-06-01' | '2026-10-21'
@@ -16,7 +17,7 @@ export function readHead(headers: Headers): Head {
 
 /** SDKs before 1.0 send `x-api-key`, newer ones a bearer token; the vendor accepts both from every client. */
 function readKey(headers: Headers): string {
-  const bearer = /^Bearer +(\S.*)$/i.exec(headers.get('authorization') ?? '')?.[1]
+  const bearer = bearerOf(headers)
   const key = bearer ?? headers.get('x-api-key') ?? ''
   if (key === '') {
     const message = 'x-api-key header is required'

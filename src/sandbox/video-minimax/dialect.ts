@@ -1,3 +1,4 @@
+import { bearerOf } from '../bearer.ts'
 import type { Dialect } from '../serve.ts'
 import { edgePage } from '../odd-answers.ts'
 import { CodedRefusal } from '../refusal.ts'
@@ -5,8 +6,8 @@ import { errorForCode, errorForStatus, invalid, writeBase } from './errors.ts'
 
 export const minimaxDialect: Dialect<CodedRefusal<number>> = {
   readKey(request) {
-    const [, key = ''] = /^Bearer +(\S+)$/i.exec(request.headers.get('authorization') ?? '') ?? []
-    if (key === '' || key === 'bad-key') throw errorForCode('1004')
+    const key = bearerOf(request.headers)
+    if (key === undefined || key === 'bad-key') throw errorForCode('1004')
     return key
   },
   isRefusal: (error) => error instanceof CodedRefusal,

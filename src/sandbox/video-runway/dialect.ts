@@ -1,3 +1,4 @@
+import { bearerOf } from '../bearer.ts'
 import type { Dialect } from '../serve.ts'
 import { edgePage } from '../odd-answers.ts'
 import { Refusal } from '../refusal.ts'
@@ -8,8 +9,8 @@ const version = '2024-11-06'
 export const runwayDialect: Dialect<Refusal> = {
   /** Every call, also one about a task, carries a key and the version of the protocol. */
   readKey({ headers }) {
-    const [, key = ''] = /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '') ?? []
-    if (key === '' || key === 'bad-key') throw errorForStatus(401)
+    const key = bearerOf(headers)
+    if (key === undefined || key === 'bad-key') throw errorForStatus(401)
     if (headers.get('x-runway-version') !== version) {
       throw new Refusal(400, `The X-Runway-Version header is missing or not valid. Use ${version}.`)
     }
