@@ -74,6 +74,14 @@ eachEngine('accounts', (open) => {
     expect(await credit(store, { ...manual, accountId: 'acc_x', amount: nano(1n) })).toEqual({ outcome: 'absent' })
   })
 
+  test('an account whose first credit cannot be booked is not made', async () => {
+    const store = await open()
+    const credit = { amount: nano(-1n), source: 'promo' } as const
+    const made = createAccount(store, { id: 'acc_b', name: 'b', mode: 'sandbox', actor: 'test', credit })
+    expect(await made.catch(String)).toContain('below-zero')
+    expect(await accountById(store.db, 'acc_b')).toBeUndefined()
+  })
+
   test('concurrent withdrawals cannot overdraw an account', async () => {
     const store = await open()
     await fundedAccount(store, { amount: 100n })
@@ -90,6 +98,15 @@ eachEngine('accounts', (open) => {
     expect(await credit(store, once)).toMatchObject({ outcome: 'repeated', account: { posted: nano(105n) } })
     expect(await credit(store, { ...once, amount: nano(6n) })).toEqual({ outcome: 'conflict' })
     expect((await accountById(store.db, accountId))?.posted).toBe(nano(105n))
+  })
+
+  test('of credits with one id at once, one is posted and the others are told that it is', async () => {
+    const store = await open()
+    await fundedAccount(store, { amount: 100n })
+    const once = { ...manual, amount: nano(5n), id: 'from-outside' }
+    const booked = await Promise.all(Array.from({ length: 4 }, () => credit(store, once)))
+    expect(booked.map(({ outcome }) => outcome).toSorted()).toEqual(['credited', 'repeated', 'repeated', 'repeated'])
+    expect(await balances(store)).toEqual({ promo: nano(-100n), 'cash:manual': nano(-5n), 'cust:acc_a': nano(105n) })
   })
 
   test('a sum that 64 bits could not hold is refused by the database', async () => {

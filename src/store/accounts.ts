@@ -67,7 +67,9 @@ export async function createAccount(
     if (inserted === undefined) return { outcome: 'name-taken' }
 
     if (account.credit !== undefined && account.credit.amount !== zeroNano) {
-      await creditIn(tx, { ...account.credit, accountId: account.id, actor: account.actor, now })
+      const first = { ...account.credit, accountId: account.id, actor: account.actor, now }
+      const { outcome } = await creditIn(tx, first)
+      if (outcome !== 'credited') throw new Error(`the first credit of account ${account.id} is not booked: ${outcome}`)
     }
     await recordChange(tx, {
       at: now,
@@ -107,10 +109,6 @@ export type Credited =
 export async function credit(store: Store, request: Credit): Promise<Credited> {
   return store.transaction(async (tx) => {
     const now = store.now()
-    if (request.id !== undefined) {
-      const before = await repeated(tx, request, request.id)
-      if (before !== undefined) return before
-    }
     const outcome = await creditIn(tx, { ...request, now })
     if (outcome.outcome !== 'credited') return outcome
     await recordChange(tx, {
@@ -135,6 +133,9 @@ async function repeated(tx: Tx, request: Credit, id: string): Promise<Credited |
 async function creditIn(tx: Tx, request: Credit & { readonly now: number }): Promise<Credited> {
   if (request.amount === zeroNano) throw new Error('a credit of nothing')
   const chain = await lockChain(tx, request.accountId)
+  // Looked for under the lock, so that of two credits with one id at once the second finds the first.
+  const before = request.id === undefined ? undefined : await repeated(tx, request, request.id)
+  if (before !== undefined) return before
   // Locked first, so that a refusal names what there was when it was decided.
   const account = await lockAccount(tx, request.accountId)
   if (account === undefined) return { outcome: 'absent' }
