@@ -51,8 +51,12 @@ export async function correctAttempts(
   }
 }
 
-/** For callers that end something else in the same commit, such as the watch over a task. */
-export async function correctAttemptIn(tx: Tx, correction: Correction, now: number): Promise<Corrected> {
+/**
+ * For callers that end something else in the same commit, such as the watch over a task. The customer gets nothing
+ * back, which would have to be in the audit.
+ */
+export async function correctCostIn(tx: Tx, cost: Omit<Correction, 'credit'>, now: number): Promise<Corrected> {
+  const correction = { ...cost, credit: zeroNano }
   if (!(await setCost(tx, correction))) return 'changed'
   await bookCorrections(tx, [correction], now)
   return 'corrected'

@@ -1,7 +1,7 @@
 import { nano, zeroNano } from '../base/money.ts'
 import type { Usage } from '../capabilities/usage.ts'
 import type { VideoNews } from '../capabilities/video.ts'
-import { correctAttemptIn } from '../store/corrections.ts'
+import { correctCostIn } from '../store/corrections.ts'
 import { attemptsByIds } from '../store/reconcile.ts'
 import { unclaimed } from '../store/task-schema.ts'
 import { changeTask, type Task, type TaskChange } from '../store/tasks.ts'
@@ -56,7 +56,7 @@ async function bookLoss(parts: TaskParts, task: Task, used: Usage | undefined): 
     if (mine === undefined) return false
     if (attempt === undefined || billed === attempt.cost) return true
     const note = `task ${task.id}: made after it was given up`
-    await correctAttemptIn(tx, { attempt, billed, credit: zeroNano, usage: used ?? null, note }, store.now())
+    await correctCostIn(tx, { attempt, billed, usage: used ?? null, note }, store.now())
     return true
   })
   if (!isOurs) return
