@@ -42,6 +42,11 @@ export function shown(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? 'None')
 }
 
+/** What a table has under a name that a caller wrote, and never what every object inherits, such as `constructor`. */
+export function ownIn<T>(table: Readonly<Record<string, T>>, name: string): T | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined
+}
+
 /** A part of a URL without its escapes. One that cannot be decoded is left as it is: vendors do not fail on it. */
 export function decoded(part: string): string {
   try {

@@ -1,3 +1,5 @@
+import { ownIn } from './fields.ts'
+
 /** A refusal as a vendor words it: a status and a sentence. */
 export class Refusal extends Error {
   readonly status: number
@@ -36,7 +38,7 @@ export function refusalsIn<Code extends string | number>(list: RefusalList<Code>
   const { rows, usual, codeOf } = list
 
   function errorForCode(name: string): CodedRefusal<Code> {
-    const [status, message] = rows[name] ?? [400, `The sandbox was asked to fail with ${name}.`]
+    const [status, message] = ownIn(rows, name) ?? [400, `The sandbox was asked to fail with ${name}.`]
     return new CodedRefusal(status, codeOf(name), message)
   }
 

@@ -1,4 +1,4 @@
-import { decoded, type Fields, fieldsIn, itemsIn } from './fields.ts'
+import { decoded, type Fields, fieldsIn, itemsIn, ownIn } from './fields.ts'
 import { patternInstance } from './pattern-instance.ts'
 import { pick, type Seeded } from './seeded.ts'
 
@@ -190,7 +190,7 @@ const plainWords = ['road', 'lamp', 'river', 'green', 'morning', 'Paris', 'stone
 function stringInstance(schema: Schema, random: Seeded): string {
   const least = typeof schema.minLength === 'number' ? Math.min(schema.minLength, 100_000) : 0
   const most = typeof schema.maxLength === 'number' ? schema.maxLength : Infinity
-  const format = typeof schema.format === 'string' ? formats[schema.format] : undefined
+  const format = typeof schema.format === 'string' ? ownIn(formats, schema.format) : undefined
   if (format !== undefined) return format
   const word = pick(random, plainWords)
   if (typeof schema.pattern === 'string') {

@@ -1,3 +1,4 @@
+import { ownIn } from '../fields.ts'
 import { edgePage } from '../odd-answers.ts'
 import { hashText, seededId } from '../seeded.ts'
 
@@ -116,7 +117,7 @@ const byCode: Readonly<Record<string, Row>> = {
 
 export function errorForCode(code: string): VendorError {
   const known = code === 'content_filter' ? 'content_policy_violation' : code
-  const row = byCode[known] ?? { status: 400, message: `The sandbox was asked to fail with ${code}.` }
+  const row = ownIn(byCode, known) ?? { status: 400, message: `The sandbox was asked to fail with ${code}.` }
   return new VendorError({ ...row, code: known, verbatim: true })
 }
 

@@ -1,4 +1,4 @@
-import { tokensByEffort } from '../effort-tokens.ts'
+import { tokensFor } from '../effort-tokens.ts'
 import { isThinker, type SandboxModel } from '../model.ts'
 import { defaultEffort } from '../openai-efforts.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
@@ -12,7 +12,7 @@ export function reasoningTokensFor(body: Fields, model: SandboxModel): number {
   // DashScope's models have a switch instead of efforts.
   const mayThink = isThinker(model) || model.vendor === 'dashscope'
   if (!mayThink || !isThinking(body, model)) return 0
-  const wanted = tokensByEffort[textIn(body.reasoning_effort) || defaultEffort(model, model.vendor === 'openai')] ?? 64
+  const wanted = tokensFor(textIn(body.reasoning_effort) || defaultEffort(model, model.vendor === 'openai'))
   const budget = model.vendor === 'dashscope' ? body.thinking_budget : fieldsIn(body.thinking).budget_tokens
   return typeof budget === 'number' ? Math.min(wanted, budget) : wanted
 }

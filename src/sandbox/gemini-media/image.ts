@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, shown } from '../fields.ts'
+import { type Fields, fieldsIn, ownIn, shown } from '../fields.ts'
 import { drawImage, type Size } from '../files/image.ts'
 import { invalid } from '../gemini/errors.ts'
 import type { CountedPrompt } from '../gemini/prompt.ts'
@@ -33,8 +33,8 @@ const scales: Readonly<Record<string, number>> = { '1K': 1, '2K': 2, '4K': 4 }
 /** The second generation has a single resolution with a single price. */
 export function readImageWork(config: Fields, model: string, { prompt }: CountedPrompt): ImageWork {
   const { aspectRatio = '1:1', imageSize = '1K' } = fieldsIn(config.imageConfig)
-  const size = sizes[shown(aspectRatio)]
-  const scale = scales[shown(imageSize)]
+  const size = ownIn(sizes, shown(aspectRatio))
+  const scale = ownIn(scales, shown(imageSize))
   if (!size) throw invalid(`Invalid aspect ratio: ${shown(aspectRatio)}. Use one of ${Object.keys(sizes).join(', ')}.`)
   if (!scale) throw invalid(`Invalid image size: ${shown(imageSize)}. Use one of 1K, 2K, 4K.`)
   const isSecond = generationOf({ model }) < 3

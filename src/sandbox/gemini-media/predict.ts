@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, itemsIn, shown, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, itemsIn, ownIn, shown, textIn } from '../fields.ts'
 import { drawImage, type ImageFormat, type Size, writeSize } from '../files/image.ts'
 import { type GoogleError, invalid, jsonType, modelNotFound, writeJson } from '../gemini/errors.ts'
 import { list, message, readMessage, struct } from '../gemini/proto.ts'
@@ -72,7 +72,7 @@ function readParameters(parameters: Fields, model: string): Omit<ImagenAsk, 'mod
   if (!Number.isInteger(count) || count < 1 || count > countMax) {
     throw invalid(`sampleCount must be between 1 and ${countMax}, but got ${shown(sampleCount)}.`)
   }
-  const size = sizes[shown(aspectRatio)]
+  const size = ownIn(sizes, shown(aspectRatio))
   if (!size) throw invalid(`Invalid aspect ratio ${shown(aspectRatio)}. Use one of ${Object.keys(sizes).join(', ')}.`)
   if (imageSize !== '1K' && (imageSize !== '2K' || /fast/.test(model))) {
     throw invalid(`Image size ${shown(imageSize)} is not supported by this model.`)

@@ -1,3 +1,4 @@
+import { ownIn } from '../fields.ts'
 import { edgePage } from '../odd-answers.ts'
 
 /** The typed (`@type`) objects that make an error machine-readable. */
@@ -138,7 +139,7 @@ const byReason: Readonly<Record<string, ErrorFacts>> = {
 
 export function errorForCode(code: string): GoogleError {
   if (code === 'API_KEY_INVALID') return badKey()
-  const known = byReason[code]
+  const known = ownIn(byReason, code)
   if (known) return new GoogleError(known)
   const named = Object.entries(names).find(([, name]) => name === code)
   if (named) return errorForStatus(Number(named[0]))

@@ -1,4 +1,4 @@
-import { tokensByEffort } from '../effort-tokens.ts'
+import { tokensFor } from '../effort-tokens.ts'
 import { type Fields, textIn } from '../fields.ts'
 import { isThinker, type SandboxModel } from '../model.ts'
 import { invalid } from './errors.ts'
@@ -35,14 +35,14 @@ function tokensForLevel(level: string, model: SandboxModel): number {
   if (level === '') {
     // By default 2.5-flash-lite does not reason, and the third generation reasons at its highest level.
     if (/2\.5-flash-lite/.test(id)) return 0
-    return tokensByEffort[generationOf(model) >= 3 ? 'high' : 'medium'] ?? 0
+    return tokensFor(generationOf(model) >= 3 ? 'high' : 'medium')
   }
   if (generationOf(model) < 3) throw invalid('Thinking level is not supported for this model.')
   const effort = level.toLowerCase()
   if (efforts.length > 0 && !efforts.includes(effort)) {
     throw invalid(`Thinking level ${level} is not supported for this model. Please retry with other thinking level.`)
   }
-  return tokensByEffort[effort] ?? 0
+  return tokensFor(effort)
 }
 
 const dynamic = -1

@@ -1,3 +1,4 @@
+import { ownIn } from '../fields.ts'
 import { edgePage } from '../odd-answers.ts'
 import { hashText, seededId } from '../seeded.ts'
 
@@ -61,7 +62,7 @@ const byCode: Readonly<Record<string, Row>> = {
 
 /** `sandbox:fail=CODE`: the vendor's error types and the refusals above. Any other code is the stable code of a 400. */
 export function errorForCode(code: string): MessagesError {
-  const row = byCode[code]
+  const row = ownIn(byCode, code)
   if (row) return new MessagesError(row)
   return new MessagesError({
     status: 400,

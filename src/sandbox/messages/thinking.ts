@@ -1,4 +1,4 @@
-import { tokensByEffort } from '../effort-tokens.ts'
+import { tokensFor } from '../effort-tokens.ts'
 import { type Fields, fieldsIn, isGiven, textIn } from '../fields.ts'
 import { isThinker, type SandboxModel } from '../model.ts'
 import { invalid } from './errors.ts'
@@ -70,6 +70,6 @@ export function thinkingTokensFor(body: Fields, answersResult: boolean): number 
   const { type, budget_tokens: budget } = fieldsIn(body.thinking)
   if (!isThinking(body.thinking) && !(type === 'between_tools' && answersResult)) return 0
   // Without a given effort, Anthropic's default is high.
-  const wanted = tokensByEffort[textIn(fieldsIn(body.output_config).effort) || 'high'] ?? 0
+  const wanted = tokensFor(textIn(fieldsIn(body.output_config).effort) || 'high')
   return typeof budget === 'number' ? Math.min(wanted, budget) : wanted
 }

@@ -1,4 +1,4 @@
-import { tokensByEffort } from '../effort-tokens.ts'
+import { tokensFor } from '../effort-tokens.ts'
 import { type Fields, fieldsIn, textIn } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import { defaultEffort } from '../openai-efforts.ts'
@@ -14,5 +14,5 @@ export function isThinking(model: SandboxModel, effort: string | null): boolean 
 }
 
 export function reasoningTokensFor(effort: string | null): number {
-  return effort === null ? 0 : (tokensByEffort[effort] ?? 0)
+  return effort === null ? 0 : tokensFor(effort)
 }

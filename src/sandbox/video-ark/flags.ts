@@ -1,4 +1,4 @@
-import type { Fields } from '../fields.ts'
+import { type Fields, ownIn } from '../fields.ts'
 
 /** Some fields may also be given in the older form, at the end of the prompt: `--rs 720p --dur 5`. */
 const names: Readonly<Record<string, string>> = {
@@ -22,7 +22,7 @@ const names: Readonly<Record<string, string>> = {
 export function readFlags(text: string): Fields {
   const found: Record<string, unknown> = {}
   for (const [, flag = '', value = ''] of text.matchAll(/--([a-z]+)\s+(\S+)/g)) {
-    const name = names[flag]
+    const name = ownIn(names, flag)
     if (name !== undefined) found[name] = readValue(value)
   }
   return found

@@ -1,4 +1,4 @@
-import { type Fields, fieldsIn, isGiven, itemsIn, textIn } from '../fields.ts'
+import { type Fields, fieldsIn, isGiven, itemsIn, ownIn, textIn } from '../fields.ts'
 import type { Family } from './families.ts'
 import { mismatch, required } from './rules.ts'
 
@@ -86,7 +86,7 @@ function readAny(input: Fields, checkUrl: CheckUrl): Media {
   const types = isGiven(input.media) ? readTypes(input, checkUrl) : []
   if (types.length === 0 && textIn(input.prompt) === '') throw required('input.prompt')
   for (const type of types) {
-    const most = mostOfAny[type]
+    const most = ownIn(mostOfAny, type)
     if (most === undefined) throw mismatch(`The media type ${type} is not supported: input.media`)
     if (types.filter((one) => one === type).length > most)
       throw mismatch(`At most ${most} ${type} is allowed: input.media`)

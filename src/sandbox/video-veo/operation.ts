@@ -1,3 +1,4 @@
+import { ownIn } from '../fields.ts'
 import { videoLink } from '../video/results.ts'
 import type { VideoTask } from '../video/tasks.ts'
 import { operationName, type VeoAsk } from './create.ts'
@@ -22,7 +23,7 @@ export function writeOperation(task: VideoTask<VeoAsk>): object {
   if (state === 'queued') return { name }
   if (state === 'running') return { name, done: false, metadata: { '@type': `${types}PredictLongRunningMetadata` } }
   if (failure) {
-    const code = /^\d{1,2}$/.test(failure.code) ? Number(failure.code) : (codes[failure.code] ?? 3)
+    const code = /^\d{1,2}$/.test(failure.code) ? Number(failure.code) : (ownIn(codes, failure.code) ?? 3)
     return { name, done: true, error: { code, message: failure.message } }
   }
   const response = { '@type': `${types}PredictLongRunningResponse`, generateVideoResponse: writeSamples(task) }
