@@ -142,11 +142,6 @@ export async function streams({ ask }: Routed, exchange: Exchange): Promise<bool
   return first !== undefined && !otherBody.test(decodeUtf8(first))
 }
 
-/** Call after the answer was read: if it is an error under status 200, that is the better message for the client. */
-export function refuseIfStreamWanted({ ask }: Routed): void {
-  if (ask.stream) throw didNotStream()
-}
-
 export function didNotStream(): GatewayError {
   return new GatewayError('upstream-failed', "The model's vendor did not stream.")
 }

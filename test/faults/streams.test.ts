@@ -346,3 +346,27 @@ test('an answer with status 201 is delivered and charged, whole or streamed', as
   }
   expect(vendor.requests).toHaveLength(2)
 })
+
+test('a whole answer in place of a stream becomes the stream in every protocol, and is charged', async () => {
+  const { gateway } = await gatewayTo((socket, { call }) => {
+    socket.write(answer(200, completion('word', call === 4 ? { usage: null } : {})))
+  })
+  const ask = says('Hello!', { model: 'm', stream: true })
+  const chat = await gateway.post('/v1/chat/completions', { ...ask, stream_options: { include_usage: true } })
+  const messages = await gateway.post('/v1/messages', { ...ask, max_tokens: 9 })
+  const responses = await gateway.post('/v1/responses', { model: 'm', stream: true, input: 'Hello!' })
+  const uncounted = await gateway.post('/v1/chat/completions', ask)
+  for (const [response, basis, shown] of [
+    [chat, 'vendor', /"content":"word".*"finish_reason":"stop".*"completion_tokens":5.*data: \[DONE\]\n\n$/s],
+    [messages, 'vendor', /"text":"word".*"output_tokens":5.*event: message_stop\n/s],
+    [responses, 'vendor', /"delta":"word".*event: response.completed\n.*"output_tokens":5/s],
+    [uncounted, 'estimated', /"content":"word".*data: \[DONE\]\n\n$/s],
+  ] as const) {
+    expect(response.headers.get('content-type')).toStartWith('text/event-stream')
+    expect(await response.text()).toMatch(shown)
+    const { cost, ...record } = await recordOf(gateway, response)
+    expect(record).toMatchObject({ status: 200, basis, streamed: true })
+    if (basis === 'vendor') expect(cost).toBe(nano(60_000n))
+    expect(cost).toBeGreaterThan(0n)
+  }
+})

@@ -307,14 +307,6 @@ describe('an invalid answer', () => {
     }
   })
 
-  test('a whole answer in place of a stream is a 502', async () => {
-    const { gateway } = await gatewayTo((socket) => void socket.write(answer(200, completion('Hi'))))
-    const response = await streamed(gateway)
-    await costsNothing(gateway, response)
-    expect(await errorOf(response)).toMatchObject({ status: 502, message: expect.stringContaining('did not stream') })
-    expect((await whole(gateway)).status).toBe(200)
-  })
-
   // B-14
   test('a compressed body is a 502 and is not decompressed', async () => {
     const bomb = await zeros(256 * 1024 * 1024)

@@ -6,16 +6,17 @@ import { LinkTime } from '../../upstream/link-time.ts'
 import { isInside } from '../../upstream/links.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { Vendor } from '../../vendors/vendor.ts'
-import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts } from '../attempt.ts'
+import { answerBytesMax, attempt, didNotStream, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
 import type { Errand, Job } from '../job.ts'
 import { openRelay } from '../open-relay.ts'
+import { relayWhole } from '../relay-whole.ts'
 import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { callSideBySide } from './fan-out.ts'
 import { follow } from './follow.ts'
 import { inlineLinks, linksInAsk } from './inline-media.ts'
 import { chatOf, chatContextOf, passingLane, translatingLane, type Lane } from './lane.ts'
-import { legOfAnswer } from './legs.ts'
+import { legOfAnswer, legOfStream } from './legs.ts'
 
 /** A routed request, with what only chats have. */
 export type ChatRouted = Routed & {
@@ -111,7 +112,19 @@ async function accept(parts: CallParts, routed: ChatRouted, lane: Lane, exchange
     await relay.begin()
     return { kind: 'streaming', relay, contentType: eventStream }
   }
-  const answer = lane.readAnswer(await exchange.readAll(answerBytesMax))
-  refuseIfStreamWanted(routed)
+  const body = await exchange.readAll(answerBytesMax)
+  const answer = lane.readAnswer(body) // throws for an error under status 200
+  if (routed.ask.stream) return streamWhole(parts, routed, lane, body)
   return { kind: 'answered', body: answer.body, contentType: json, legs: [legOfAnswer(routed, answer)] }
+}
+
+/** Some relays and local servers answer whole although they were asked to stream. The client gets its stream, at once. */
+function streamWhole(parts: CallParts, routed: ChatRouted, lane: Lane, body: Uint8Array): Delivered {
+  const { answerEvents } = chatOf(routed)
+  if (answerEvents === undefined) throw didNotStream()
+  const stream = lane.openStream()
+  const shown = answerEvents(body).flatMap((event) => stream.take(event) ?? [])
+  if (stream.facts.failure !== undefined) throw stream.facts.failure
+  parts.channels().answered(routed.route)
+  return relayWhole(Buffer.concat([...shown, stream.closing()]), { legs: [legOfStream(routed, stream.facts)] })
 }

@@ -5,7 +5,7 @@ import type { ChatAsk, ChatStream, ReplyReader, ReplyWriter } from '../../capabi
 import type { Conversation, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import type { Call } from '../../vendors/vendor.ts'
 import { wastedAttempts } from '../attempt-records.ts'
-import { answerBytesMax, attempt, refuseIfStreamWanted, streams, type CallParts } from '../attempt.ts'
+import { answerBytesMax, attempt, didNotStream, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
 import { failed, failedBesidePaid } from '../failed.ts'
 import { countLegs, type Leg } from '../legs.ts'
@@ -40,7 +40,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
     const tried = await attempt(parts, leg, { ...call, headers }, async (exchange): Promise<Opened> => {
       if (!(await streams(leg, exchange))) {
         const reply = readers.readAnswer(await exchange.readAll(answerBytesMax))
-        refuseIfStreamWanted(leg)
+        if (leg.ask.stream) throw didNotStream() // after an error under status 200, which says more
         return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }
       }
       const stream = streamOfChoice(index, readers.openReader(), writer)

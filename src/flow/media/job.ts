@@ -8,8 +8,9 @@ import type { Adapter, Vendor } from '../../vendors/vendor.ts'
 import { contextOf, type CallParts } from '../attempt.ts'
 import type { Job } from '../job.ts'
 import type { Following } from '../open-relay.ts'
+import { relayWhole } from '../relay-whole.ts'
 import type { Outcome, Routed } from '../stages.ts'
-import { relayEvents, relayWhole } from './stream.ts'
+import { relayEvents } from './stream.ts'
 import { walkSteps } from './steps.ts'
 
 /** How one protocol asks for something that vendors answer as a whole, and how the answer is written. */

@@ -2,7 +2,6 @@ import type { Call } from '../../vendors/vendor.ts'
 import { attempt, didNotStream, streams, type CallParts } from '../attempt.ts'
 import { eventStream } from '../content-types.ts'
 import { openRelay, type Following } from '../open-relay.ts'
-import type { Relay } from '../relay.ts'
 import type { Outcome, Routed } from '../stages.ts'
 
 /** Sends a call whose events pass on to the client as they come. */
@@ -17,17 +16,4 @@ export async function relayEvents(parts: CallParts, routed: Routed, call: Call, 
     return { kind: 'streaming', relay, contentType: eventStream }
   })
   return attempted.kind === 'failed' ? attempted : attempted.accepted
-}
-
-/** A whole answer for a client that wants a stream: all of it is held back as the stream's end, until it is settled. */
-export function relayWhole(events: Uint8Array, { legs, failed }: Required<Pick<Relay, 'legs' | 'failed'>>): Outcome {
-  const relay: Relay = {
-    legs,
-    failed,
-    pour: (outlet) => outlet.end(),
-    pause() {},
-    closing: () => events,
-    abort() {},
-  }
-  return { kind: 'streaming', relay, contentType: eventStream }
 }

@@ -1,3 +1,4 @@
+import { answerEvents } from '../../wire/openai/answer-events.ts'
 import { refuseUncountedSearch } from '../../wire/openai/chat-ask.ts'
 import { refuseKeptFiles } from '../../wire/openai/kept-files.ts'
 import { passAsk } from '../../wire/openai/pass-ask.ts'
@@ -128,6 +129,7 @@ export function compatible(dialect: Dialect): Vendor {
       },
       readAnswer: (dialect.streamsOnly ?? dialect.streamsThinking) === undefined ? readAnswer : readStreamed,
       openReader,
+      answerEvents,
       ...(dialect.responses === true && { secondProtocol: responsesAt(reach) }),
     },
   }
