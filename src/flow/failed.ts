@@ -68,7 +68,7 @@ type Timed = Pick<Routed, 'receivedAt' | 'elapsedMs'>
 
 export async function readRefusal(exchange: Exchange, { receivedAt, elapsedMs }: Timed): Promise<BadResponse> {
   const body = await readRefusalBody(exchange).catch(() => new Uint8Array())
-  const retryAfterSeconds = readRetryAfter(exchange.header('retry-after'), receivedAt + elapsedMs())
+  const retryAfterSeconds = readRetryAfter((name) => exchange.header(name), receivedAt + elapsedMs())
   return { status: exchange.status, retryAfterSeconds, body: decodeUtf8(body) }
 }
 

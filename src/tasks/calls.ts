@@ -135,7 +135,7 @@ function explained({ clock }: Pick<TaskParts, 'clock'>, { channel, credential }:
   return channel.vendor.explain(
     {
       status: answered.status,
-      retryAfterSeconds: readRetryAfter(answered.header('retry-after'), clock.now()),
+      retryAfterSeconds: readRetryAfter((name) => answered.header(name), clock.now()),
       body: decodeUtf8(answered.body),
     },
     { baseUrl: channel.baseUrl, credential },

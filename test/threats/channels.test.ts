@@ -282,13 +282,13 @@ describe('a credential that a vendor refused', () => {
     expect((await ask('Hi')).status).toBe(200)
   })
 
-  test('a Retry-After of a day does not put the credential aside for a day', async () => {
+  test('a vendor that asks for a day, in milliseconds, does not put the credential aside for a day', async () => {
     const clock = movableClock()
     const vendor = await startVendor(
       (socket, { call }) =>
         void socket.write(
           call === 1
-            ? answer(429, JSON.stringify({ error: { message: 'slow down' } }), { 'retry-after': '86400' })
+            ? answer(429, JSON.stringify({ error: { message: 'slow down' } }), { 'retry-after-ms': '86400000' })
             : answer(200, completion('Hi')),
         ),
     )
