@@ -47,8 +47,10 @@ export function makeFinder(routes: readonly Route[]): (request: Request) => Foun
     if (found !== undefined) return { kind: 'path', ...found }
     const others = methods.flatMap((other) => match(other, path)?.route ?? [])
     const [other] = others
-    if (other !== undefined)
-      return { kind: 'wrong-method', allow: others.map((one) => one.method).join(', '), route: other }
+    if (other !== undefined) {
+      const allowed = others.flatMap((one) => (one.method === 'GET' ? [one.method, 'HEAD'] : [one.method]))
+      return { kind: 'wrong-method', allow: allowed.join(', '), route: other }
+    }
     const above = routes.find((route) => route.speaksBelow === true && path.startsWith(`${route.path}/`))
     const shownPath = path.slice(0, shownPathCharactersMax)
     return { kind: 'nothing', shownPath, meant: meantPath(routes, method, path), route: above }

@@ -85,7 +85,7 @@ describe('every route of the operator', () => {
     expect(errorOf(await operator.call('GET', '/admin/nothing'))).toMatchObject({ status: 404, code: 'unknown_url' })
     const wrong = await operator.call('DELETE', '/admin/usage')
     expect(errorOf(wrong)).toMatchObject({ status: 405, code: 'method_not_supported' })
-    expect(wrong.headers.get('allow')).toBe('GET')
+    expect(wrong.headers.get('allow')).toBe('GET, HEAD')
     const odd = await sendRaw(gateway.adminUrl, lines('GET /admin/keys HTTP/1.1', 'Host: localhost/#@evil'))
     expect(odd.status).toBe(400)
   })

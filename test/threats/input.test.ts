@@ -307,10 +307,11 @@ describe('a wrong method or content type', () => {
     ['DELETE', path, 'POST'],
     ['PATCH', path, 'POST'],
     ['OPTIONS', path, 'POST'],
-    ['POST', '/v1/models', 'GET'],
-    ['DELETE', '/v1/models/gpt-4o-mini', 'GET'],
-    ['POST', '/healthz', 'GET'],
-  ])('%s %s is a 405 that names the allowed method', async (method, target, allow) => {
+    ['POST', '/v1/models', 'GET, HEAD'],
+    ['DELETE', '/v1/models/gpt-4o-mini', 'GET, HEAD'],
+    ['POST', '/healthz', 'GET, HEAD'],
+    ['PUT', '/v1/videos/generations', 'POST, GET, HEAD'],
+  ])('%s %s is a 405 that names the allowed methods', async (method, target, allow) => {
     const answer = await refusedForFree(gateway, () =>
       fetch(gateway.url + target, { method, headers: { authorization: `Bearer ${gateway.key}` } }),
     )

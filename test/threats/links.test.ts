@@ -209,7 +209,7 @@ describe('the validity of a link', () => {
     const { url } = await keep(gateway)
     for (const method of ['POST', 'PUT', 'DELETE']) {
       const answer = await fetch(url, { method })
-      expect(answer.headers.get('allow')).toBe('GET')
+      expect(answer.headers.get('allow')).toBe('GET, HEAD')
       expect(await errorOf(answer)).toMatchObject({ status: 405, code: 'method_not_supported' })
     }
     expect((await fetch(url)).status).toBe(200)
