@@ -50,7 +50,7 @@ describe('a page', () => {
     expect(await rowsFor({ limit: 2, after: 'known' }, 'task', find)).toEqual({ limit: 3, before: { id: 'known' } })
     expect(await thrownBy(rowsFor({ limit: 2, after: 'gone' }, 'task', find))).toMatchObject({
       kind: 'bad-request',
-      message: 'There is no such task.',
+      message: "There is no such task, or not any more. Begin again without 'after'.",
       details: { param: 'after' },
     })
   })

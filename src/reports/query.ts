@@ -63,7 +63,10 @@ export function checkPeriod({ from, to }: Period): void {
 
 export type PageAsked = { readonly limit: number; readonly after?: string | undefined }
 
-/** Which rows to ask the store for: one more than are shown, all older than the last one of the previous page. */
+/**
+ * Which rows to ask the store for: one more than are shown, all older than the last one of the previous page. Where that
+ * was deleted in the meantime, as old tasks are, nothing tells any more where the next page begins.
+ */
 export async function rowsFor<P>(
   { limit, after }: PageAsked,
   what: string,
@@ -71,7 +74,8 @@ export async function rowsFor<P>(
 ): Promise<{ readonly limit: number; readonly before?: P }> {
   if (after === undefined) return { limit: limit + 1 }
   const before = await find(after)
-  if (before === undefined) throw badRequest(`There is no such ${what}.`, 'after')
+  if (before === undefined)
+    throw badRequest(`There is no such ${what}, or not any more. Begin again without 'after'.`, 'after')
   return { limit: limit + 1, before }
 }
 
