@@ -1,4 +1,5 @@
 import { excerpt } from '../base/errors.ts'
+import { isPdf } from '../base/pdf-head.ts'
 import type { Media, MediaBytes, Placed } from '../capabilities/conversation.ts'
 import { invalid } from './issues.ts'
 import { unsupportedBlock } from './unsupported-block.ts'
@@ -25,6 +26,18 @@ export function imageMediaOf(url: string, param: string): Media {
 export function asImage(media: Media, param: string): Media {
   if (media.kind === 'bytes' && !media.mediaType.startsWith('image/')) throw invalid(param, 'not an image')
   return media
+}
+
+const untyped = /^(?:(?:application|binary)\/octet-stream)?$/
+/** Base64 characters of the five bytes that say that a file is a PDF. */
+const charactersNeeded = 8
+
+/** A file. Clients that know one only by its name give it no type, or that of any bytes: a PDF is found by its own. */
+export function documentMediaOf(url: string, param: string): Media {
+  const media = mediaOf(url, param)
+  if (media.kind !== 'bytes' || !untyped.test(media.mediaType)) return media
+  const head = Buffer.from(media.base64.slice(0, charactersNeeded), 'base64')
+  return isPdf(head) ? { ...media, mediaType: 'application/pdf' } : media
 }
 
 /** The URL of media, for vendors that know no ids of files but their own. */

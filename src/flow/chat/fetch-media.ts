@@ -1,5 +1,6 @@
 import { badRequest } from '../../base/errors.ts'
 import { readImageHead } from '../../base/image-head.ts'
+import { isPdf } from '../../base/pdf-head.ts'
 import { GuardRefusal } from '../../base/untrusted-url.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import type { MediaBytes, MediaLink } from '../../capabilities/conversation.ts'
@@ -100,7 +101,7 @@ class LinkedFiles {
     try {
       const link = { transport: 'guarded', url, bytesMax: share } as const
       const { mediaType: told, body } = await this.#fetchLink(link, this.#asked.route.channel, this.#until)
-      const mediaType = (kind === 'image' ? imageTypeIn(body) : undefined) ?? told
+      const mediaType = typeIn(kind, body) ?? told
       if (!readable[kind].test(mediaType)) throw notMedia(kind)
       used = body.length
       this.fetched.set(url, { kind: 'bytes', mediaType, base64: Buffer.from(body).toString('base64') })
@@ -110,9 +111,10 @@ class LinkedFiles {
   }
 }
 
-/** What an image is by its bytes: storage services often serve files without their type, or with a wrong one. */
-function imageTypeIn(body: Uint8Array): string | undefined {
-  const head = readImageHead(body)
+/** What a file is by its bytes: storage services often serve files without their type, or with a wrong one. */
+function typeIn(kind: MediaLink['kind'], body: Uint8Array): string | undefined {
+  if (kind === 'document') return isPdf(body) ? 'application/pdf' : undefined
+  const head = kind === 'image' ? readImageHead(body) : undefined
   return typeof head === 'object' ? head.mediaType : undefined
 }
 

@@ -310,3 +310,17 @@ test.each(['image/jpg', 'image/png', 'binary/octet-stream', ''])(
     expect(talk.turns[0]?.blocks[1]).toMatchObject({ media: { kind: 'bytes', mediaType: 'image/jpeg' } })
   },
 )
+
+test.each([
+  ['%PDF-1.7', 'application/octet-stream', 'data:application/pdf;base64,JVBERi0xLjc='],
+  ['%PDF-1.7', '', 'data:application/pdf;base64,JVBERi0xLjc='],
+  ['Hi', 'text/plain', 'data:text/plain;base64,SGk='],
+  ['Hi', 'application/octet-stream', undefined],
+])('a linked file that begins with %j and is served as %j is used as %p', async (text, told, used) => {
+  const native = input({ type: 'input_file', file_url: 'https://h/a', filename: 'a' })
+  const chat = { ...routed, codec: responsesChat, ask: { native } } as unknown as ChatRouted
+  const fetchLink: FetchLink = async () => ({ mediaType: told, body: Buffer.from(text), header: () => told })
+  const inlining = inlineLinks(chat, linksInAsk(chat), fetchLink)
+  if (used === undefined) return expect(inlining).rejects.toThrow('file_url')
+  expect((await inlining).ask.native).toEqual(input({ type: 'input_file', filename: 'a', file_data: used }))
+})

@@ -11,7 +11,7 @@ import type {
 import { cacheOf } from '../cache-hint.ts'
 import { readSignature } from '../google-signature.ts'
 import { argumentsIn, objectWrittenIn } from '../loose.ts'
-import { imageMediaOf, mediaOf } from '../media-url.ts'
+import { documentMediaOf, imageMediaOf, mediaOf } from '../media-url.ts'
 import { thinkingTextOf } from './read-answer.ts'
 import type { ChatRequest } from './chat-schema.ts'
 
@@ -68,7 +68,7 @@ function documentOf(part: Extract<ResultPart, { type: 'file' }>, at: string): Do
   const { file_data: bytes, file_id: id, filename } = part.file
   const extras = { at, ...(typeof filename === 'string' && { title: filename }), ...cacheOf(part) }
   if (typeof bytes === 'string') {
-    return { kind: 'document', media: mediaOf(bytes, `${at}.file.file_data`), ...extras }
+    return { kind: 'document', media: documentMediaOf(bytes, `${at}.file.file_data`), ...extras }
   }
   if (typeof id === 'string') return { kind: 'document', media: { kind: 'file', id }, ...extras }
   throw badRequest("'file' needs file_data or file_id.", `${at}.file`, 'missing_required_parameter')

@@ -33,6 +33,19 @@ test('images and files of a tool result stay in it', () => {
   ])
 })
 
+const pdf = Buffer.from('%PDF-1.7\n').toString('base64')
+
+test.each([
+  ['application/octet-stream', pdf, 'application/pdf'],
+  ['binary/octet-stream', pdf, 'application/pdf'],
+  ['', pdf, 'application/pdf'],
+  ['text/plain', pdf, 'text/plain'],
+  ['application/octet-stream', 'AA==', 'application/octet-stream'],
+])('a file of type %j that begins with %s is read as one of type %s', (told, base64, mediaType) => {
+  const [document] = turnsWith({ type: 'file', file: { file_data: `data:${told};base64,${base64}` } })[2]?.blocks ?? []
+  expect(document).toMatchObject({ blocks: [{ kind: 'document', media: { mediaType, base64 } }] })
+})
+
 test('audio in a tool result is refused', () => {
   const audio = { type: 'input_audio', input_audio: { data: 'AA', format: 'wav' } }
   expect(() => turnsWith(audio)).toThrow("Invalid 'messages[2].content[0].type'")

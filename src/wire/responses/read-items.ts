@@ -12,7 +12,7 @@ import {
 } from '../../capabilities/conversation.ts'
 import { readSignature } from '../google-signature.ts'
 import { invalid, missing } from '../issues.ts'
-import { imageMediaOf, mediaOf } from '../media-url.ts'
+import { documentMediaOf, imageMediaOf } from '../media-url.ts'
 import { argumentsOf } from '../openai/read-blocks.ts'
 import type { Item } from './schema.ts'
 import { isMarked, thinkingBlockOf, unseal } from './sealed.ts'
@@ -168,7 +168,7 @@ function readShown(part: Shown, at: string): (TextBlock | ImageBlock | DocumentB
       const { file_data: bytes, file_url: url, filename } = part
       const facts = { at, ...(isGiven(filename) && { title: filename }) }
       if (isGiven(bytes)) return [{ kind: 'document', media: fileOf(bytes, `${at}.file_data`), ...facts }]
-      if (isGiven(url)) return [{ kind: 'document', media: mediaOf(url, `${at}.file_url`), ...facts }]
+      if (isGiven(url)) return [{ kind: 'document', media: documentMediaOf(url, `${at}.file_url`), ...facts }]
       throw missing(`${at}.file_data`)
     }
   }
@@ -184,6 +184,6 @@ function resultOf(callId: string, output: Output, at: string): ToolResultBlock {
 
 /** File bytes come as a data URL or as bare base64, which counts as a PDF: the protocol's own vendor reads those. */
 function fileOf(data: string, param: string): Media {
-  if (/^data:/i.test(data)) return mediaOf(data, param)
+  if (/^data:/i.test(data)) return documentMediaOf(data, param)
   return { kind: 'bytes', mediaType: 'application/pdf', base64: data }
 }
