@@ -48,6 +48,7 @@ const sora = (record: object) =>
 // The records are as vendors' documentation and public clients show them.
 describe('the task records of the vendors', () => {
   const link = 'https://result.example/x.mp4?Expires=1'
+  const arkUsed = (usage: object) => ark({ status: 'succeeded', content: { video_url: link }, usage })
   const made = { task_status: 'SUCCEEDED', video_url: link }
 
   test.each([
@@ -162,12 +163,10 @@ describe('the task records of the vendors', () => {
       ark({ status: 'succeeded', content: { video_url: link }, usage: { completion_tokens: 9 }, frames: 289 }),
       { used: { videoToken: 9, video: { seconds: 12, resolution: '720p', sound: true } }, result: { seconds: 12 } },
     ],
-    // A total that cannot be is left aside for the count beside it.
-    [
-      'ark',
-      ark({ status: 'succeeded', content: { video_url: link }, usage: { completion_tokens: 9, total_tokens: -1 } }),
-      { used: { videoToken: 9 } },
-    ],
+    // A total that cannot be is left aside for the count beside it, and so is one of 0.
+    ['ark', arkUsed({ completion_tokens: 9, total_tokens: -1 }), { used: { videoToken: 9 } }],
+    ['ark', arkUsed({ completion_tokens: 9, total_tokens: 0 }), { used: { videoToken: 9 } }],
+    ['ark', arkUsed({ completion_tokens: 0, total_tokens: 0 }), { used: { videoToken: 0 } }],
     ['google', answer({ name: 'models/m/operations/o' }), { state: 'running' }],
     ['google', answer({ name: 'models/m/operations/o', done: false, metadata: {} }), { state: 'running' }],
     [

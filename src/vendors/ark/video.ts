@@ -165,7 +165,9 @@ function writeDraft({ draftAt }: VideoAsk, { draftUpstreamId }: CreateContext): 
 /** Tokens as the vendor counts them; its record does not say whether the client gave an input video. */
 function readUsage(record: JsonObject, facts: VideoFacts): Usage | undefined {
   const { total_tokens: total, completion_tokens: made } = objectIn(record['usage'])
-  const tokens = [total, made].find((count) => typeof count === 'number' && count >= 0)
+  const counts = [total, made].filter((count) => typeof count === 'number' && count >= 0)
+  // A total of 0 beside tokens that were made is one that the server does not keep.
+  const tokens = counts.find((count) => count !== 0) ?? counts[0]
   if (tokens === undefined) return undefined
   const { generate_audio: audio } = record
   return {
