@@ -32,6 +32,9 @@ describe('an unsafe environment', () => {
     ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary/1@x/d', TURNPIKE_SECRET: secret }],
     ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary#1@x/d', TURNPIKE_SECRET: secret }],
     ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary@x:5432,y:5432/d', TURNPIKE_SECRET: secret }],
+    ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary@x,y/d', TURNPIKE_SECRET: secret }],
+    ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary@x,y:5432/d', TURNPIKE_SECRET: secret }],
+    ['DATABASE_URL', { DATABASE_URL: 'postgres://u:canary@/d?host=x,y', TURNPIKE_SECRET: secret }],
     ['TURNPIKE_SECRET', { DATABASE_URL: 'postgres://u:canary@x/d' }],
     ['PORT', { PORT: '70000' }],
     ['PORT', { PORT: 'eighty' }],
@@ -72,6 +75,7 @@ test.each([
   'postgres://u:p@/d?host=/var/run/postgresql',
   'postgres://u@%2Fvar%2Frun%2Fpostgresql/d',
   'postgresql:///d?host=/var/run/postgresql',
+  'postgres://u:a,b@x/d?options=-c%20search_path=a,b',
 ])('DATABASE_URL may be %s', (url) => {
   const secret = 's'.repeat(32)
   expect(readEnvironment({ DATABASE_URL: url, TURNPIKE_SECRET: secret }).databaseUrl).toBe(url)

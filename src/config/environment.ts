@@ -120,9 +120,16 @@ export function shareAddresses(host: string, other: string): boolean {
   return hosts.includes('0.0.0.0') && !hosts.some((address) => address.includes(':'))
 }
 
-/** The address of a Unix socket has a user but no host, which the URL parser refuses, so the check fills in a host. */
+/**
+ * The address of a Unix socket has a user but no host, which the URL parser refuses, so the check fills in a host. The
+ * driver would take several hosts for one with commas in its name, and look for that.
+ */
 function isDatabaseUrl(text: string): boolean {
-  return URL.canParse(text.replace('@/', '@socket/'))
+  const url = URL.parse(text.replace('@/', '@socket/'))
+  if (url === null) return false
+  const { hostname, searchParams } = url
+  const given = searchParams.get('host') ?? ''
+  return !hostname.includes(',') && (given.startsWith('/') || !given.includes(','))
 }
 
 /**
