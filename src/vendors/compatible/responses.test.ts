@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { errorOf } from '../../../test/support/thrown.ts'
 import type { JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ChatCodec } from '../../capabilities/chat.ts'
 import { plainModel } from '../../capabilities/testing.ts'
@@ -114,6 +115,25 @@ test('only OpenAI and Azure have a second protocol', () => {
   const both = [...vendors.values()].filter(({ chat }) => chat?.secondProtocol !== undefined).map(({ id }) => id)
   expect(both).toEqual(['openai', 'azure'])
 })
+
+test.each([
+  ['chat', openaiChat, { max_tokens: 15 }, 'max_tokens'],
+  ['chat', openaiChat, { max_tokens: 300, max_completion_tokens: 15 }, 'max_completion_tokens'],
+  ['messages', anthropicChat, { max_tokens: 15 }, 'max_tokens'],
+  ['responses', responsesChat, { max_output_tokens: 15 }, 'max_output_tokens'],
+])(
+  'a cap below its minimum is refused to clients of %s under their own name for it: %j',
+  (_name, codec, body, param) => {
+    const translated = (cap: number) => {
+      const ask = askOf(codec, { ...body, [param]: cap })
+      const context = { ...plainContext, upstreamModel: 'gpt-5.3-codex', reasoning: true }
+      vendors.get('openai')?.chat?.secondProtocol?.chat.translate(ask, codec.readConversation(ask), context)
+    }
+    const message = `Invalid '${param}': this model takes at least 16, not 15.`
+    expect(errorOf(() => translated(15))).toMatchObject({ kind: 'bad-request', message, details: { param } })
+    expect(() => translated(16)).not.toThrow()
+  },
+)
 
 test('verbosity and the cache key are sent in the second protocol too', () => {
   const tool = { type: 'function', function: { name: 'f' } }

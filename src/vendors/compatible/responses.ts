@@ -1,6 +1,8 @@
 import type { GatewayError } from '../../base/errors.ts'
 import { isObject, type Json } from '../../base/json.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
+import type { Conversation } from '../../capabilities/conversation.ts'
+import { invalid } from '../../wire/issues.ts'
 import { itemsIn, objectIn, parseLoosely } from '../../wire/loose.ts'
 import { isLegacy } from '../../wire/openai/legacy-functions.ts'
 import { openaiNewer } from '../../wire/openai/write-thinking.ts'
@@ -39,7 +41,10 @@ export function responsesAt(reach: EndpointOf): NonNullable<ChatAdapter['secondP
         const findsTools = openaiNewer.test(context.upstreamModel)
         return isNative(ask, findsTools) ? callWith(passAsk(ask, context), context) : undefined
       },
-      translate: (ask, conversation, context) => callWith(writeAsk(ask, conversation, context), context),
+      translate(ask, conversation, context) {
+        refuseLowCap(ask, conversation)
+        return callWith(writeAsk(ask, conversation, context), context)
+      },
       readAnswer,
       openReader,
       refusedToShowReasoning,
@@ -54,6 +59,18 @@ function serves(ask: ChatAsk, model: AskedModel): boolean {
   if (ask.outputTokensMax >= outputTokensMin) return true
   // Where neither protocol takes the ask, this one's refusal is about the cap, which the client can raise.
   return itemsIn(ask.native['tools']).some(isCallable) && !callsInChat(model)
+}
+
+/** The vendor's own refusal would name a field that clients of other protocols did not send. */
+function refuseLowCap(ask: ChatAsk, { outputTokensMax: cap }: Conversation): void {
+  if (cap === undefined || cap >= outputTokensMin) return
+  throw invalid(capFieldOf(ask, cap), `this model takes at least ${outputTokensMin}, not ${cap}`)
+}
+
+/** The field in which the client gave this cap. Chat has two, of which the smaller counts. */
+function capFieldOf({ protocol, native }: ChatAsk, cap: number): string {
+  if (protocol === 'responses') return 'max_output_tokens'
+  return native['max_completion_tokens'] === cap ? 'max_completion_tokens' : 'max_tokens'
 }
 
 /** A hosted web search is dropped on the way to this vendor, in either protocol. */
