@@ -95,7 +95,8 @@ export function applyOverrides(entries: Entries, overrides: readonly OperatorMod
     }
     if (seen.has(override.id)) throw new CatalogueError([...path, 'id'], `${override.id} has an entry above already`)
     seen.add(override.id)
-    detachAlias(draft, override.id, !isCopy(override))
+    if (isCopy(override)) detachAlias(draft, override.id)
+    else promoteAlias(draft, override.id)
     const entry = applyOne(draft, override, path)
     if (override.prices !== undefined) checkPrices(override.prices, [entry], [...path, 'prices'])
     put(draft, entry)
@@ -141,7 +142,7 @@ function applyToAll(draft: Draft, override: OperatorModel, path: Path): void {
   const aliases = [...entries.values()].flatMap((entry) => entry.aliases.map((alias) => alias.id))
   const alone = aliases.filter((id) => matchesGlob(glob, id) && !covered.has(id))
   if (found.length + alone.length === 0) throw new CatalogueError([...path, 'id'], `no model matches ${glob}`)
-  for (const id of alone) detachAlias(draft, id, true)
+  for (const id of alone) promoteAlias(draft, id)
   const changed = [...found.map((entry) => entry.id), ...alone].flatMap((id) => entries.get(id) ?? [])
   const laid = changed.map((entry) => lay(entry, override, path))
   for (const entry of laid) put(draft, entry)
@@ -234,14 +235,19 @@ function checkTiers(layers: readonly PriceLayer[], prices: WrittenPrices, path: 
   throw new CatalogueError([...path, shared], `this model has other prices for long inputs; ${advice}`)
 }
 
-/** An alias that gets an entry of its own stops being one; `keep` makes it a copy of its model first. */
-function detachAlias(draft: Draft, id: string, keep: boolean): void {
-  const copy = aliasEntry(draft, id)
-  if (copy === undefined) return
+/** An alias whose id an entry takes stops being one. */
+function detachAlias(draft: Draft, id: string): void {
   for (const entry of ownersOf(id, draft)) {
     put(draft, { ...entry, aliases: entry.aliases.filter((alias) => alias.id !== id) })
   }
-  if (keep) put(draft, copy)
+}
+
+/** An alias that is changed by itself becomes a copy of its model first. */
+function promoteAlias(draft: Draft, id: string): void {
+  const copy = aliasEntry(draft, id)
+  if (copy === undefined) return
+  detachAlias(draft, id)
+  put(draft, copy)
 }
 
 function ownersOf(alias: string, { entries, owners }: Draft): Entry[] {
