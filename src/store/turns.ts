@@ -50,14 +50,17 @@ export type OpenedNode = Standing & { readonly epoch: number; readonly posted: R
  * This process may not write any more: another has taken its node's place, or the database is an earlier state of it.
  */
 export class Fenced extends Error {
-  constructor(node: string, isSetBack = false) {
-    super(
-      isSetBack
-        ? `the database lacks what node ${node} had committed: an older copy, or a standby that was behind, took its place`
-        : `another process runs as node ${node}: it was started since, perhaps on a copy of its folder (TURNPIKE_DATA)`,
-    )
+  constructor(node: string, by: keyof typeof fences = 'another-process') {
+    super(fences[by](node))
     this.name = 'Fenced'
   }
+}
+
+const fences = {
+  'another-process': (node: string) =>
+    `another process runs as node ${node}: it was started since, perhaps on a copy of its folder (TURNPIKE_DATA)`,
+  'older-database': (node: string) =>
+    `the database lacks what node ${node} had committed: an older copy, or a standby that was behind, took its place`,
 }
 
 /** Takes a new epoch, which fences off the process before it. Also gives which of these holds are posted already. */
@@ -99,9 +102,14 @@ export async function resolveLostTurn(store: Store, { node, epoch }: Identity, u
       .where('turn', '=', unknown - 1)
       .execute()
     const row = await lastTurnOf(tx, node)
-    if (row?.epoch !== epoch) throw new Fenced(node, row === undefined || row.epoch < epoch)
+    if (row?.epoch !== epoch) throw fencedBy(row, { node, epoch })
     return { turn: row.turn, leases: await leasesOf(tx, node) }
   })
+}
+
+/** No process has an epoch that the database has yet to give, unless the database is an earlier state of itself. */
+function fencedBy(row: { readonly epoch: number } | undefined, { node, epoch }: Identity): Fenced {
+  return new Fenced(node, row === undefined || row.epoch < epoch ? 'older-database' : 'another-process')
 }
 
 async function lastTurnOf(tx: Tx, node: string): Promise<{ epoch: number; turn: number } | undefined> {
@@ -140,8 +148,8 @@ async function turnIn(
     .executeTakeFirst()
   if (mine === undefined) {
     const row = await lastTurnOf(tx, node)
-    const isSetBack = row === undefined || row.epoch < epoch || (row.epoch === epoch && row.turn < turn.number - 1)
-    throw new Fenced(node, isSetBack)
+    const lacksTurns = row?.epoch === epoch && row.turn < turn.number - 1
+    throw lacksTurns ? new Fenced(node, 'older-database') : fencedBy(row, { node, epoch })
   }
 
   const known = postings === 'new' ? nothing : await knownOf(tx, turn.postings)
