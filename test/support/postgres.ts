@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path'
 import { Client, Pool } from 'pg'
 import { openStore } from '../../src/store/open.ts'
 import { freePort } from './free-port.ts'
-import { keep, type Removed } from './keeper.ts'
+import { fill, keep, type Removed } from './keeper.ts'
 
 export type TestPostgres = {
   /** The address of the server or of one of its databases. */
@@ -72,24 +72,19 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
   if (asRoot) spawnSync('chown', ['-R', `${nobody}:${nobody}`, folder, data])
 
   const cluster = join(data, 'cluster')
-  const made = spawnSync(
-    join(bin, 'initdb'),
-    ['-D', cluster, '-U', user, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'],
-    { ...identity, cwd: folder, env: { PATH: process.env['PATH'], LC_ALL: 'C' }, encoding: 'utf8' },
-  )
-  if (made.status !== 0) {
+  const surroundings = { ...identity, cwd: folder, env: { PATH: process.env['PATH'], LC_ALL: 'C' } }
+  const settings = ['-U', user, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions']
+  const init = [join(bin, 'initdb'), '-D', cluster, ...settings]
+  const filled = await fill(init, [folder, data], surroundings).catch((thrown: unknown) => {
     for (const path of [folder, data]) rmSync(path, { recursive: true, force: true })
-    throw new Error(`initdb failed: ${made.error?.message ?? ''}${made.stderr}`)
-  }
+    throw new Error(`initdb failed: ${String(thrown)}`)
+  })
 
   const port = await freePort()
   const url = (database = 'postgres') => `postgres://${user}@127.0.0.1:${port}/${database}`
   const launch = async (removed: Removed): Promise<Server> => {
-    const child = keep([join(bin, 'postgres'), '-D', cluster, ...serverSettings(port, options)], removed, {
-      ...identity,
-      cwd: folder,
-      env: { PATH: process.env['PATH'], LC_ALL: 'C' },
-    })
+    const server = [join(bin, 'postgres'), '-D', cluster, ...serverSettings(port, options)]
+    const child = keep(server, removed, surroundings)
     child.unref()
     const log = collectLog(child)
     try {
@@ -101,7 +96,8 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
     return { child, pid: serverPid(cluster) }
   }
   // The first keeper stays to the end, because the folders are removed when it ends.
-  return control(url, [await launch([folder, data])], () => launch(['', '']), options)
+  const [first] = await Promise.all([launch([folder, data]), filled.release()])
+  return control(url, [first], () => launch(['', '']), options)
 }
 
 const memory = '/dev/shm'
