@@ -64,8 +64,8 @@ export function checkPeriod({ from, to }: Period): void {
 export type PageAsked = { readonly limit: number; readonly after?: string | undefined }
 
 /**
- * Which rows to ask the store for: one more than are shown, all older than the last one of the previous page. Where that
- * was deleted in the meantime, as old tasks are, nothing tells any more where the next page begins.
+ * Which rows to ask the store for: one more than are shown, all older than the last one of the previous page. Where
+ * that was deleted in the meantime, as old tasks are, nothing tells any more where the next page begins.
  */
 export async function rowsFor<P>(
   { limit, after }: PageAsked,

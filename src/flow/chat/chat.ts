@@ -118,7 +118,7 @@ async function accept(parts: CallParts, routed: ChatRouted, lane: Lane, exchange
   return { kind: 'answered', body: answer.body, contentType: json, legs: [legOfAnswer(routed, answer)] }
 }
 
-/** Some relays and local servers answer whole although they were asked to stream. The client gets its stream, at once. */
+/** Some relays and local servers answer whole although asked to stream. The client gets its stream, at once. */
 function streamWhole(parts: CallParts, routed: ChatRouted, lane: Lane, body: Uint8Array): Delivered {
   const { answerEvents } = chatOf(routed)
   if (answerEvents === undefined) throw didNotStream()
