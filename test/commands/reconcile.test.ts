@@ -1,43 +1,42 @@
-import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { makeCli, type Cli, type Served } from '../support/cli.ts'
-import { until } from '../support/gateway.ts'
+import { sql } from 'kysely'
+import { makeCli, type Cli } from '../support/cli.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { says } from '../support/streams.ts'
 
 setDefaultTimeout(120_000)
 
 let cli: Cli
-let gateway: Served
+let gateway: TestGateway
 let bill: string
 beforeEach(async () => {
-  cli = makeCli()
-  gateway = await cli.serve([], { ADMIN_PORT: '0' })
-  bill = `${/\((http:\S+)\)/.exec(gateway.output())?.[1]}/__bill`
+  gateway = await startTestGateway({ mode: 'leased' })
+  cli = makeCli({ data: gateway.folder })
+  bill = `${gateway.sandboxUrl}/__bill`
 })
-afterEach(() => cli.close())
+afterEach(async () => {
+  await cli.close()
+  await gateway.close()
+})
 
 type Line = { ref: string; cost: string; units: { input: number; output: number } }
 
 async function say(words: string): Promise<void> {
-  await (await gateway.chat({ messages: [{ role: 'user', content: words }] })).text()
+  await (await gateway.post('/v1/chat/completions', says(words))).text()
 }
 
-/** Beside a running gateway: what it has charged is in the books a moment later, and then what it had leased goes back. */
+/** The bill, once all of it is in the books, and what the gateway had leased has gone back. */
 async function booked(calls: number): Promise<Line[]> {
+  await gateway.settleBooks()
   const { data } = (await (await fetch(bill)).json()) as { data: Line[] }
-  const database = new Database(join(cli.folder, 'data', 'turnpike.sqlite'), { readonly: true })
-  const rows = (query: string) => database.prepare(query).all().length
-  await until(() => rows('select 1 from attempt') === calls && rows('select 1 from lease where amount > 0') === 0)
-  database.close()
   expect(data).toHaveLength(calls)
   return data
 }
 
-/** Waits while the running gateway is writing. */
-function databaseOf({ folder }: Cli): Database {
-  const database = new Database(join(folder, 'data', 'turnpike.sqlite'))
-  database.run('pragma busy_timeout = 60000')
-  return database
+async function tell(statement: string): Promise<void> {
+  await sql.raw(statement).execute(gateway.store.db)
 }
 
 describe('turnpike reconcile', () => {
@@ -64,8 +63,7 @@ describe('turnpike reconcile', () => {
     await say('Hello! sandbox:nousage sandbox:tokens=40')
     await say('Hello! sandbox:nousage sandbox:tokens=50')
     const [stuck, other] = await booked(2)
-    const database = databaseOf(cli)
-    database.run(`create trigger stuck before update on attempt when new.id = '${stuck?.ref}'
+    await tell(`create trigger stuck before update on attempt when new.id = '${stuck?.ref}'
       begin select raise(abort, 'the disk says no'); end`)
     const applied = await cli.run(['reconcile', '--bill', bill, '--repair', 'apply'])
     expect(applied.code).toBe(1)
@@ -77,8 +75,7 @@ describe('turnpike reconcile', () => {
       repaired: [],
       not_repaired: [{ ref: stuck?.ref, error: 'the disk says no' }],
     })
-    database.run('drop trigger stuck')
-    database.close()
+    await tell('drop trigger stuck')
     expect((await cli.run(['reconcile', '--bill', bill, '--repair', 'apply'])).code).toBe(0)
   })
 
@@ -106,8 +103,9 @@ describe('turnpike reconcile', () => {
     expect([misspelt.code, misspelt.err]).toEqual([1, expect.stringContaining('there is no vendor "opneai"')])
     const absent = await cli.run(['reconcile', '--vendor-export', 'nowhere.csv'])
     expect([absent.code, absent.err]).toEqual([1, 'turnpike: there is no file nowhere.csv\n'])
-    const folder = await cli.run(['reconcile', '--vendor-export', 'data'])
-    expect([folder.code, folder.err]).toEqual([1, 'turnpike: data is a folder, not a bill\n'])
+    mkdirSync(join(cli.folder, 'bills'))
+    const folder = await cli.run(['reconcile', '--vendor-export', 'bills'])
+    expect([folder.code, folder.err]).toEqual([1, 'turnpike: bills is a folder, not a bill\n'])
   })
 
   test("a vendor's export is read and compared with the ledger", async () => {
@@ -136,22 +134,20 @@ test('a node is reclaimed only when it is silent and --confirm is given', async 
   const asked = await cli.run(['ledger', 'reclaim', '--node', 'node_x'])
   expect(asked).toMatchObject({ code: 1, out: '', err: expect.stringContaining('there is no node "node_x"') })
   await say('Hello!')
-  const node = (await Bun.file(join(cli.folder, 'data', 'node')).text()).trim()
+  const node = (await Bun.file(join(gateway.folder, 'node')).text()).trim()
   const alive = await cli.run(['ledger', 'reclaim', '--node', node, '--confirm'])
   expect(alive).toMatchObject({ code: 1, err: expect.stringContaining('was heard of at') })
   const early = await cli.run(['ledger', 'reclaim', '--node', node])
   expect(early).toMatchObject({ code: 1, out: '', err: expect.stringContaining('was heard of at') })
-  const database = databaseOf(cli)
-  for (const [id, nano] of [
+  for (const [id, amount] of [
     ['node_silent', 2_500_000_000],
     ['node_other', 1],
   ]) {
-    database.run(`insert into node (id, epoch, turn, seen_at) select '${id}', epoch, turn, 0 from node limit 1`)
-    database.run(`insert into lease (node, account_id, amount) select '${id}', id, ${nano} from account`)
-    database.run(`update account set held = held + ${nano}`)
+    await tell(`insert into node (id, epoch, turn, seen_at) select '${id}', epoch, turn, 0 from node limit 1`)
+    await tell(`insert into lease (node, account_id, amount) select '${id}', id, ${amount} from account`)
+    await tell(`update account set held = held + ${amount}`)
   }
-  const { account } = database.query<{ account: string }, []>('select id as account from account').get() ?? {}
-  database.close()
+  const account = gateway.accountId
   const silent = await cli.run(['ledger', 'reclaim', '--node', 'node_silent'])
   expect(silent).toMatchObject({ code: 2, out: expect.stringContaining('To go ahead, add --confirm.') })
   const reclaim = ['ledger', 'reclaim', '--node', 'node_silent', '--json']

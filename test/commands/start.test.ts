@@ -225,7 +225,7 @@ describe('a start that is refused', () => {
     { HOST: '999.1.1.1', PORT: '47811' },
     { ADMIN_HOST: 'no-such-host.invalid', PORT: '0', ADMIN_PORT: '0' },
   ])('an invalid address is refused in one line that names it: %p', async (variables) => {
-    const { code, err } = await cli.run(['serve'], variables)
+    const { code, err } = await cli.runAlone(['serve'], variables)
     const [setting, host] = 'HOST' in variables ? ['PORT', '999.1.1.1'] : ['ADMIN_PORT', 'no-such-host.invalid']
     const said = `"${host}" is not an address that this machine can listen on (for ${setting})`
     expect([code, err]).toEqual([1, `turnpike: ${said}\n`])
@@ -233,10 +233,10 @@ describe('a start that is refused', () => {
 
   test('a host name that does not resolve is refused in the same words on the second start', async () => {
     const variables = { HOST: 'no-such-host.invalid', PORT: '0', ADMIN_PORT: '0' }
-    const { err } = await cli.run(['serve'], variables)
+    const { err } = await cli.runAlone(['serve'], variables)
     expect(err).toContain('is not an address that this machine can listen on')
     // Once it has read a file, the runtime reports the same failure under another name.
-    expect((await cli.run(['serve'], variables)).err).toBe(err)
+    expect((await cli.runAlone(['serve'], variables)).err).toBe(err)
   })
 
   test('an unusable folder and an invalid port are refused in one line that names the setting', async () => {

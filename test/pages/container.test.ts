@@ -9,7 +9,7 @@ setDefaultTimeout(120_000)
 
 const checkout = join(import.meta.dir, '../..')
 const image = temporaryFolder('image')
-const cli = makeCli(image)
+const cli = makeCli({ installed: image })
 afterAll(() => cli.close())
 
 function linesOf(name: string): string[] {

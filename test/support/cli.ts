@@ -1,9 +1,11 @@
-import { rmSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { databaseFile } from '../../src/config/environment.ts'
 import { compiled } from './compiled.ts'
 import { until } from './gateway.ts'
 import { createSparseReserve } from './journal-room.ts'
 import { runInResident, type Ended } from './resident.ts'
+import { writeFreshSqlite } from './sqlite.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 const checkout = join(import.meta.dir, '../..')
@@ -30,7 +32,10 @@ export type Served = {
 export type Cli = {
   readonly folder: string
   readonly write: (name: string, text: string) => void
-  /** A command to its end: `serve` and `sandbox` in a process of their own, others in one that stays (`resident.ts`). */
+  /**
+   * A command to its end, in a process that stays (`resident.ts`). A start is one only where it is refused: what it is
+   * refused for is found by the same program, which then ends by `process.exit`.
+   */
   run(args: readonly string[], variables?: Variables): Promise<Ended>
   /** As `run`, always in a process of its own, which also does what `bin/turnpike` does before the program starts. */
   runAlone(args: readonly string[], variables?: Variables): Promise<Ended>
@@ -42,14 +47,18 @@ export type Cli = {
   close(): Promise<void>
 }
 
-/** The real command line in an empty folder, with only the test's environment. `installed` is the program's folder. */
-export function makeCli(installed = checkout): Cli {
+/**
+ * The real command line in an empty folder, with only the test's environment. `installed` is the program's folder, and
+ * `data` the gateway's, for commands beside one that the test has started by itself.
+ */
+export function makeCli({ installed = checkout, data }: { installed?: string; data?: string } = {}): Cli {
   const folder = temporaryFolder('cli')
+  const dataFolder = data ?? join(folder, 'data')
   const running: Bun.Subprocess[] = []
 
   const allVariables = (variables: Variables) => {
     const base = { PATH: process.env['PATH'] ?? '', HOME: folder, PORT: '0', ADMIN_PORT: '0', ...compiled }
-    return { ...base, TURNPIKE_DATA: join(folder, 'data'), ...variables }
+    return { ...base, TURNPIKE_DATA: dataFolder, ...variables }
   }
 
   const start = (args: readonly string[], variables: Variables) => {
@@ -64,8 +73,15 @@ export function makeCli(installed = checkout): Cli {
     return child
   }
 
+  /** Spares a start in a new folder the work that is the same in each. Another program does all of it by itself. */
+  async function furnish(used: string): Promise<void> {
+    const file = databaseFile({ dataFolder: used })
+    createSparseReserve(used)
+    if (installed === checkout && !existsSync(file)) await writeFreshSqlite(file)
+  }
+
   async function run(args: readonly string[], variables: Variables = {}): Promise<Ended> {
-    if (installed !== checkout || args[0] === 'serve' || args[0] === 'sandbox') return runAlone(args, variables)
+    if (installed !== checkout) return runAlone(args, variables)
     const ended = await runInResident({ args, variables: allVariables(variables), folder })
     return ended ?? runAlone(args, variables)
   }
@@ -88,7 +104,7 @@ export function makeCli(installed = checkout): Cli {
       return JSON.parse(out) as T
     },
     async serve(args = [], variables = {}) {
-      createSparseReserve(variables['TURNPIKE_DATA'] ?? join(folder, 'data'))
+      await furnish(variables['TURNPIKE_DATA'] ?? dataFolder)
       const child = start(['serve', ...args], variables)
       let text = ''
       const stopReading = collect(child.stdout, (piece) => (text += piece))

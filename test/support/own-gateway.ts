@@ -40,7 +40,7 @@ export async function startOwnGateway(yaml: string): Promise<OwnGateway> {
   const cli = makeCli()
   cli.write('turnpike.yaml', yaml)
   const socket = join(cli.folder, 'meter.sock')
-  const served = await cli.serve(['--config', 'turnpike.yaml'], {
+  const served = await cli.serve([], {
     BUN_OPTIONS: `--preload ${meter}`,
     STALL_METER: socket,
   })

@@ -30,7 +30,9 @@ async function run({ args, variables, folder }: Command): Promise<Ended> {
   // Where it fails before `process.exit`, the program itself is broken, and so is this process.
   import(`../../src/main.ts?command=${commands}`).then(() => end.resolve(Number(process.exitCode)), end.reject)
   const code = await end.promise
-  process.stdout.removeAllListeners()
+  // A command listens until its process ends, which this one does not.
+  for (const stream of [process.stdout, process.stderr]) stream.removeAllListeners()
+  for (const signal of ['SIGHUP', 'SIGTERM', 'SIGINT']) process.removeAllListeners(signal)
   return { code, ...said }
 }
 

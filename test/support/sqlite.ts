@@ -11,7 +11,8 @@ export async function writeFreshSqlite(file: string): Promise<void> {
   // On globalThis, because test files may each get their own copy of this module.
   const shared = globalThis as Shared
   shared[templateKey] ??= makeTemplate()
-  writeFileSync(file, await shared[templateKey])
+  // As the product does: SQLite gives the files beside it the same mode.
+  writeFileSync(file, await shared[templateKey], { mode: 0o600 })
 }
 
 async function makeTemplate(): Promise<Uint8Array> {

@@ -29,7 +29,7 @@ describe.skipIf(!canMount)('host names whose name server does not answer', () =>
     const inside = `mount --bind ${settings} /etc/resolv.conf && exec ${installed} "$@"`
     writeFileSync(join(folder, 'bin/turnpike'), `#!/bin/sh\nexec unshare -m sh -c '${inside}' turnpike "$@"\n`)
     chmodSync(join(folder, 'bin/turnpike'), 0o755)
-    cli = makeCli(folder)
+    cli = makeCli({ installed: folder })
   })
   afterAll(async () => {
     await cli.close()

@@ -160,7 +160,9 @@ describe('a start with a broken guard or another runtime', () => {
     // As a later version of a package might come to see it.
     const installed = JSON.stringify(join(import.meta.dir, '../../node_modules/ipaddr.js'))
     cli.write('spoilt.ts', `import ipaddr from ${installed}\nipaddr.IPv4.prototype.range = () => 'unicast'\n`)
-    const { code, out, err } = await cli.run(['serve'], { BUN_OPTIONS: `--preload=${join(cli.folder, 'spoilt.ts')}` })
+    const { code, out, err } = await cli.runAlone(['serve'], {
+      BUN_OPTIONS: `--preload=${join(cli.folder, 'spoilt.ts')}`,
+    })
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err.trimEnd().split('\n')).toEqual([
       expect.stringMatching(
@@ -171,7 +173,9 @@ describe('a start with a broken guard or another runtime', () => {
 
   test('a start is refused in one line on a runtime other than the tested one', async () => {
     cli.write('other.ts', "Object.defineProperty(process.versions, 'bun', { value: '1.0.0' })\n")
-    const { code, out, err } = await cli.run(['serve'], { BUN_OPTIONS: `--preload=${join(cli.folder, 'other.ts')}` })
+    const { code, out, err } = await cli.runAlone(['serve'], {
+      BUN_OPTIONS: `--preload=${join(cli.folder, 'other.ts')}`,
+    })
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err.trimEnd().split('\n')).toEqual([
       expect.stringMatching(/^turnpike: Turnpike runs on Bun \S+, this is 1\.0\.0/),
