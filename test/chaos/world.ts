@@ -1,15 +1,20 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readConfigFile } from '../../src/config/file.ts'
 import { newId } from '../../src/base/ids.ts'
 import { nano, parseDollars, type Nano } from '../../src/base/money.ts'
 import { hintOf, makeSecretKeys } from '../../src/keys/secret-keys.ts'
+import { readCatalogue, readChannels } from '../../src/plan.ts'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { simulatedModels } from '../../src/simulated.ts'
 import { createAccount, creditSourceIn } from '../../src/store/accounts.ts'
 import { insertKey } from '../../src/store/keys.ts'
 import { openStore, type Store } from '../../src/store/open.ts'
 import { compiled } from '../support/compiled.ts'
 import { freePort } from '../support/free-port.ts'
 import { createSparseReserve } from '../support/journal-room.ts'
+import { runInResident } from '../support/resident.ts'
 
 const program = join(import.meta.dir, '../../bin/turnpike')
 
@@ -30,7 +35,7 @@ export type Node = {
   output(): string
 }
 
-/** Vendors, gateways and an operator's command line, each in processes of their own. */
+/** Gateways and an operator's command line, each in processes of their own, and the vendors in this one. */
 export type World = {
   readonly nodes: readonly Node[]
   readonly billUrl: string
@@ -38,7 +43,7 @@ export type World = {
   openStore(): Promise<Store>
   /** Writes an account directly to the database, while nodes run or before: the command line is not under test here. */
   fund(name: string, credit: string): Promise<Funded>
-  /** Runs the command line; returns its exit code and what it printed. */
+  /** Runs the command line, one command at a time; returns its exit code and what it printed. */
   command(args: readonly string[]): Promise<{ code: number; out: string; err: string }>
   json<T>(args: readonly string[]): Promise<T>
   close(): Promise<void>
@@ -84,10 +89,13 @@ export async function makeWorld(options: {
   programs?: readonly (string | undefined)[]
 }): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-chaos-'))
-  const vendorPort = await freePort()
-  const vendorUrl = `http://127.0.0.1:${vendorPort}`
+  const vendors = startSandbox({ port: 0, models: () => simulatedModels(readCatalogue(file, true), channels) })
+  // Its usual name: a start in this folder finds it by itself.
   const config = join(folder, 'turnpike.yaml')
-  writeFileSync(config, options.settings?.(vendorUrl) ?? settings(vendorUrl, options.mode ?? 'leased'))
+  const written = options.settings?.(vendors.url) ?? settings(vendors.url, options.mode ?? 'leased')
+  const file = readConfigFile(config, written, {})
+  const channels = readChannels(file, {})
+  writeFileSync(config, written)
   const children = new Set<Bun.Subprocess>()
   const base = {
     PATH: process.env['PATH'] ?? '',
@@ -98,8 +106,8 @@ export async function makeWorld(options: {
     ...(options.databaseUrl !== undefined && { DATABASE_URL: options.databaseUrl }),
   }
 
-  function spawn(args: readonly string[], variables: Record<string, string>, run = program) {
-    const child = Bun.spawn([run, ...args, '--config', config], {
+  function serve(variables: Record<string, string>, run = program) {
+    const child = Bun.spawn([run, 'serve'], {
       cwd: folder,
       env: { ...base, ...variables },
       stdin: 'ignore',
@@ -114,7 +122,7 @@ export async function makeWorld(options: {
   async function makeNode(index: number): Promise<Node> {
     const port = await freePort()
     const url = `http://127.0.0.1:${port}`
-    let child: ReturnType<typeof spawn> | undefined
+    let child: ReturnType<typeof serve> | undefined
     let text = ''
     const keep = (piece: string) => (text = (text + piece).slice(-outputCharactersMax))
     return {
@@ -131,7 +139,7 @@ export async function makeWorld(options: {
           TURNPIKE_DATA: dataFolder,
           ...(crash !== undefined && { TURNPIKE_CRASH: crash }),
         }
-        const started = spawn(['serve'], variables, options.programs?.[index])
+        const started = serve(variables, options.programs?.[index])
         child = started
         void collect(started.stdout, keep)
         void collect(started.stderr, keep)
@@ -147,9 +155,6 @@ export async function makeWorld(options: {
     }
   }
 
-  const vendor = spawn(['sandbox', '--port', String(vendorPort)], {})
-  void collect(vendor.stderr, () => {})
-  await untilAnswering(`${vendorUrl}/__bill`, vendor)
   const nodes = await Promise.all(Array.from({ length: options.nodes }, (_, index) => makeNode(index)))
 
   const { databaseUrl } = options
@@ -157,18 +162,15 @@ export async function makeWorld(options: {
     openStore(databaseUrl === undefined ? { file: join(folder, 'data-0', 'turnpike.sqlite') } : { url: databaseUrl })
 
   async function command(args: readonly string[]) {
-    const child = spawn(args, { TURNPIKE_DATA: join(folder, 'data-0') })
-    const [code, out, err] = await Promise.all([
-      child.exited,
-      new Response(child.stdout).text(),
-      new Response(child.stderr).text(),
-    ])
-    return { code, out, err }
+    const variables = { ...base, TURNPIKE_DATA: join(folder, 'data-0') }
+    const ended = await runInResident({ args: [...args, '--config', config], variables, folder })
+    if (ended === undefined) throw new Error(`two commands at once: ${args.join(' ')}`)
+    return ended
   }
 
   return {
     nodes,
-    billUrl: `${vendorUrl}/__bill`,
+    billUrl: `${vendors.url}/__bill`,
     openStore: open,
     async fund(name, credit) {
       const store = await open()
@@ -188,6 +190,7 @@ export async function makeWorld(options: {
       const left = [...children]
       for (const child of left) child.kill('SIGKILL')
       await Promise.all(left.map((child) => child.exited))
+      await vendors.stop()
       rmSync(folder, { recursive: true, force: true })
     },
   }
@@ -202,24 +205,21 @@ async function makeCustomer(store: Store, name: string, credit: Nano): Promise<F
   return { id, name, key, credit }
 }
 
+/** Readiness, not only liveness: callers want the journal to be replayed. */
 async function untilServing(url: string, child: Bun.Subprocess): Promise<void> {
-  // Readiness, not only liveness: callers want the journal to be replayed.
-  await untilAnswering(`${url}/readyz`, child, (status) => status === 200)
-}
-
-async function untilAnswering(url: string, child: Bun.Subprocess, good = (_status: number) => true): Promise<void> {
   const giveUpAt = performance.now() + servesMsMax
   while (child.exitCode === null && child.signalCode === null) {
-    const status = await fetch(url, { keepalive: false }).then(
+    const status = await fetch(`${url}/readyz`, { keepalive: false }).then(
       async (response) => {
         await response.arrayBuffer()
         return response.status
       },
       () => 0,
     )
-    if (status !== 0 && good(status)) return
+    if (status === 200) return
     if (performance.now() > giveUpAt) throw new Error(`${url} does not answer`)
-    await pause(10)
+    // More often would take processor time from the start that is waited for.
+    await pause(25)
   }
 }
 
