@@ -1,10 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { createServer, request as forward, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestGateway } from './gateway.ts'
+import { temporaryFolder } from './temporary-folder.ts'
 
 /** The newest release, which knows both eras of the protocol. */
 const version = '0.2.0-alpha.12'
@@ -40,9 +41,13 @@ export function findConformance(): string | undefined {
 
 export type Check = { readonly id: string; readonly status: string; readonly errorMessage?: string }
 
-/** Runs one scenario and returns the result of each of its checks. */
-export async function runScenario(script: string, url: string, scenario: string, revision: string): Promise<Check[]> {
-  const flags = ['server', '--url', url, '--scenario', scenario, '--spec-version', revision, '--verbose']
+/**
+ * Runs all scenarios of a revision and returns, by scenario, the result of each of its checks. Loading the suite takes
+ * longer than most of them, so it is loaded once, also for those that nobody asks for.
+ */
+export async function runSuite(script: string, url: string, revision: string): Promise<ReadonlyMap<string, Check[]>> {
+  const folder = temporaryFolder('mcp-conformance-results')
+  const flags = ['server', '--url', url, '--suite', 'all', '--spec-version', revision, '--output-dir', folder]
   const child = spawn(process.execPath, [script, ...flags], {
     cwd: tmpdir(),
     env: { PATH: process.env['PATH'] ?? '', HOME: tmpdir() },
@@ -54,10 +59,15 @@ export async function runScenario(script: string, url: string, scenario: string,
   child.stdout.on('data', (bytes: Buffer) => (printed += bytes.toString()))
   child.stderr.on('data', (bytes: Buffer) => (printed += bytes.toString()))
   await new Promise((resolve) => child.on('close', resolve))
-  const from = printed.search(/^\[$/m)
-  const to = printed.slice(from).search(/^\]$/m)
-  if (from === -1 || to === -1) throw new Error(`${scenario} said nothing of its checks: ${printed.slice(0, 2000)}`)
-  return JSON.parse(printed.slice(from, from + to + 1)) as Check[]
+  const results = new Map<string, Check[]>()
+  for (const name of readdirSync(folder)) {
+    // The name of the scenario, and when it was run.
+    const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1]
+    if (scenario === undefined) continue
+    results.set(scenario, JSON.parse(readFileSync(join(folder, name, 'checks.json'), 'utf8')) as Check[])
+  }
+  if (results.size === 0) throw new Error(`the suite left no results: ${printed.slice(0, 2000)}`)
+  return results
 }
 
 /** The suite cannot send a key, so this proxy adds it and changes nothing else. */
