@@ -92,8 +92,10 @@ const beforeTheDatabase: Faults = {
   },
 }
 
+const migrates = 'a migration fails'
+
 const withTheDatabase: Faults = {
-  async 'a migration fails'(site) {
+  async [migrates](site) {
     await site.tell('create table account (id text)')
     const why = site.engine === 'sqlite' ? 'SQLiteError: table "account"' : 'error: relation "account"'
     const place = site.engine === 'sqlite' ? join(site.folder, 'turnpike.sqlite') : 'of DATABASE_URL'
@@ -174,8 +176,7 @@ describe.each(['sqlite', 'postgres'] as const)('a start on %s that fails', (engi
   let site: Site
   let mend: Struck['mend']
   let timers: WatchedTimers | undefined
-  beforeEach(async () => {
-    site = await openSite(engine)
+  beforeEach(() => {
     mend = () => {}
   })
   afterEach(async () => {
@@ -191,37 +192,41 @@ describe.each(['sqlite', 'postgres'] as const)('a start on %s that fails', (engi
     await until(async () => openNow(site.folder).threads <= then.threads && (await site.connections()) === 0)
   }
 
-  test.each(Object.entries(faults[engine]))('%s: nothing stays open, and the next start works', async (_, strike) => {
-    const struck = await strike(site)
-    mend = () => {
-      mend = () => {}
-      return struck.mend()
-    }
-    const { asked = {}, says, askedAgain = asked } = struck
-    const before = openNow(site.folder)
-    expect(before.files).toEqual([])
+  test.each(Object.entries(faults[engine]))(
+    '%s: nothing stays open, and the next start works',
+    async (name, strike) => {
+      site = await openSite(engine, name === migrates ? 'empty' : 'tables')
+      const struck = await strike(site)
+      mend = () => {
+        mend = () => {}
+        return struck.mend()
+      }
+      const { asked = {}, says, askedAgain = asked } = struck
+      const before = openNow(site.folder)
+      expect(before.files).toEqual([])
 
-    timers = watchTimers()
-    const failure = await timers
-      .watch(() => site.start(asked))
-      .then(
-        () => 'it started',
-        (thrown: unknown) => String(thrown),
-      )
-    expect(failure).toContain(says)
-    await nothingBut(before)
-    await until(() => timers?.pending() === 0)
-    timers.stop()
+      timers = watchTimers()
+      const failure = await timers
+        .watch(() => site.start(asked))
+        .then(
+          () => 'it started',
+          (thrown: unknown) => String(thrown),
+        )
+      expect(failure).toContain(says)
+      await nothingBut(before)
+      await until(() => timers?.pending() === 0)
+      timers.stop()
 
-    await mend()
-    const mended = openNow(site.folder)
-    const gateway = await site.start(askedAgain)
-    expect(await chat(gateway)).toBe(200)
-    await gateway.close()
-    await nothingBut(mended)
-    await site.checkBooks()
-    expect(unheard).toEqual([])
-  })
+      await mend()
+      const mended = openNow(site.folder)
+      const gateway = await site.start(askedAgain)
+      expect(await chat(gateway)).toBe(200)
+      await gateway.close()
+      await nothingBut(mended)
+      await site.checkBooks()
+      expect(unheard).toEqual([])
+    },
+  )
 })
 
 const source = (path: string) => JSON.stringify(join(import.meta.dir, '../../src', path))

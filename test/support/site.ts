@@ -12,6 +12,7 @@ import { openStore, type Engine, type Store } from '../../src/store/open.ts'
 import { noFatal } from './fatal.ts'
 import { createSparseReserve } from './journal-room.ts'
 import { sharedPostgres } from './postgres.ts'
+import { writeFreshSqlite } from './sqlite.ts'
 import { temporaryFolder } from './temporary-folder.ts'
 
 /** The options of a start. */
@@ -56,11 +57,13 @@ export async function chat(gateway: Gateway): Promise<number> {
   return response.status
 }
 
-export async function openSite(engine: Engine): Promise<Site> {
+/** With a database that has the tables, which starts would otherwise create each time, or with an empty one. */
+export async function openSite(engine: Engine, content: 'tables' | 'empty' = 'tables'): Promise<Site> {
   const folder = temporaryFolder('site')
   createSparseReserve(folder)
-  const url = engine === 'postgres' ? await (await sharedPostgres()).emptyDatabase() : undefined
   const file = join(folder, 'turnpike.sqlite')
+  const url = engine === 'postgres' ? await newDatabase(content) : undefined
+  if (engine === 'sqlite' && content === 'tables') await writeFreshSqlite(file)
 
   async function ask<T>(statement: string): Promise<T[]> {
     if (url === undefined) {
@@ -117,4 +120,9 @@ export async function openSite(engine: Engine): Promise<Site> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+async function newDatabase(content: 'tables' | 'empty'): Promise<string> {
+  const server = await sharedPostgres()
+  return content === 'empty' ? server.emptyDatabase() : server.freshDatabase()
 }
