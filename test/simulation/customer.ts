@@ -59,7 +59,7 @@ export class Customers {
   look(): void {
     for (const waiting of this.#waiting) {
       const { order } = waiting.request
-      if (this.#wanted(waiting) > this.#free(waiting)) waiting.wasShort = true
+      waiting.wasShort ||= this.#wanted(waiting) > this.#free(waiting)
       if (this.#model.accounts.get(order.accountId)?.enabled === false) waiting.wasDisabled = true
     }
   }

@@ -25,12 +25,21 @@ export class World implements Timers {
 
   after(ms: number, run: () => void): () => void {
     const due: Due = { at: this.now + ms, order: ++this.#order, run, off: false }
-    let at = this.#due.length
-    for (let before = this.#due[at - 1]; before !== undefined && before.at > due.at; before = this.#due[at - 1]) at--
-    this.#due.splice(at, 0, due)
+    this.#due.splice(this.#placeOf(due.at), 0, due)
     return () => {
       due.off = true
     }
+  }
+
+  /** Behind everything that is due until then. */
+  #placeOf(at: number): number {
+    let [low, high] = [0, this.#due.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#due[middle]?.at ?? Infinity) > at) high = middle
+      else low = middle + 1
+    }
+    return low
   }
 
   sleep(ms: number): Promise<void> {
