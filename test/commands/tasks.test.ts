@@ -1,20 +1,25 @@
-import { afterAll, expect, test } from 'bun:test'
-import { makeCli } from '../support/cli.ts'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { makeCli, type Cli } from '../support/cli.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
-const cli = makeCli()
-afterAll(() => cli.close())
+let gateway: TestGateway
+let cli: Cli
+beforeAll(async () => {
+  gateway = await startTestGateway({ mode: 'leased' })
+  cli = makeCli({ data: gateway.folder })
+})
+afterAll(async () => {
+  await cli.close()
+  await gateway.assertBooks()
+  await gateway.close()
+})
 
 type Shown = { id: string; state: string; model: string }
 
 test('tasks are listed, shown, and watched to their end', async () => {
-  const served = await cli.serve()
   const order = async (prompt: string) => {
-    const response = await fetch(`${served.url}/v1/videos/generations`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${served.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'wan2.6-t2v', duration: 5, resolution: '720p', input: { prompt } }),
-    })
-    return ((await response.json()) as Shown).id
+    const body = { model: 'wan2.6-t2v', duration: 5, resolution: '720p', input: { prompt } }
+    return ((await (await gateway.post('/v1/videos/generations', body)).json()) as Shown).id
   }
   const made = await order('A fox. sandbox:slow=2500')
   const failed = await order('A fox. sandbox:fail=DataInspectionFailed')

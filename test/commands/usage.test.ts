@@ -1,24 +1,29 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { makeCli, type Cli, type Served } from '../support/cli.ts'
-import { until } from '../support/gateway.ts'
+import { makeCli, type Cli } from '../support/cli.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { says } from '../support/streams.ts'
 
-// Gateways and some commands are processes of their own, and machines that test are busy.
+// Commands are run by a process of their own, and machines that test are busy.
 setDefaultTimeout(120_000)
 
 type Sums = { data: Record<string, string | number>[]; next: null }
 type Requests = { data: { id: string; model: string; cost: string }[]; next: string | null }
 
 let cli: Cli
-let gateway: Served
+let gateway: TestGateway
 
 beforeAll(async () => {
-  cli = makeCli()
-  gateway = await cli.serve()
-  for (const model of ['gpt-4o-mini', 'gpt-4o-mini', 'gpt-4o']) await (await gateway.chat({ model })).text()
-  // The gateway books in batches of some milliseconds; a command beside it sees what is booked.
-  await until(async () => (await cli.json<Sums>(['usage'])).data[0]?.['requests'] === 3)
+  gateway = await startTestGateway({ mode: 'leased' })
+  cli = makeCli({ data: gateway.folder })
+  for (const model of ['gpt-4o-mini', 'gpt-4o-mini', 'gpt-4o']) {
+    await (await gateway.post('/v1/chat/completions', says('Hello!', { model }))).text()
+  }
+  await gateway.assertBooks()
 })
-afterAll(() => cli.close())
+afterAll(async () => {
+  await cli.close()
+  await gateway.close()
+})
 
 test('usage is summed by model and by day, as JSON and as a table', async () => {
   const { data } = await cli.json<Sums>(['usage', '--by', 'model'])
