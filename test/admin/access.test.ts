@@ -148,14 +148,16 @@ test('malformed, mistyped, oversized and incomplete bodies are refused', async (
 
 test('an admin port in use fails the start with one line that names the setting', async () => {
   const cli = makeCli()
+  const other = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('') })
   try {
-    const taken = /at http:\/\/127\.0\.0\.1:(\d+)\/admin/.exec((await cli.serve()).output())?.[1] ?? ''
-    const { code, out, err } = await cli.run(['serve'], { ADMIN_PORT: taken, TURNPIKE_DATA: `${cli.folder}/other` })
+    const taken = String(other.port)
+    const { code, out, err } = await cli.run(['serve'], { ADMIN_PORT: taken })
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toBe(
       `turnpike: port ${taken} of 127.0.0.1 is in use: give another as ADMIN_PORT, or 0 for a free one\n`,
     )
   } finally {
+    await other.stop(true)
     await cli.close()
   }
 }, 120_000)

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { checkLedger } from '../../src/store/check.ts'
 import { openStore } from '../../src/store/open.ts'
 import { makeCli, type Cli, type Served } from '../support/cli.ts'
-import { until } from '../support/gateway.ts'
+import { startTestGateway, until } from '../support/gateway.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 
 // Gateways and some commands are processes of their own, and machines that test are busy.
@@ -340,13 +340,13 @@ describe('commands before the first start', () => {
 })
 
 test("no key or webhook secret is made under a secret other than the gateway's", async () => {
-  const cli = makeCli()
-  await cli.serve()
-  renameSync(join(cli.folder, 'data/secret'), join(cli.folder, 'data/secret.away'))
+  // Its secret is in its environment, and not in its folder.
+  const gateway = await startTestGateway()
+  const cli = makeCli({ data: gateway.folder })
   const { code, err } = await cli.run(['keys', 'create', '--account', 'demo'])
   expect(code).toBe(1)
   expect(err).toContain('give TURNPIKE_SECRET as the gateway has it')
-  expect(existsSync(join(cli.folder, 'data/secret'))).toBe(false)
+  expect(existsSync(join(gateway.folder, 'secret'))).toBe(false)
   // A webhook secret that no node can read would leave every event of the account unsigned.
   for (const args of [
     ['keys', 'create', '--account', 'demo'],
@@ -359,4 +359,5 @@ test("no key or webhook secret is made under a secret other than the gateway's",
     })
   }
   await cli.close()
+  await gateway.close()
 })
