@@ -176,15 +176,30 @@ function alive(events: readonly string[], changed: Partial<ChatAsk> = {}): strin
   return Buffer.from(stream.keepAlive?.() ?? []).toString()
 }
 
-const empty = (index: number) => ({ index, delta: {}, logprobs: null, finish_reason: null })
+const calling = (part: object) => ({ tool_calls: [{ index: 1, ...part }] })
+const silent = (index: number, delta: unknown = {}) => ({ index, delta, logprobs: null, finish_reason: null })
 
 describe('a keep-alive', () => {
   const head = { id: 'c', object: 'chat.completion.chunk', created: 5, model: 'ours' }
   const begun = dated(event({ ...head, choices: [] }))
 
   test('is an event of its own, a chunk like the others with an empty delta', () => {
-    expect(alive([begun, opening])).toBe(event({ ...head, choices: [empty(0)] }))
-    expect(alive([begun], { usageShown: true })).toBe(event({ ...head, choices: [empty(0)], usage: null }))
+    expect(alive([begun])).toBe(event({ ...head, choices: [silent(0)] }))
+    expect(alive([begun], { usageShown: true })).toBe(event({ ...head, choices: [silent(0)], usage: null }))
+  })
+
+  // OpenAI's client for Go takes what the last chunk was a part of for finished as soon as a chunk has nothing of it.
+  test.each([
+    ['a text', { role: 'assistant', content: '' }, { content: '' }],
+    ['a refusal', { refusal: 'No' }, { refusal: '' }],
+    ['a call', calling({ id: 'c', function: { arguments: '{"a' } }), calling({ function: { arguments: '' } })],
+    ['a plain-text call', calling({ custom: { name: 'f', input: 'a' } }), calling({ custom: { input: '' } })],
+    ['reasoning', { content: null, reasoning_content: 'Hm' }, {}],
+  ])('goes on with %s, and adds nothing to it', (_what, delta, nothing) => {
+    const told = event({ ...head, choices: [{ index: 1, delta, finish_reason: null }] })
+    // Azure's first chunk has neither an id nor a date.
+    const filters = event({ ...head, id: '', created: 0, choices: [] })
+    expect(alive([filters, told], { choices: 2 })).toBe(event({ ...head, choices: [silent(1, nothing)] }))
   })
 
   test('is a comment as long as there are only comments of the vendor', () => {
@@ -192,8 +207,9 @@ describe('a keep-alive', () => {
   })
 
   test('belongs to a choice without a finish, and there is none after the last finish', () => {
-    expect(alive([begun, finish(0)], { choices: 2 })).toBe(event({ ...head, choices: [empty(1)] }))
-    expect(alive([begun, finish(0), finish(1)], { choices: 2 })).toBe('')
+    const ended = (index: number) => event({ ...head, choices: [{ index, delta: {}, finish_reason: 'stop' }] })
+    expect(alive([begun, ended(0)], { choices: 2 })).toBe(event({ ...head, choices: [silent(1)] }))
+    expect(alive([begun, ended(0), ended(1)], { choices: 2 })).toBe('')
   })
 })
 

@@ -8,6 +8,7 @@ import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
 import { imagesIn } from './chat-answer.ts'
 import { failureOf, namedFailure } from './errors.ts'
+import { silentAfter } from './silent-delta.ts'
 import { readUsage, usageIn } from './usage.ts'
 
 const encoder = new TextEncoder()
@@ -42,7 +43,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   const facts = new RelayFacts()
   /** The indexes of the choices that have a finish. */
   const finished: unknown[] = []
-  let firstChunk: Uint8Array | undefined
+  let lastChunk: Uint8Array | undefined
   let heldUsage: Uint8Array | undefined
 
   /**
@@ -95,7 +96,7 @@ export function passStream(ask: ChatAsk): ChatStream {
       const json = event.indexOf(openBrace)
       if (json === -1) return event // a comment, or something only its sender understands
       const shown = withoutRepetitions(withModel(event, json, model))
-      firstChunk ??= shown
+      lastChunk = shown
       const error = valueByteAfter(event, errorKey)
       const isError = error === openBrace || error === quote
       const wordBytes = wordBytesIn(event, wordKeys)
@@ -116,18 +117,20 @@ export function passStream(ask: ChatAsk): ChatStream {
       return shown
     },
     /**
-     * A chunk with an empty delta. Not a comment: OpenAI's older clients for Go take the empty line behind one for an
-     * event without data, and fail; and without that line it would begin the next event, which clients that skip whole
-     * events by their first character, Dify's among them, then lose. A stream without a chunk has begun with the
-     * vendor's comment.
+     * A chunk that goes on with the last one and adds nothing. Not a comment: OpenAI's older clients for Go take the
+     * empty line behind one for an event without data, and fail; and without that line it would begin the next event,
+     * which clients that skip whole events by their first character, Dify's among them, then lose. A stream without a
+     * chunk has begun with the vendor's comment.
      */
     keepAlive() {
       if (facts.finished) return undefined
-      if (firstChunk === undefined) return comment
-      const { id, created } = objectIn(parseLoosely(dataOf(firstChunk)))
-      const index = Array.from({ length: ask.choices }, (_, i) => i).find((choice) => !finished.includes(choice)) ?? 0
-      const choices = [{ index, delta: {}, logprobs: null, finish_reason: null }]
-      const chunk = { id, object: 'chat.completion.chunk', created, model: ask.model, choices }
+      if (lastChunk === undefined) return comment
+      const { id, created, choices } = objectIn(parseLoosely(dataOf(lastChunk)))
+      const going = objectsIn(choices).find(({ index }) => !finished.includes(index))
+      const others = Array.from({ length: ask.choices }, (_, i) => i)
+      const index = going?.['index'] ?? others.find((choice) => !finished.includes(choice)) ?? 0
+      const silent = { index, delta: silentAfter(objectIn(going?.['delta'])), logprobs: null, finish_reason: null }
+      const chunk = { id, object: 'chat.completion.chunk', created, model: ask.model, choices: [silent] }
       return encoder.encode(`data: ${JSON.stringify(ask.usageShown ? { ...chunk, usage: null } : chunk)}\n\n`)
     },
     closing: () => (heldUsage !== undefined && ask.usageShown ? Buffer.concat([heldUsage, doneEvent]) : doneEvent),

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAsk, ReplyName } from '../../capabilities/chat.ts'
 import type { Usage } from '../../capabilities/usage.ts'
+import { silentAfter } from './silent-delta.ts'
 import { writeUsage } from './usage.ts'
 import { writeHead } from './write-answer.ts'
 
@@ -9,7 +10,8 @@ export class ChunkStream {
   readonly #head: string
   readonly #tail: string
   readonly #choices: number
-  readonly #begun = new Set<number>()
+  /** By choice, once it has begun: its last delta. */
+  readonly #begun = new Map<number, JsonObject>()
   readonly #finished = new Set<number>()
   /** The first choice has begun with a sign of life, and has nothing else yet. */
   #isOnlyAlive = false
@@ -23,7 +25,7 @@ export class ChunkStream {
 
   add(choice: number, delta: JsonObject, logprobs: Json = null): string {
     const isFirst = !this.#begun.has(choice)
-    this.#begun.add(choice)
+    this.#begun.set(choice, delta)
     if (choice === 0) this.#isOnlyAlive = false
     return this.#chunk(choice, isFirst ? { role: 'assistant', ...delta } : delta, logprobs, null)
   }
@@ -35,7 +37,7 @@ export class ChunkStream {
 
   /** The choices without a finish. Giving one of them its finish may begin others, which are then visited too. */
   *unfinished(): Iterable<number> {
-    for (const choice of this.#begun) if (!this.#finished.has(choice)) yield choice
+    for (const choice of this.#begun.keys()) if (!this.#finished.has(choice)) yield choice
   }
 
   /**
@@ -46,7 +48,8 @@ export class ChunkStream {
   beat(): string {
     if (this.#begun.size > 0) {
       const [unfinished] = this.unfinished()
-      return unfinished === undefined ? '' : this.#chunk(unfinished, {}, null, null)
+      if (unfinished === undefined) return ''
+      return this.#chunk(unfinished, silentAfter(this.#begun.get(unfinished) ?? {}), null, null)
     }
     const text = this.add(0, {})
     this.#isOnlyAlive = true

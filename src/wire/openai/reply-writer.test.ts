@@ -116,9 +116,22 @@ test('a sign of life after the finish of a choice belongs to another choice, and
   const writer = openaiChat.openWriter({ ...streamAsk, choices: 2 }, name)
   const written = (...events: ReplyEvent[]) => Buffer.from(writer.write(events) ?? '').toString()
   written({ kind: 'text-delta', choice: 0, text: 'Hi' }, finish(0))
-  expect(written({ kind: 'heartbeat' })).toContain('"choices":[{"index":1,"delta":{}')
+  expect(written({ kind: 'heartbeat' })).toContain('"choices":[{"index":1,"delta":{"content":""}')
   written({ kind: 'text-delta', choice: 1, text: 'Hi' }, finish(1))
   expect(written({ kind: 'heartbeat' })).toBe('')
+})
+
+test('a sign of life amid a text or a call goes on with it, and adds nothing to it', () => {
+  const writer = openaiChat.openWriter(streamAsk, name)
+  const deltas = (...events: ReplyEvent[]) => {
+    const told = Buffer.from(writer.write([...events, { kind: 'heartbeat' }]) ?? '').toString()
+    return JSON.parse(told.trimEnd().split('\n\n').at(-1)?.slice('data: '.length) ?? '').choices[0].delta
+  }
+  expect(deltas({ kind: 'text-delta', choice: 0, text: 'Hi' })).toEqual({ content: '' })
+  expect(deltas({ kind: 'thinking-delta', choice: 0, text: 'Hm' })).toEqual({})
+  const nothing = { tool_calls: [{ index: 1, function: { arguments: '' } }] }
+  expect(deltas({ kind: 'tool-call-start', choice: 0, call: 1, id: 'c', name: 'f' })).toEqual(nothing)
+  expect(deltas({ kind: 'tool-call-delta', choice: 0, call: 1, text: '{' })).toEqual(nothing)
 })
 
 test('an answer of which nothing but a sign of life came has an empty content, as a whole one has', () => {
