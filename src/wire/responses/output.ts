@@ -302,7 +302,8 @@ export class Output {
       }
       case 'function': {
         const events = call.text.trim() === '' && status === 'completed' ? this.#emptied(call) : []
-        const fields = { ...place, arguments: call.text }
+        // OpenAI's client for Python requires a name here, while the one for Node knows none.
+        const fields = { ...place, name: call.called.name, arguments: call.text }
         return [...events, { type: 'response.function_call_arguments.done', fields }]
       }
     }
