@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
-import { findBreaches, importsOf, levels, tooLong, type Source } from './support/architecture.ts'
+import { findBreaches, importsOf, levels, tooLong, wideComments, type Source } from './support/architecture.ts'
 import { findInstallScripts, findStrangers, type Lock, type Manifest } from './support/packages.ts'
 
 const root = join(import.meta.dir, '..')
@@ -26,10 +26,10 @@ describe('the sources of the project', () => {
     expect(findBreaches(sources)).toEqual([])
   })
 
-  test('files of tests, benches and scripts have at most 400 lines', () => {
+  test('files of tests, benches and scripts have at most 400 lines and no wide comment', () => {
     const sources = ['test', 'bench', 'scripts'].flatMap(readSources)
     expect(sources.length).toBeGreaterThan(10)
-    expect(sources.flatMap(tooLong)).toEqual([])
+    expect(sources.flatMap((source) => [...tooLong(source), ...wideComments(source)])).toEqual([])
   })
 
   test('every room exists and is listed with its level in ARCHITECTURE.md', () => {

@@ -74,7 +74,8 @@ describe.each(['sqlite', 'postgres'] as const)('keys on %s', (engine) => {
     } as never)
     const listed = await operator.all<Key & { hint: string }>('/admin/keys')
     expect(listed).toContainEqual(shown as never)
-    // Never the beginning of a secret, only its last four characters, which may be any: `sk-` is among them now and then.
+    // Never the beginning of a secret, only its last four characters, which may be any: `sk-` is among them now and
+    // then.
     const rest = listed.map(({ hint, ...others }) => ({ ...others, hinted: hint.length }))
     expect(JSON.stringify(rest)).not.toMatch(/sk-|adm-|digest/)
     expect(JSON.stringify(rest)).not.toContain(key.slice(3, 11))

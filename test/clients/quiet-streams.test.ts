@@ -69,7 +69,8 @@ test('keep-alives in a quiet stream do not disturb the official clients', async 
   for (const { text, finish, ids, raw } of [passed, translated]) {
     expect([text.length > 0, finish, ids.size]).toEqual([true, 'stop', 1])
     expect(raw).toContain('"delta":{"content":""},"logprobs":null,"finish_reason":null')
-    // Not comments: some clients fail at one with an empty line behind it, and others lose the event behind one without.
+    // Not comments: some clients fail at one with an empty line behind it, and others lose the event behind one
+    // without.
     expect(raw).not.toMatch(/^:/m)
     expect(raw).toEndWith('data: [DONE]\n\n')
   }

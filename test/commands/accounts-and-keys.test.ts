@@ -298,8 +298,8 @@ describe('commands before the first start', () => {
     const server = await sharedPostgres()
     const url = new URL(await server.freshDatabase())
     let connections = 0
-    // The connections that look whether there is a database and whether it is migrated: each is delayed for longer than a
-    // request would wait.
+    // The connections that look whether there is a database and whether it is migrated: each is delayed for longer than
+    // a request would wait.
     const slow = createServer((near) => {
       const far = connect(Number(url.port), url.hostname)
       const pipe = () =>

@@ -103,7 +103,8 @@ const withTheDatabase: Faults = {
     return { says, mend: () => site.tell('drop table account') }
   },
 
-  // On PostgreSQL holds are left alone at a start, since others may have them, but it is asked whether it can be written.
+  // On PostgreSQL holds are left alone at a start, since others may have them, but it is asked whether it can be
+  // written.
   'the first table that a start uses is missing': (site) =>
     without(site, site.engine === 'sqlite' ? 'hold' : 'setting'),
 

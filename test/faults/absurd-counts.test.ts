@@ -5,8 +5,8 @@ import { videosOf } from '../support/ordered-videos.ts'
 import { lastRequestOf, recordOf } from '../support/records.ts'
 import { answer, startVendor, type RawVendor } from '../support/vendor.ts'
 
-// Units that are expensive each: an image, a search or a credit costs as much as thousands of tokens, and an absurd count of
-// them comes to more dollars than a column of the ledger holds.
+// Units that are expensive each: an image, a search or a credit costs as much as thousands of tokens, and an absurd
+// count of them comes to more dollars than a column of the ledger holds.
 
 const absurd = Number.MAX_SAFE_INTEGER
 const answers: readonly (readonly [path: string, body: object])[] = [

@@ -5,8 +5,8 @@ import { gatewaysToVendors } from '../support/raw-vendors.ts'
 import { attemptsOf, recordOf } from '../support/records.ts'
 import { answer, event, startVendor, stream, type RawVendor } from '../support/vendor.ts'
 
-// A vendor may begin a stream and say in it that the request is over our rate, or that our credit has run out: that means
-// the same as under an HTTP status of its own.
+// A vendor may begin a stream and say in it that the request is over our rate, or that our credit has run out: that
+// means the same as under an HTTP status of its own.
 
 const { opened } = gatewaysToVendors()
 let gateway: TestGateway
@@ -105,7 +105,10 @@ const exhausted = { error: { code: 429, status: 'RESOURCE_EXHAUSTED', message: '
 const first = (said: unknown) => stream(event(said))
 const afterBeginning = (said: unknown) => stream([...begun, event(said)].join(''))
 
-/** The vendor, the client's path, the vendor's first words, the status without another channel, and whether the key rests. */
+/**
+ * The vendor, the client's path, the vendor's first words, the status without another channel, and whether the key
+ * rests.
+ */
 const cases: readonly (readonly [string, Path, string, string | Buffer, number, boolean])[] = [
   ['compatible', '/v1/chat/completions', 'rate_limit_exceeded', first(common('rate_limit_exceeded')), 429, true],
   ['compatible', '/v1/messages', 'rate_limit_exceeded', first(common('rate_limit_exceeded')), 429, true],

@@ -6,7 +6,8 @@ import { attemptsOf, booked, recordOf } from '../support/records.ts'
 import { errorOf } from '../support/streams.ts'
 import { answer, completion, startVendor, type RawVendor, type Reply } from '../support/vendor.ts'
 
-// Several choices from a vendor that gives one per call: as many calls in parallel, and all of them succeed or none counts.
+// Several choices from a vendor that gives one per call: as many calls in parallel, and all of them succeed or none
+// counts.
 
 let gateway: TestGateway
 let vendors: RawVendor[]

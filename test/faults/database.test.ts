@@ -14,9 +14,9 @@ import { holdsOf } from '../support/records.ts'
 import { says } from '../support/streams.ts'
 import { thrownBy } from '../support/thrown.ts'
 
-// A short outage; `npm run chaos -- --outage` makes it half a minute, and holds the gateway to what is promised: service
-// within five seconds, a refusal within two. Beside other tests the limits are several times that, which still tells a
-// refusal from waiting for the database.
+// A short outage; `npm run chaos -- --outage` makes it half a minute, and holds the gateway to what is promised:
+// service within five seconds, a refusal within two. Beside other tests the limits are several times that, which still
+// tells a refusal from waiting for the database.
 const longOutage = process.env['CHAOS_OUTAGE_MS']
 const outageMs = Number(longOutage ?? 3_000)
 const backWithinMs = longOutage === undefined ? 25_000 : 5_000
@@ -195,7 +195,8 @@ describe.each(['hangs', 'dies'] as const)('a database that %s under load', (faul
       // The holds of refused requests have ended, so that a retry has the money.
       await until(async () => (await holdsOf(gateway, id)).every(({ state }) => state !== 'open'), backWithinMs)
 
-      // Those under way when it happened may have waited twice. A hold waits for its statement's second and a half each time.
+      // Those under way when it happened may have waited twice. A hold waits for its statement's second and a half each
+      // time.
       for (const { status, ms } of served.slice(4)) {
         expect([200, 503]).toContain(status)
         if (status === 503) expect(ms).toBeLessThan(refusedWithinMs + 500)
@@ -223,7 +224,8 @@ test.each(['leased', 'strict'] as const)(
       const database = new URL(databaseUrl).pathname.slice(1)
       await admin.query('set default_transaction_read_only = off')
       await admin.query(`alter database "${database}" set default_transaction_read_only = ${isSo ? 'on' : 'off'}`)
-      // A session keeps the setting it began with: older ones are ended here, and the gateway has to drop newer ones itself.
+      // A session keeps the setting it began with: older ones are ended here, and the gateway has to drop newer ones
+      // itself.
       if (isSo)
         await admin.query('select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()')
       await admin.end()

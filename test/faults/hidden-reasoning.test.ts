@@ -51,7 +51,8 @@ test.each([
     const attempts = await attemptsOf(gateway, response)
     expect(attempts.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400])
 
-    // Later requests leave the summary out at once. After ten minutes the account may be verified, so it is tried again.
+    // Later requests leave the summary out at once. After ten minutes the account may be verified, so it is tried
+    // again.
     expect((await gateway.post(path, { model: 'm', ...body })).status).toBe(200)
     expect(asked()).toEqual([hidden])
     clock.advance(10 * 60_000)

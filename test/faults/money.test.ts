@@ -6,7 +6,9 @@ import { jsonPost, sendRaw, type RawAnswer } from '../support/raw-socket.ts'
 import { attemptsOf, booked, lastRequestOf, recordOf } from '../support/records.ts'
 import { contentOf, payloads, says } from '../support/streams.ts'
 
-/** `flat` costs a cent a request and nothing else; `dear` has prices a reload can change; `thinker` shows its reasoning. */
+/**
+ * `flat` costs a cent a request and nothing else; `dear` has prices a reload can change; `thinker` shows its reasoning.
+ */
 const models = (perToken = '10') => `
 # Five hundred that are booked at once may keep a busy machine from connecting for seconds.
 timeouts: { connectSeconds: 30 }

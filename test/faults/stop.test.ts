@@ -72,7 +72,8 @@ describe.each(['strict', 'leased'] as const)('%s: a stop whose drain time is ove
   })
 })
 
-// A proxy keeps connections for its next requests. One that is closed at the moment it is used again is a 502 to a client.
+// A proxy keeps connections for its next requests. One that is closed at the moment it is used again is a 502 to a
+// client.
 test('a kept connection is closed with its next answer once a stop has begun', async () => {
   const gateway = await startTestGateway()
   const socket = await openSocket(gateway.url)

@@ -151,7 +151,8 @@ describe('a reader that does not read', () => {
     // At rest: the vendor has been unable to write for a while.
     await until(() => sent > 0 && performance.now() - sentLastAt > 300)
     const atRest = sent
-    // The sockets' own buffers on the way hold some of this, our memory the rest; without a brake it would grow for ever.
+    // The sockets' own buffers on the way hold some of this, our memory the rest; without a brake it would grow for
+    // ever.
     expect(atRest).toBeLessThan(64 * mebibyte)
 
     let read = 0
@@ -185,7 +186,8 @@ const leave = async (gateway: TestGateway, after: (text: string) => boolean, mor
   client.destroy()
 }
 
-// Hidden reasoning is in the vendor's count alone: a client that leaves with the whole answer would have it for nothing.
+// Hidden reasoning is in the vendor's count alone: a client that leaves with the whole answer would have it for
+// nothing.
 test.each([
   ['compatible', 1],
   ['deepseek', 2],

@@ -17,8 +17,8 @@ import {
 } from './exact-json.ts'
 
 /**
- * What was sent and received, kept in `golden/`: a file per conversation, with an entry per model. With UPDATE_GOLDEN=1 a
- * difference is written to the file instead of reported. What must survive is asserted separately, updates or not.
+ * What was sent and received, kept in `golden/`: a file per conversation, with an entry per model. With UPDATE_GOLDEN=1
+ * a difference is written to the file instead of reported. What must survive is asserted separately, updates or not.
  */
 const folder = join(import.meta.dir, 'golden')
 const isUpdating = process.env['UPDATE_GOLDEN'] === '1'

@@ -6,8 +6,8 @@ import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /**
- * Every example of the reference page, run as it is printed there, with nothing but what the page tells to set. A reader
- * pastes them: one that cannot work is worse than none.
+ * Every example of the reference page, run as it is printed there, with nothing but what the page tells to set. A
+ * reader pastes them: one that cannot work is worse than none.
  */
 type Printed = { readonly operation: string; readonly language: string; readonly source: string }
 

@@ -147,7 +147,7 @@ export function tooLong({ path, text }: Source): string[] {
   return lines > linesMax ? [`${path}:${linesMax} has ${lines} lines, ${linesMax} is the most`] : []
 }
 
-function wideComments({ path, text }: Source): string[] {
+export function wideComments({ path, text }: Source): string[] {
   return text.split('\n').flatMap((line, index) => {
     const isWide = line.length > commentWidthMax && /^\s*(?:\/\/|\/?\*)/.test(line)
     return isWide ? [`${path}:${index + 1} a comment of ${line.length} characters, ${commentWidthMax} is the most`] : []

@@ -64,7 +64,8 @@ function expected(engine: Engine, vendorKeys: readonly string[]): Record<string,
     unknownModel: ['a refusal'],
     brokenBody: ['a refusal', ...lookedUp],
 
-    // docs/webhooks.md: the URL is needed for every delivery and shown without its query; of a refusal there is an excerpt.
+    // docs/webhooks.md: the URL is needed for every delivery and shown without its query; of a refusal there is an
+    // excerpt.
     receiverToken: ['a receiver', 'task.webhook_url', 'webhook_event.url', stored],
     receiverWords: ['an operator', 'webhook_attempt.excerpt', stored],
     callbackToken: ['a vendor'],

@@ -6,8 +6,8 @@ import { says } from '../support/streams.ts'
 import { answer, chunk, completion, delta, flood, opening, startVendor, streamHead } from '../support/vendor.ts'
 import type { RawVendor, Reply } from '../support/vendor.ts'
 
-// U-07: a vendor that offers a gigabyte where a line, an event or an answer should end. The gateway has a process of its own:
-// what it takes until it hangs up, and by how much its memory grows meanwhile, is seen from outside.
+// U-07: a vendor that offers a gigabyte where a line, an event or an answer should end. The gateway has a process of
+// its own: what it takes until it hangs up, and by how much its memory grows meanwhile, is seen from outside.
 
 const mebibyte = 1024 * 1024
 const offeredBytes = 1024 * mebibyte

@@ -48,8 +48,8 @@ describe('an invalid Host header', () => {
   })
 })
 
-// A-06. The runtime folds absolute targets, dot segments and backslashes before our code sees them. What counts is that the
-// route found is the route whose rules are applied: never a protected answer without a key.
+// A-06. The runtime folds absolute targets, dot segments and backslashes before our code sees them. What counts is that
+// the route found is the route whose rules are applied: never a protected answer without a key.
 describe('request targets in odd spellings', () => {
   test.each([
     '//v1/models',
@@ -147,8 +147,8 @@ describe('framing that could be read two ways', () => {
   })
 })
 
-// Most clients write on without reading: to them, and to proxies in front, an answer in the middle of their request is a
-// broken connection, or leaves one behind on which the rest of the body and the next request run into each other.
+// Most clients write on without reading: to them, and to proxies in front, an answer in the middle of their request is
+// a broken connection, or leaves one behind on which the rest of the body and the next request run into each other.
 describe('a request refused while its body is still being sent', () => {
   const sizes = { declared: (bytes: number) => `Content-Length: ${bytes}`, chunked: () => 'Transfer-Encoding: chunked' }
   const json = ['Content-Type: application/json']

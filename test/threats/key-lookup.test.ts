@@ -192,8 +192,8 @@ describe('A-04: the time that a refusal takes', () => {
         if (outcome !== 'unauthenticated') throw new Error(`${kind}: ${outcome}`)
       }
       expect(ring.lookups() - before).toBeGreaterThan(1.9 * each)
-      // At this number chance moves it by 0.003: what is allowed is seventeen times that, so no machine fails it by chance.
-      // A p-value above 0.01 would fail one run in a hundred with nothing wrong at all.
+      // At this number chance moves it by 0.003: what is allowed is seventeen times that, so no machine fails it by
+      // chance. A p-value above 0.01 would fail one run in a hundred with nothing wrong at all.
       expect(superiority(times.nearMiss, times.random)).toBeWithin(0.45, 0.55)
     } finally {
       await ring.close()

@@ -8,8 +8,8 @@ import { coldStartMs, sharedPostgres } from '../support/postgres.ts'
 import { says } from '../support/streams.ts'
 import { tapPostgres, type TappedPostgres } from '../support/tapped-postgres.ts'
 
-// B-20. There is no search: every filter is compared as it is, so that there is no pattern to abuse. What is tried is that this
-// is so, that no page is longer than it may be, and that no list keeps the database for long.
+// B-20. There is no search: every filter is compared as it is, so that there is no pattern to abuse. What is tried is
+// that this is so, that no page is longer than it may be, and that no list keeps the database for long.
 
 type Who = 'operator' | 'customer'
 /** A list, what it may be filtered by with any text, and the table that it is read from. */

@@ -169,8 +169,8 @@ function asking([path, body]: readonly [string, object]) {
   return async () => (await gateway.post(path, sent)).bytes()
 }
 
-// Made for the patterns that texts are searched with: links, media types, numbers, flags in a prompt, steering words. Some
-// of them grow when they are written, or are costly to store: what counts is that the work grows as the text does.
+// Made for the patterns that texts are searched with: links, media types, numbers, flags in a prompt, steering words.
+// Some of them grow when they are written, or are costly to store: what counts is that the work grows as the text does.
 describe.skipIf(!isTold)('sixteen times as much text', () => {
   test.each([
     '1',

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { makeCli, type Cli } from '../support/cli.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
-// The name server is set in one file for the whole machine. A process can be given another file where root may mount it.
+// The name server is set in one file for the whole machine. A process can be given another file where root may mount
+// it.
 const canMount = spawnSync('unshare', ['-m', 'mount', '--bind', '/etc/hosts', '/etc/resolv.conf']).status === 0
 const nameServer = '127.53.53.53'
 const linkTo = (url: string) => [{ type: 'image_url', image_url: { url } }]

@@ -7,10 +7,10 @@ import { until } from '../support/gateway.ts'
 import { makeNewerRelease, type NewerRelease } from '../support/newer-release.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 
-// F-10: an older and a newer version on one database, under load. No other version is released yet, so the newer one is a copy
-// of this one with some migrations more, which it carries out by itself when it starts, while the older one serves. What this
-// cannot show is code that differs: that a newer version writes nothing which an older one cannot read is for each
-// release to say. Nor does it show a migration that takes long: these tables are small.
+// F-10: an older and a newer version on one database, under load. No other version is released yet, so the newer one is
+// a copy of this one with some migrations more, which it carries out by itself when it starts, while the older one
+// serves. What this cannot show is code that differs: that a newer version writes nothing which an older one cannot
+// read is for each release to say. Nor does it show a migration that takes long: these tables are small.
 
 const slowMs = 600_000
 /** Requests that a node answers before something changes. */

@@ -9,7 +9,8 @@ import { jsonPost, sendRaw } from '../support/raw-socket.ts'
 import { says } from '../support/streams.ts'
 
 // M-02. Three gateways, each a process of its own, on one PostgreSQL, and one account that pays for a part of what is
-// asked of it. No request is too small for a hold, and no account too rich. THREAT_ROUNDS=10 makes 50,000 requests of it.
+// asked of it. No request is too small for a hold, and no account too rich. THREAT_ROUNDS=10 makes 50,000 requests of
+// it.
 const rounds = Number(process.env['THREAT_ROUNDS'] ?? 1)
 setDefaultTimeout(120_000 * rounds)
 

@@ -6,15 +6,15 @@ import { visit, type OnRead } from '../support/raw-socket.ts'
 import { says } from '../support/streams.ts'
 import { channelsTo, floodWithWords, lastChunk, startVendor, type RawVendor } from '../support/vendor.ts'
 
-// O-03: a hundred clients that are sent a hundred megabytes each and do not read them. The gateway has a process of its own:
-// its memory is seen from outside. What a single one of them pays is in test/faults/stalled-reader.test.ts.
+// O-03: a hundred clients that are sent a hundred megabytes each and do not read them. The gateway has a process of its
+// own: its memory is seen from outside. What a single one of them pays is in test/faults/stalled-reader.test.ts.
 
 const crowd = 100
 const mebibyte = 1024 * 1024
 const answerBytes = 100 * mebibyte
 /**
- * Of each stays what the runtime reads of a vendor's socket in one or two goes, 0.8 MiB as measured; what went through before
- * waits for the collector, another two or three.
+ * Of each stays what the runtime reads of a vendor's socket in one or two goes, 0.8 MiB as measured; what went through
+ * before waits for the collector, another two or three.
  */
 const growthBytesMax = crowd * 6 * mebibyte
 const slowMs = 600_000

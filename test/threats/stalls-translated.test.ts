@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { isTold, startOwnGatewayOnSimulators, type OwnGateway } from '../support/own-gateway.ts'
 
-// Bodies that are made to keep the loop busy while they are put into a vendor's protocol (B-04). What is wrong with each
-// comes last, after everything that has to be translated before it is found. Measured as in stalls.test.ts.
+// Bodies that are made to keep the loop busy while they are put into a vendor's protocol (B-04). What is wrong with
+// each comes last, after everything that has to be translated before it is found. Measured as in stalls.test.ts.
 
 const stallMsMax = 100
 const slowMs = 600_000

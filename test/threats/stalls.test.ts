@@ -4,9 +4,9 @@ import { drawImage } from '../../src/sandbox/files/image.ts'
 import { isTold, startOwnGatewayOnSimulators, type OwnGateway } from '../support/own-gateway.ts'
 import { says } from '../support/streams.ts'
 
-// Bodies and forms that are made to keep the loop busy (B-03, B-04, B-11, O-09). The gateway has a process of its own, and
-// what is measured is the processor's time of its main thread between two turns of the loop: neither the simulators nor
-// other programs on this machine are in it. The time of the disk is not in it either; none of these gets that far.
+// Bodies and forms that are made to keep the loop busy (B-03, B-04, B-11, O-09). The gateway has a process of its own,
+// and what is measured is the processor's time of its main thread between two turns of the loop: neither the simulators
+// nor other programs on this machine are in it. The time of the disk is not in it either; none of these gets that far.
 
 const stallMsMax = 100
 const slowMs = 600_000
@@ -352,8 +352,8 @@ test.skipIf(!isTold)(
   slowMs,
 )
 
-// O-09: a count is free of charge, so nothing limits how often it is asked for. Reading eight megabytes takes a good part
-// of the limit by itself, and more on a busy machine.
+// O-09: a count is free of charge, so nothing limits how often it is asked for. Reading eight megabytes takes a good
+// part of the limit by itself, and more on a busy machine.
 const longBodyStallMsMax = 2 * stallMsMax
 
 test.skipIf(!isTold).each([

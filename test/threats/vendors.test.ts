@@ -156,8 +156,8 @@ describe('a slow vendor', () => {
 type Break = (socket: Parameters<Reply>[0]) => void
 
 /**
- * A stream that breaks as soon as its client has read the last of it: a reset takes away what has not been read yet. Gives
- * what the client reads, from where that is noticed.
+ * A stream that breaks as soon as its client has read the last of it: a reset takes away what has not been read yet.
+ * Gives what the client reads, from where that is noticed.
  */
 function breaking(how: Break): { readonly reply: Reply; readonly read: (response: Response) => Response } {
   const seen = Promise.withResolvers<void>()
