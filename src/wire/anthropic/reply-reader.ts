@@ -24,76 +24,86 @@ const choice = 0
 
 /** Reads a stream of the messages protocol, for clients that speak another. */
 export function openReader(): ReplyReader {
-  let started = false
-  let counts: JsonObject | undefined
-  let calls = 0
-  /** A call whose input never came. The input is `{}`, unless the reply was cut off there. */
-  let emptyCall: number | undefined
-  /** What came last: a text, or a text and then something that is not shown. */
-  let last: 'text' | 'left out' | 'other' = 'other'
-  const open = new Map<Json | undefined, OpenBlock>()
+  return new MessageReader()
+}
 
-  function countUsage(usage: JsonObject | undefined): ReplyEvent[] {
-    counts = mergeUsage(counts, usage)
-    const read = readUsage(counts)
-    return usage === undefined || read === undefined ? [] : [{ kind: 'usage-count', usage: read }]
+class MessageReader implements ReplyReader {
+  #isStarted = false
+  #counts: JsonObject | undefined
+  #calls = 0
+  /** A call whose input never came. The input is `{}`, unless the reply was cut off there. */
+  #emptyCall: number | undefined
+  /** What came last: a text, or a text and then something that is not shown. */
+  #last: 'text' | 'left out' | 'other' = 'other'
+  readonly #open = new Map<Json | undefined, OpenBlock>()
+
+  read(event: Uint8Array): ReplyEvent[] {
+    const data = dataOf(event)
+    if (data === '') return [{ kind: 'heartbeat' }]
+    // The end in the common protocol, by which some proxies in front of this one end every stream.
+    if (data.trim() === '[DONE]') return this.#end()
+    const json = parseExactly(data)
+    if (!isObject(json)) return [{ kind: 'failure', error: unreadableEvent() }]
+    switch (textIn(json['type'])) {
+      case 'message_start':
+        return this.#start(objectIn(json['message']))
+      case 'content_block_start':
+        return [...this.#fillCall(), ...this.#startBlock(json['index'], objectIn(json['content_block']), data.length)]
+      case 'content_block_delta':
+        return this.#growBlock(json['index'], objectIn(json['delta']))
+      case 'content_block_stop':
+        return this.#stopBlock(json['index'])
+      case 'message_delta':
+        return this.#finish(json)
+      case 'message_stop':
+        return this.#end()
+      case 'ping':
+        return [{ kind: 'heartbeat' }]
+      case 'error':
+        return [{ kind: 'failure', error: readFailure(objectIn(json['error'])) }]
+      default: // some proxies in front of this protocol report an error in the common one, which has no type
+        return isObject(json['error']) ? [{ kind: 'failure', error: readFailure(json['error']) }] : []
+    }
   }
 
-  function readStart(message: JsonObject): ReplyEvent[] {
-    const counted = countUsage(promptCounts(message['usage']))
-    if (started) return counted
-    started = true
+  #start(message: JsonObject): ReplyEvent[] {
+    const counted = this.#countUsage(promptCounts(message['usage']))
+    if (this.#isStarted) return counted
+    this.#isStarted = true
     return [{ kind: 'reply-start' }, ...counted]
   }
 
-  function readBlock(index: Json | undefined, block: JsonObject, bytes: number): ReplyEvent[] {
-    return [...fillCall(), ...readBegun(index, block, bytes)]
-  }
-
-  function fillCall(): ReplyEvent[] {
-    const call = emptyCall
-    emptyCall = undefined
-    return call === undefined ? [] : [{ kind: 'tool-call-delta', choice, call, text: '{}' }]
-  }
-
-  function readBegun(index: Json | undefined, block: JsonObject, bytes: number): ReplyEvent[] {
+  #startBlock(index: Json | undefined, block: JsonObject, bytes: number): ReplyEvent[] {
     const type = textIn(block['type'])
-    const call = type === 'tool_use' ? calls++ : -1
-    open.set(index, { type, call, input: objectIn(block['input']), text: textIn(block['thinking']), signature: '' })
+    const call = type === 'tool_use' ? this.#calls++ : -1
+    const input = objectIn(block['input'])
+    this.#open.set(index, { type, call, input, text: textIn(block['thinking']), signature: '' })
     switch (type) {
       case 'tool_use':
-        last = 'other'
+        this.#last = 'other'
         return [
           { kind: 'tool-call-start', choice, call, id: readCallId(textIn(block['id'])), name: textIn(block['name']) },
         ]
       case 'redacted_thinking':
-        last = 'other'
+        this.#last = 'other'
         return [{ kind: 'thinking-redact', choice, data: textIn(block['data']) }]
       case 'text':
-        return said(block['text'])
+        return this.#say(block['text'])
       case 'thinking':
-        last = 'other'
+        this.#last = 'other'
         return thought(block['thinking'])
       default: // hosted tools: their results show in the text that follows, and are on the bill now
-        if (last === 'text') last = 'left out'
+        if (this.#last === 'text') this.#last = 'left out'
         if (!/tool_use$|_tool_result$/.test(type)) return []
         return [{ kind: 'hosted-tool-run', ...hostedWorkOf(block, bytes) }]
     }
   }
 
-  function said(value: Json | undefined): ReplyEvent[] {
-    const text = textIn(value)
-    if (text === '') return []
-    const before = last === 'left out' ? gap : ''
-    last = 'text'
-    return [{ kind: 'text-delta', choice, text: before + text }]
-  }
-
-  function readDelta(index: Json | undefined, delta: JsonObject): ReplyEvent[] {
-    const block = open.get(index)
+  #growBlock(index: Json | undefined, delta: JsonObject): ReplyEvent[] {
+    const block = this.#open.get(index)
     switch (textIn(delta['type'])) {
       case 'text_delta':
-        return said(delta['text'])
+        return this.#say(delta['text'])
       case 'thinking_delta':
         if (block !== undefined) block.text += textIn(delta['thinking'])
         return thought(delta['thinking'])
@@ -114,63 +124,56 @@ export function openReader(): ReplyReader {
   }
 
   /** A signature is complete at the end of its block; an input without deltas is the one the block started with. */
-  function readStop(index: Json | undefined): ReplyEvent[] {
-    const block = open.get(index)
-    open.delete(index)
+  #stopBlock(index: Json | undefined): ReplyEvent[] {
+    const block = this.#open.get(index)
+    this.#open.delete(index)
     if (block?.type === 'thinking' && block.signature !== '') {
       return [{ kind: 'thinking-sign', choice, text: block.text, signature: block.signature }]
     }
     if (block?.type !== 'tool_use' || block.text !== '') return []
     const text = JSON.stringify(block.input)
     if (text !== '{}') return [{ kind: 'tool-call-delta', choice, call: block.call, text }]
-    emptyCall = block.call
+    this.#emptyCall = block.call
     return []
   }
 
-  function readEnd(json: JsonObject): ReplyEvent[] {
+  #finish(json: JsonObject): ReplyEvent[] {
     const { stop_reason: reason, stop_sequence: sequence, stop_details: details } = objectIn(json['delta'])
     const events: ReplyEvent[] = []
     const refusal = readRefusal(details)
     if (refusal !== '') events.push({ kind: 'refusal-delta', choice, text: refusal })
     if (textIn(reason) !== '') {
       const stopSequence = typeof sequence === 'string' ? { stopSequence: sequence } : {}
-      const finish = readFinish(reason, calls > 0)
-      const filled = fillCall()
+      const finish = readFinish(reason, this.#calls > 0)
+      const filled = this.#fillCall()
       if (!isCutOff(finish)) events.push(...filled)
       events.push({ kind: 'choice-finish', choice, finish, ...stopSequence })
     }
-    return [...events, ...countUsage(isObject(json['usage']) ? json['usage'] : undefined)]
+    return [...events, ...this.#countUsage(isObject(json['usage']) ? json['usage'] : undefined)]
   }
 
-  return {
-    read(event) {
-      const data = dataOf(event)
-      if (data === '') return [{ kind: 'heartbeat' }]
-      // The end in the common protocol, by which some proxies in front of this one end every stream.
-      if (data.trim() === '[DONE]') return [...fillCall(), { kind: 'reply-end' }]
-      const json = parseExactly(data)
-      if (!isObject(json)) return [{ kind: 'failure', error: unreadableEvent() }]
-      switch (textIn(json['type'])) {
-        case 'message_start':
-          return readStart(objectIn(json['message']))
-        case 'content_block_start':
-          return readBlock(json['index'], objectIn(json['content_block']), data.length)
-        case 'content_block_delta':
-          return readDelta(json['index'], objectIn(json['delta']))
-        case 'content_block_stop':
-          return readStop(json['index'])
-        case 'message_delta':
-          return readEnd(json)
-        case 'message_stop':
-          return [...fillCall(), { kind: 'reply-end' }]
-        case 'ping':
-          return [{ kind: 'heartbeat' }]
-        case 'error':
-          return [{ kind: 'failure', error: readFailure(objectIn(json['error'])) }]
-        default: // some proxies in front of this protocol report an error in the common one, which has no type
-          return isObject(json['error']) ? [{ kind: 'failure', error: readFailure(json['error']) }] : []
-      }
-    },
+  #end(): ReplyEvent[] {
+    return [...this.#fillCall(), { kind: 'reply-end' }]
+  }
+
+  #say(value: Json | undefined): ReplyEvent[] {
+    const text = textIn(value)
+    if (text === '') return []
+    const before = this.#last === 'left out' ? gap : ''
+    this.#last = 'text'
+    return [{ kind: 'text-delta', choice, text: before + text }]
+  }
+
+  #fillCall(): ReplyEvent[] {
+    const call = this.#emptyCall
+    this.#emptyCall = undefined
+    return call === undefined ? [] : [{ kind: 'tool-call-delta', choice, call, text: '{}' }]
+  }
+
+  #countUsage(usage: JsonObject | undefined): ReplyEvent[] {
+    this.#counts = mergeUsage(this.#counts, usage)
+    const read = readUsage(this.#counts)
+    return usage === undefined || read === undefined ? [] : [{ kind: 'usage-count', usage: read }]
   }
 }
 
