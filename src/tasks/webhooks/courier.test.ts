@@ -9,7 +9,7 @@ import { silentLog } from '../../base/log.ts'
 import type { Store } from '../../store/open.ts'
 import { claimEvents } from '../../store/outbox.ts'
 import { eventById } from '../../store/webhooks.ts'
-import { startCourier } from './courier.ts'
+import { Courier } from './courier.ts'
 import { gateLimits, type GateLimits } from './gate.ts'
 import { makeWebhookSecret } from './sign.ts'
 
@@ -28,7 +28,7 @@ eachEngine('a courier', (open) => {
   function start(store: Store, node: string, { status = 204, limits = {} }: Told = {}) {
     const timers = handTimers()
     const answer = { status, mediaType: '', body: new Uint8Array() }
-    const courier = startCourier({
+    const courier = new Courier({
       store,
       mode: 'sandbox',
       node,

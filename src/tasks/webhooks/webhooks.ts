@@ -3,7 +3,7 @@ import { makeGuardedFetch, type Outside } from '../../base/guarded-fetch.ts'
 import { GuardRefusal, strictPolicy, type GuardPolicy } from '../../base/untrusted-url.ts'
 import type { Mode } from '../../store/schema.ts'
 import { webhookRefusal } from '../../wire/native/webhook-refusal.ts'
-import { startCourier, type CourierParts } from './courier.ts'
+import { Courier, type CourierParts } from './courier.ts'
 import { makeWebhookSecrets, type WebhookSecrets } from './secrets.ts'
 
 /** Delivers the events of tasks from the outbox to the URLs that clients gave. */
@@ -30,7 +30,7 @@ export function openWebhooks(parts: WebhookParts): Webhooks {
   const secrets = makeWebhookSecrets(parts)
   const policy = webhookPolicy(parts.mode, parts.settings)
   const fetch = makeGuardedFetch(policy, parts.outside)
-  const courier = startCourier({ ...parts, timers, secrets, fetch })
+  const courier = new Courier({ ...parts, timers, secrets, fetch })
   return {
     secrets,
     async checkUrl(url, signal) {
