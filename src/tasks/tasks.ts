@@ -1,6 +1,5 @@
 import type { GatewayError } from '../base/errors.ts'
-import { isUnavailable } from '../store/faults.ts'
-import { type Task, taskById } from '../store/tasks.ts'
+import type { Task } from '../store/tasks.ts'
 import { hintTask } from '../store/task-claims.ts'
 import { Tally } from '../telemetry/tally.ts'
 import { cancelTask } from './cancel.ts'
@@ -12,7 +11,7 @@ import { Orderer } from './orderer.ts'
 import { Allowances, StoreRest } from './pace.ts'
 import type { TaskParts, UnknownStates } from './parts.ts'
 import { Poller } from './poller.ts'
-import { isOver } from './state.ts'
+import { Waits } from './waits.ts'
 
 /** Asynchronous video tasks: created, polled to their end, and paid for there. */
 export type Tasks = {
@@ -41,8 +40,6 @@ export type Tasks = {
   close(): Promise<void>
 }
 
-// Another node may see a task's end and does not notify this one, so a waiting request rereads the task this often.
-const waitPollMs = 1_000
 // Videos fetched at once from one channel.
 const keepingMax = 2
 
@@ -66,48 +63,11 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
     unknownStates: countUnknownStates(),
     tally,
   }
-  const { store, clock } = parts
-  const waiters = new Map<string, Set<() => void>>()
-  const hurried = new AbortController()
+  const { store } = parts
+  const waits = new Waits(parts)
+  const poller = new Poller(parts, ({ id }) => waits.wake(id))
   let stopped: GatewayError | undefined
   const creating = new Map<Promise<unknown>, Orderer>()
-
-  const poller = new Poller(parts, ({ id }) => {
-    for (const wake of waiters.get(id) ?? []) wake()
-  })
-
-  /** Resolves when this node sees the end of the task, when the time is over, or on abort. */
-  async function pause(id: string, ms: number, signal: AbortSignal): Promise<void> {
-    const wakes = waiters.get(id) ?? new Set()
-    waiters.set(id, wakes)
-    await new Promise<void>((resolve) => {
-      const wake = () => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', wake)
-        wakes.delete(wake)
-        if (wakes.size === 0) waiters.delete(id)
-        resolve()
-      }
-      const timer = setTimeout(wake, ms)
-      signal.addEventListener('abort', wake, { once: true })
-      wakes.add(wake)
-    })
-  }
-
-  /** Rereads a task. Undefined while the database is unavailable, which must not fail the client's wait. */
-  async function again({ accountId, id }: Task): Promise<Task | undefined> {
-    try {
-      return await taskById(store.db, { scope: { accountId }, id })
-    } catch (thrown) {
-      if (isUnavailable(thrown)) return undefined
-      throw thrown
-    }
-  }
-
-  function hurry(): void {
-    hurried.abort()
-    for (const wakes of waiters.values()) for (const wake of wakes) wake()
-  }
 
   return {
     create(order) {
@@ -122,16 +82,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
       return Promise.race([created, told])
     },
 
-    async wait(task, ms, signal) {
-      const endsAt = clock.monotonic() + ms
-      let current = task
-      for (;;) {
-        const left = endsAt - clock.monotonic()
-        if (isOver(current.state) || left <= 0 || signal.aborted || hurried.signal.aborted) return current
-        await pause(task.id, Math.min(left, waitPollMs), signal)
-        current = (await again(current)) ?? current
-      }
-    },
+    wait: (task, ms, signal) => waits.wait(task, ms, signal),
 
     cancel: (task) => cancelTask(parts, task),
 
@@ -142,9 +93,9 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
       return 'heard'
     },
 
-    hurry,
+    hurry: () => waits.hurry(),
 
-    hurried: hurried.signal,
+    hurried: waits.hurried,
 
     stop(reason) {
       stopped = reason
@@ -163,7 +114,7 @@ export function openTasks({ patience = usualPatience, tally = new Tally(), ...gi
     async close() {
       // Polls are cut off here. A creation is not: its vendor may have begun, and the task's id would be lost.
       stopping.abort()
-      hurry()
+      waits.hurry()
       await Promise.allSettled(creating.keys())
       await poller.close()
       await databaseRetries.close()
