@@ -31,7 +31,7 @@ import { openFoundation, type GatewayOptions, type OpenedFoundation } from './fo
 import type { Readiness } from './http/health.ts'
 import { makeRoutes } from './http/routes.ts'
 import { beingStopped, giveNotice, stopListening } from './http/stopping.ts'
-import { makeIdempotency } from './idempotency/idempotency.ts'
+import { Idempotency } from './idempotency/idempotency.ts'
 import { ensureFirstAccount, recordSecretChange, type FirstStart } from './keys/first-start.ts'
 import { KeyRing } from './keys/key-ring.ts'
 import { makeLimiter } from './limits/limiter.ts'
@@ -197,7 +197,7 @@ function openMemory(foundation: Foundation) {
     mac: macFor(secret, 'artifact-link'),
   })
   closing.opened('artifacts', () => artifacts.close())
-  const idempotency = makeIdempotency({ ...foundation, longAnswers: artifacts })
+  const idempotency = new Idempotency({ ...foundation, longAnswers: artifacts })
   closing.opened('answers', () => idempotency.close())
   return { keyRing, artifacts, idempotency }
 }

@@ -1,7 +1,8 @@
 import { asGatewayError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { zeroNano } from '../base/money.ts'
-import type { Idempotency, IdempotencyRecord } from '../idempotency/idempotency.ts'
+import type { Idempotency } from '../idempotency/idempotency.ts'
+import type { IdempotencyRecord } from '../idempotency/record.ts'
 import { json } from './content-types.ts'
 import type { Answer, Limited, WholeAnswer } from './stages.ts'
 

@@ -1,4 +1,4 @@
-import type { IdempotencyRecord } from '../idempotency/idempotency.ts'
+import type { IdempotencyRecord } from '../idempotency/record.ts'
 import type { Line } from './run.ts'
 import type { Limited, Received, WholeAnswer } from './stages.ts'
 

@@ -16,7 +16,8 @@ import { flakyStore } from '../../test/support/flaky-store.ts'
 import { until } from '../../test/support/gateway.ts'
 import { accountId, attemptOf, fundedAccount, holdOf, requestOf, settlementOf } from '../../test/support/ledger.ts'
 import { thrownBy } from '../../test/support/thrown.ts'
-import { makeIdempotency, type LongAnswers } from './idempotency.ts'
+import type { LongAnswers } from './answer-bodies.ts'
+import { Idempotency } from './idempotency.ts'
 
 // Answers are short here. For long ones see test/faults/idempotency.test.ts.
 const none = { keepPrivate: () => Promise.resolve(undefined), readPrivate: () => Promise.resolve(undefined) }
@@ -41,7 +42,7 @@ eachEngine('answers kept under an Idempotency-Key', (open, _, engine) => {
       accountBytesMax,
       closeMsMax,
     }
-    const idempotency = makeIdempotency(parts)
+    const idempotency = new Idempotency(parts)
     const body = Buffer.from('{}')
     const usual = { accountId, path: '/v1/videos/generations', key: 'once', body }
     const ask = (by: Partial<typeof usual> = {}) => idempotency.begin({ ...usual, ...by, requestId: newRequestId() })
