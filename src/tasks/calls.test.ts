@@ -14,7 +14,8 @@ const channel: Channel = { id: 'c', vendor, baseUrl: 'https://v', credentials: [
 function toldAfter(retryAfter: (now: number) => string): number | undefined {
   const clock = standingClock(1_800_000_000_000)
   const channels = makeChannels([channel], clock, () => 0)
-  const answered = { kind: 'answered', status: 429, header: () => retryAfter(clock.now()), body: Buffer.of() } as const
+  const header = (name: string) => (name === 'retry-after' ? retryAfter(clock.now()) : null)
+  const answered = { kind: 'answered', status: 429, header, body: Buffer.of() } as const
   return judge({ channels: () => channels, clock, log: silentLog }, { ...route, channel }, answered).error.details
     .retryAfterSeconds
 }
