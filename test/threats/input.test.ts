@@ -75,7 +75,7 @@ const nested = (depth: number) => `{"a":`.repeat(depth) + '1' + '}'.repeat(depth
 const nestedBody = (depth: number) =>
   `{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hi"}],"odd":${nested(depth)}}`
 
-// B-03, B-04, B-13; how long it takes, and B-21: `stalls.test.ts`, `long-texts.test.ts`.
+// B-03, B-04, B-13; how long it takes, and B-21: `stalls.test.ts`, `long-texts.test.ts`, `growing-texts.test.ts`.
 describe('a body that is too deep, too full or compressed', () => {
   test('a million brackets are refused', async () => {
     for (const body of ['['.repeat(1_000_000), `{"a":${'['.repeat(1_000_000)}`, '{"a":'.repeat(200_000)]) {
