@@ -47,9 +47,13 @@ test.each([
     'stop',
   ],
   [
-    'calls, with an object as arguments and without any',
+    'calls, with an object as arguments and a wrong index, and without any',
     {
-      tool_calls: [call(0, 'a'), call(1, 'b', { arguments: { at: 1 } }), call(2, 'c', { arguments: null })],
+      tool_calls: [
+        call(0, 'a'),
+        { ...call(1, 'b', { arguments: { at: 1 } }), index: 0 },
+        call(2, 'c', { arguments: null }),
+      ],
       content: 'I call.',
     },
     { finish_reason: null },
@@ -65,6 +69,14 @@ test.each([
     ],
     'tool_calls',
   ],
+  [
+    'words and an image',
+    { content: 'Hi', images: [{ type: 'image_url' }] },
+    {},
+    [{ role: 'assistant', content: 'Hi' }, { images: [{ type: 'image_url' }] }],
+    'stop',
+  ],
+  ['words beside an empty delta', { content: 'Hi' }, { delta: {} }, [{ role: 'assistant', content: 'Hi' }], 'stop'],
   ['nothing at all', {}, {}, [{ role: 'assistant' }], 'stop'],
 ] as const)('an answer of %s becomes its deltas and a finish', (_name, message, more, deltas, reason) => {
   const said = deltas.map((delta) => ({ index: 0, delta, finish_reason: null }))
@@ -77,17 +89,24 @@ test('what a choice has beside its message comes once, and every choice keeps it
   const body = Buffer.from(JSON.stringify({ id: 'c1', choices }))
   expect(choicesIn(body)).toMatchObject([
     { index: 0, delta: { content: 'a' }, logprobs },
-    { index: 0, finish_reason: 'stop' },
     { index: 1, delta: { content: 'b' }, logprobs },
+    { index: 0, finish_reason: 'stop' },
     { index: 1, finish_reason: 'stop' },
   ])
 })
 
+test('what stands beside the choices is not repeated for each of them', () => {
+  const choices = Array.from({ length: 128 }, (_, index) => ({ index, message: { content: 'a' } }))
+  const body = Buffer.from(JSON.stringify({ id: 'c1', citations: ['x'.repeat(10_000)], choices }))
+  expect(Buffer.concat(answerEvents(body)).length).toBeLessThan(3 * body.length)
+})
+
 test('all that was made counts as output where the server gives no usage', () => {
-  const body = answerOf({ content: 'w'.repeat(100), reasoning_content: 't'.repeat(100), tool_calls: [call(0, 'a')] })
+  const words = { content: 'w'.repeat(100), reasoning_content: 't'.repeat(100) }
+  const body = answerOf({ ...words, images: [{ type: 'image_url' }], tool_calls: [call(0, 'a')] })
   const stream = passStream(plainAsk)
   for (const event of answerEvents(body)) stream.take(event)
-  expect(stream.facts).toMatchObject({ finished: true, ended: true, outputEvents: 3 })
+  expect(stream.facts).toMatchObject({ finished: true, ended: true, outputEvents: 4, images: 1 })
   expect(stream.facts.outputBytes).toBeGreaterThan(190)
   const reader = openReader()
   const read = answerEvents(body).flatMap((event) => reader.read(event))

@@ -5,53 +5,65 @@ import { argumentsTextIn } from './read-answer.ts'
 
 const encoder = new TextEncoder()
 
-/** A whole answer as the events of a stream, for servers that were asked to stream and answer whole. */
+/**
+ * A whole answer as the events of a stream, for servers that were asked to stream and answer whole. A chunk has what
+ * all choices have of one stage: with chunks for each choice, what stands beside the choices would be there for each.
+ */
 export function answerEvents(body: Uint8Array): Uint8Array[] {
   const { json, choices } = readChoices(body)
-  const { usage } = json
+  const { usage, ...head } = json
   const write = (fields: JsonObject) => {
-    const { usage: _, ...head } = json
     const chunk = { ...head, object: 'chat.completion.chunk', ...fields }
     return encoder.encode(`data: ${JSON.stringify(chunk)}\n\n`)
   }
-  const parts = objectsIn(choices).flatMap(partsOf)
+  const parts = Object.groupBy(objectsIn(choices).flatMap(partsOf), ({ stage }) => stage)
+  const made = stages.map((stage) => (parts[stage] ?? []).map(({ part }) => part))
   return [
-    ...parts.map((part) => write({ choices: [part] })),
+    ...made.filter((all) => all.length > 0).map((all) => write({ choices: all })),
     ...(isObject(usage) ? [write({ choices: [], usage })] : []),
     encoder.encode('data: [DONE]\n\n'),
   ]
 }
 
+/** In the order in which models make an answer. Where a server gives no usage, each is counted as output by itself. */
+const stages = ['thoughts', 'words', 'images', 'calls', 'finish'] as const
+type Stage = (typeof stages)[number]
+
+type Part = { readonly stage: Stage; readonly part: JsonObject }
+
 /** The deltas of one choice and its finish, without which clients take a stream for broken. */
-function partsOf({ index, message, finish_reason: reason, ...more }: JsonObject, position: number): JsonObject[] {
+function partsOf({ index, message, finish_reason: reason, ...more }: JsonObject, position: number): Part[] {
   const deltas = deltasOf(objectIn(message))
   const choice = { index: typeof index === 'number' ? index : position }
-  const isCalled = deltas.some(({ tool_calls: calls }) => objectsIn(calls).length > 0)
+  const isCalled = deltas.some(({ delta: { tool_calls: calls } }) => objectsIn(calls).length > 0)
   const finish = textIn(reason) || (isCalled ? 'tool_calls' : 'stop')
-  const said = deltas.map((delta, at) => ({ ...choice, delta, ...(at === 0 && more), finish_reason: null }))
-  return [...said, { ...choice, delta: {}, finish_reason: finish }]
+  const said = deltas.map(({ stage, delta }, at) => {
+    return { stage, part: { ...(at === 0 && more), ...choice, delta, finish_reason: null } }
+  })
+  return [...said, { stage: 'finish', part: { ...choice, delta: {}, finish_reason: finish } }]
 }
 
-/**
- * The message in the order in which models make one: reasoning, words, calls. Where a server gives no usage, each is
- * counted as output by itself. The first delta names the role.
- */
-function deltasOf(message: JsonObject): JsonObject[] {
+/** The message, of which the first delta names the role. */
+function deltasOf(message: JsonObject): { readonly stage: Stage; readonly delta: JsonObject }[] {
   const given = Object.entries(message).filter(([name, value]) => name !== 'role' && isGiven(value))
-  const made = Object.groupBy(given, ([name]) => stageOf(name))
-  const [first = [], ...later] = [made.thoughts, made.words, made.calls].filter((fields) => fields !== undefined)
-  const deltas = [[['role', 'assistant'] as const, ...first], ...later]
-  return deltas.map((fields) => Object.fromEntries(fields.map(([name, value]) => [name, asDelta(name, value)])))
+  const fields = Object.groupBy(given, ([name]) => stageOf(name))
+  const made = stages.filter((stage) => fields[stage] !== undefined)
+  return (made.length === 0 ? (['words'] as const) : made).map((stage, at) => {
+    const shown = (fields[stage] ?? []).map(([name, value]) => [name, asDelta(name, value)])
+    return { stage, delta: { ...(at === 0 && { role: 'assistant' }), ...Object.fromEntries(shown) } }
+  })
 }
 
-function stageOf(field: string): 'thoughts' | 'words' | 'calls' {
+function stageOf(field: string): Stage {
   if (field === 'tool_calls' || field === 'function_call') return 'calls'
+  if (field === 'images') return 'images'
   return field.startsWith('reasoning') ? 'thoughts' : 'words'
 }
 
+/** Calls are numbered by their places: some servers give each the index 0, and clients would join them into one. */
 function asDelta(name: string, value: Json | undefined): Json | undefined {
   if (name !== 'tool_calls') return value
-  return objectsIn(value).map((call, index) => ({ index, ...call, ...withArgumentsAsText(call) }))
+  return objectsIn(value).map((call, index) => ({ ...call, ...withArgumentsAsText(call), index }))
 }
 
 /** Clients join the parts of the arguments, which some servers send as an object. */
