@@ -41,10 +41,11 @@ afterEach(async () => {
 
 async function gatewayTo(reply: Reply, vendorId = 'compatible') {
   const vendor = await startVendor(reply)
+  const baseUrl = vendorId === 'anthropic' ? new URL(vendor.baseUrl).origin : vendor.baseUrl
   const yaml = `
 sandbox: false
 channels:
-  - { id: v, vendor: ${vendorId}, baseUrl: "${vendor.baseUrl}", keys: [vendor-key] }
+  - { id: v, vendor: ${vendorId}, baseUrl: "${baseUrl}", keys: [vendor-key] }
 models:
   - id: m
     capability: chat
@@ -371,4 +372,17 @@ test('a whole answer in place of a stream becomes the stream in every protocol, 
     if (basis === 'vendor') expect(cost).toBe(nano(60_000n))
     expect(cost).toBeGreaterThan(0n)
   }
+})
+
+const claudeSays = { type: 'message', role: 'assistant', content: [{ type: 'text', text: 'Hi' }] }
+
+test.each([
+  ['has fewer choices than were asked for, and nothing in them', 'compatible', 2, completion(''), 'an empty answer'],
+  ['is one of several calls', 'deepseek', 2, completion('Hi'), 'did not stream'],
+  ['is of a protocol whose servers stream', 'anthropic', 1, JSON.stringify(claudeSays), 'did not stream'],
+])('a whole answer in place of a stream that %s is a 502 and costs nothing', async (_name, vendorId, n, body, said) => {
+  const { gateway } = await gatewayTo((socket) => void socket.write(answer(200, body)), vendorId)
+  const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true, n }))
+  expect([response.status, await response.text()]).toEqual([502, expect.stringContaining(said)])
+  expect(await recordOf(gateway, response)).toMatchObject({ cost: 0n, basis: 'policy_zero' })
 })

@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../base/errors.ts'
+import { GatewayError } from '../../base/errors.ts'
 import type { ReceivedRequest } from '../../capabilities/ask.ts'
 import type { ChatAsk, ChatCodec, ReplyWriter } from '../../capabilities/chat.ts'
 import type { ModelTraits } from '../../capabilities/limits.ts'
@@ -125,6 +125,9 @@ function streamWhole(parts: CallParts, routed: ChatRouted, lane: Lane, body: Uin
   const stream = lane.openStream()
   const shown = answerEvents(body).flatMap((event) => stream.take(event) ?? [])
   if (stream.facts.failure !== undefined) throw stream.facts.failure
+  const leg = legOfStream(routed, stream.facts)
+  // As of a stream: with fewer choices than were asked for and nothing in them, nothing is owed, so it is no answer.
+  if (leg.count() === undefined) throw new GatewayError('upstream-failed', "The model's vendor sent an empty answer.")
   parts.channels().answered(routed.route)
-  return relayWhole(Buffer.concat([...shown, stream.closing()]), { legs: [legOfStream(routed, stream.facts)] })
+  return relayWhole(Buffer.concat([...shown, stream.closing()]), { legs: [leg] })
 }
