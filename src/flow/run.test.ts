@@ -323,10 +323,12 @@ test('an answer that cannot be settled is not delivered, and its cost is recorde
   const loss = [{ vendorCost: nano(27_000n), delivered: false }]
   const plain = await walk([answers], { settleFails: true })
   expect(plain).toMatchObject({ error: 'overloaded', text: '', endings: ['released'], losses: [{ attempts: loss }] })
-  const streamed = await walk([streams(word + finish + counted + done)], { stream: true, settleFails: true })
-  expect(streamed).toMatchObject({ endings: ['released'], losses: [{ attempts: loss }] })
-  expect(streamed.text).toContain('"error"')
-  expect(streamed.text).not.toContain('[DONE]')
+  for (const vendor of [streams(word + finish + counted + done), answers]) {
+    const streamed = await walk([vendor], { stream: true, settleFails: true })
+    expect(streamed).toMatchObject({ endings: ['released'], losses: [{ attempts: loss }] })
+    expect(streamed.text).toContain('"error"')
+    expect(streamed.text).not.toContain('[DONE]')
+  }
 })
 
 describe('several choices from a vendor that gives one per call', () => {

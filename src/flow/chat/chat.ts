@@ -129,5 +129,7 @@ function streamWhole(parts: CallParts, routed: ChatRouted, lane: Lane, body: Uin
   // As of a stream: with fewer choices than were asked for and nothing in them, nothing is owed, so it is no answer.
   if (leg.count() === undefined) throw new GatewayError('upstream-failed', "The model's vendor sent an empty answer.")
   parts.channels().answered(routed.route)
-  return relayWhole(Buffer.concat([...shown, stream.closing()]), { legs: [leg] })
+  const events = Buffer.concat([...shown, stream.closing()])
+  lane.openStream() // writes the error if this cannot be billed: the stream above would put the whole answer into it
+  return relayWhole(events, { legs: [leg] })
 }
