@@ -109,6 +109,16 @@ eachEngine('accounts', (open) => {
     expect(await balances(store)).toEqual({ promo: nano(-100n), 'cash:manual': nano(-5n), 'cust:acc_a': nano(105n) })
   })
 
+  test('of credits to several accounts with one id at once, one is posted and the others are told of the conflict', async () => {
+    const store = await open()
+    const ids = ['acc_a', 'acc_b', 'acc_c', 'acc_d']
+    for (const id of ids) await createAccount(store, { id, name: id, mode: 'sandbox', actor: 'test' })
+    const once = { ...manual, amount: nano(5n), id: 'from-outside' }
+    const booked = await Promise.all(ids.map((id) => credit(store, { ...once, accountId: id })))
+    expect(booked.map(({ outcome }) => outcome).toSorted()).toEqual(['conflict', 'conflict', 'conflict', 'credited'])
+    expect(await balances(store)).toMatchObject({ 'cash:manual': nano(-5n) })
+  })
+
   test('a sum that 64 bits could not hold is refused by the database', async () => {
     const store = await open()
     await fundedAccount(store, { amount: 4_000_000_000_000_000_000n })

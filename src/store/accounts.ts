@@ -107,19 +107,26 @@ export type Credited =
   | { outcome: 'conflict' }
 
 export async function credit(store: Store, request: Credit): Promise<Credited> {
-  return store.transaction(async (tx) => {
-    const now = store.now()
-    const outcome = await creditIn(tx, { ...request, now })
-    if (outcome.outcome !== 'credited') return outcome
-    await recordChange(tx, {
-      at: now,
-      actor: request.actor,
-      action: 'account.credit',
-      subject: request.accountId,
-      detail: { amount: formatDollars(request.amount), source: request.source, note: request.note ?? null },
-    })
-    return outcome
+  try {
+    return await store.transaction((tx) => creditAudited(tx, request, store.now()))
+  } catch (thrown) {
+    // The lock is the account's own: which of several accounts has the id is decided by the unique index.
+    if (request.id !== undefined && isUniqueViolation(thrown)) return { outcome: 'conflict' }
+    throw thrown
+  }
+}
+
+async function creditAudited(tx: Tx, request: Credit, now: number): Promise<Credited> {
+  const outcome = await creditIn(tx, { ...request, now })
+  if (outcome.outcome !== 'credited') return outcome
+  await recordChange(tx, {
+    at: now,
+    actor: request.actor,
+    action: 'account.credit',
+    subject: request.accountId,
+    detail: { amount: formatDollars(request.amount), source: request.source, note: request.note ?? null },
   })
+  return outcome
 }
 
 async function repeated(tx: Tx, request: Credit, id: string): Promise<Credited | undefined> {
