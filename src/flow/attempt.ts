@@ -136,7 +136,7 @@ const otherBody = /^\s*[[{"<]/
 export async function streams({ ask }: Routed, exchange: Exchange): Promise<boolean> {
   if (!ask.stream) return false
   if (streamType.test(exchange.header('content-type') ?? '')) return true
-  // Nobody knows the length of a stream in advance: a body with one is an error in its place.
+  // Nobody knows the length of a stream in advance: a body with one is an error or a whole answer in its place.
   if (exchange.header('content-length') !== null) return false
   const first = await exchange.peek()
   return first !== undefined && !otherBody.test(decodeUtf8(first))
