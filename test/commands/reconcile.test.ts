@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { sql } from 'kysely'
+import { zeroNano } from '../../src/base/money.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
-import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { startTestGateway, until, type TestGateway } from '../support/gateway.ts'
 import { says } from '../support/streams.ts'
 
 setDefaultTimeout(120_000)
@@ -27,9 +28,14 @@ async function say(words: string): Promise<void> {
   await (await gateway.post('/v1/chat/completions', says(words))).text()
 }
 
-/** The bill, once all of it is in the books, and what the gateway had leased has gone back. */
+/** The bill, once the gateway has booked all of it and has given back what it had leased, both by itself. */
 async function booked(calls: number): Promise<Line[]> {
-  await gateway.settleBooks()
+  const { db } = gateway.store
+  await until(async () => {
+    const attempts = await db.selectFrom('attempt').select('id').execute()
+    const leases = await db.selectFrom('lease').select('node').where('amount', '>', zeroNano).execute()
+    return attempts.length === calls && leases.length === 0
+  })
   const { data } = (await (await fetch(bill)).json()) as { data: Line[] }
   expect(data).toHaveLength(calls)
   return data
