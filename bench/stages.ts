@@ -35,6 +35,7 @@ const catalogue = buildCatalogue({
   overrides: readOverrides([]),
   exchange: {},
   sandbox: true,
+  at: Date.now(),
 })
 const model = catalogue.models.get(benchModel)
 if (model === undefined) throw new Error(`the catalogue has no ${benchModel}`)

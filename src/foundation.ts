@@ -37,6 +37,7 @@ export type GatewayOptions = {
 type FoundationStep =
   | 'public port'
   | 'admin port'
+  | 'prices'
   | 'telemetry'
   | 'tidying'
   | 'billing'
@@ -61,7 +62,13 @@ export async function openFoundation(options: GatewayOptions, closing: Opening<F
   const { tally } = telemetry
   const opening = await openBooks({ ...options, settings, clock, fatal, closing, tally })
   const { store, node } = opening
-  const market = makeMarket({ ...options, clock, hasRealAccount: await anyAccount(store.db, 'real'), closing })
+  const market = makeMarket({
+    ...options,
+    clock,
+    timers: systemTimers,
+    hasRealAccount: await anyAccount(store.db, 'real'),
+    closing,
+  })
   const books = await opening.finish()
   await options.provenSafe
   return {

@@ -92,6 +92,7 @@ const closingOrder = [
   'artifacts',
   'mp3',
   'keys',
+  'prices',
   'telemetry',
   'tidying',
   // What was charged is posted. The lock is last: another process may use the folder once nothing here writes any more.

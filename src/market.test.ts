@@ -1,8 +1,10 @@
-import { expect, test } from 'bun:test'
-import { systemClock } from './base/clock.ts'
+import { describe, expect, test } from 'bun:test'
 import { makeLog } from './base/log.ts'
+import { pico } from './base/money.ts'
 import { readConfigFile } from './config/file.ts'
 import { makeMarket } from './market.ts'
+import { handTimers } from '../test/support/hand-timers.ts'
+import { standingClock } from '../test/support/movable-clock.ts'
 import { vendors } from './vendors/index.ts'
 import type { Vendor } from './vendors/vendor.ts'
 
@@ -17,15 +19,25 @@ function settings(text: string) {
 }
 
 function openMarket(text = '', write: (line: string) => void = () => {}) {
-  return makeMarket({
+  return openTimedMarket(text, write).market
+}
+
+/** The clock stands at the last second of 2026. */
+function openTimedMarket(text: string, write: (line: string) => void) {
+  const clock = standingClock(Date.parse('2026-12-31T23:59:59Z'))
+  const timers = handTimers()
+  const closers: (() => unknown)[] = []
+  const market = makeMarket({
     file: settings(text),
     variables: {},
     environment: { sandboxPort: 0, sandboxUrl: undefined, dataFolder: 'data', databaseUrl: undefined },
-    clock: systemClock,
+    clock,
+    timers,
     log: makeLog({ level: 'info', write }),
     hasRealAccount: true,
-    closing: { opened() {} },
+    closing: { opened: (_, close) => closers.push(close) },
   })
+  return { market, clock, timers, close: () => closers.forEach((close) => void close()) }
 }
 
 test('the models of a local server are offered and logged', () => {
@@ -49,4 +61,49 @@ test('a configured channel replaces the local server of the same id until it is 
   expect(addresses()).toEqual(['http://gpu.example:11434/v1'])
   market.reload(settings(''))
   expect(addresses()).toEqual([vendor.baseUrl])
+})
+
+describe('prices that Google has announced for 2027', () => {
+  const google = 'channels: [{ id: google, vendor: google, keys: ["test-key"] }]'
+
+  function openAtGoogle() {
+    const logged: string[] = []
+    const opened = openTimedMarket(google, (line) => logged.push(JSON.parse(line).msg))
+    const input = () => opened.market.current.models.get('gemini-3.8-flash')?.prices.rates.input
+    return { ...opened, logged, input }
+  }
+
+  test('apply from their moment on, and no sooner', () => {
+    const { clock, timers, logged, input } = openAtGoogle()
+    expect(timers.waiting).toEqual([1_000])
+    timers.fire() // a little early, as timers may be
+    expect([input(), logged]).toEqual([pico(750_000n), []])
+    expect(timers.waiting).toEqual([1_000])
+    clock.advance(1_000)
+    timers.fire()
+    expect([input(), logged]).toEqual([pico(1_500_000n), ['prices that a vendor had announced apply from now on']])
+    expect(timers.waiting).toEqual([])
+  })
+
+  test('are waited for once, however often the file changes', () => {
+    const { market, timers } = openAtGoogle()
+    market.reload(settings(google))
+    market.reload(settings(google))
+    expect(timers.waiting).toEqual([1_000])
+  })
+
+  test('are waited for in steps of an hour, because clocks are set and timers have a longest wait', () => {
+    const { market, clock, timers } = openAtGoogle()
+    clock.setBack(60 * 86_400_000)
+    market.reload(settings(google))
+    expect(timers.waiting).toEqual([3_600_000])
+    timers.fire()
+    expect(timers.waiting).toEqual([3_600_000])
+  })
+
+  test('are waited for no longer once the market is closed', () => {
+    const { timers, close } = openAtGoogle()
+    close()
+    expect(timers.waiting).toEqual([])
+  })
 })

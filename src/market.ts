@@ -1,7 +1,8 @@
-import type { Clock } from './base/clock.ts'
+import type { Clock, Timers } from './base/clock.ts'
 import type { Opening } from './base/closing.ts'
 import type { Log } from './base/log.ts'
 import type { Catalogue, ModelsOnOffer, Unsold } from './catalogue/model.ts'
+import { PriceWatch } from './catalogue/price-watch.ts'
 import type { ConfigFile } from './config/file.ts'
 import {
   notServed,
@@ -44,23 +45,30 @@ export type Market = {
 export type MarketOptions = PlanOptions & {
   readonly environment: SandboxEnvironment
   readonly clock: Clock
+  readonly timers: Timers
   readonly log: Log
-  readonly closing: Opening<'simulators'>
+  readonly closing: Opening<'simulators' | 'prices'>
 }
 
-/** Brings catalogue, channels and, in sandbox mode, the simulators together, anew when the file changes. */
+/**
+ * Brings catalogue, channels and, in sandbox mode, the simulators together: anew when the file changes, and when prices
+ * begin that a vendor has announced.
+ */
 export function makeMarket(options: MarketOptions): Market {
-  const { file, variables, clock, log } = options
+  const { file, variables, clock, timers, log, closing } = options
   const { mode, configured, catalogue } = planMarket(options)
   const isSandbox = mode === 'sandbox'
   const sandbox = isSandbox ? openSandbox(options, () => simulatedModels(catalogue, configured)) : undefined
-  if (sandbox !== undefined) options.closing.opened('simulators', () => sandbox.stop())
+  if (sandbox !== undefined) closing.opened('simulators', () => sandbox.stop())
+  const prices = new PriceWatch({ clock, timers, begin: beginPrices })
+  closing.opened('prices', () => prices.close())
 
   let used = file
   let found: readonly LocalServer[] = []
   let current = offeringOf(catalogue, configured)
 
   function offeringOf(listed: Catalogue, real: readonly Channel[]): Offering {
+    prices.waitFor(listed.nextPricesFrom)
     const all = sandbox === undefined ? real : simulatedChannels(real, (vendor) => sandbox.baseUrl(vendor))
     const models = servedModels(listed, all)
     return {
@@ -75,11 +83,21 @@ export function makeMarket(options: MarketOptions): Market {
   function reload(changed: ConfigFile): readonly LocalServer[] {
     const written = readChannels(changed, variables)
     const local = found.filter(({ channel }) => !written.some(({ id }) => id === channel.id))
-    const listed = readCatalogue(changed, isSandbox, local)
+    const listed = readCatalogue(changed, isSandbox, clock, local)
     sandbox?.serve(() => simulatedModels(listed, written))
     current = offeringOf(listed, [...written, ...local.map(({ channel }) => channel)])
     used = changed
     return local
+  }
+
+  function beginPrices(): void {
+    try {
+      reload(used)
+      log.info({}, 'prices that a vendor had announced apply from now on')
+    } catch (thrown) {
+      // The files were read before; only another version of the program, installed over this one, can make them unfit.
+      log.error({ cause: String(thrown) }, 'prices that a vendor had announced apply only after a restart')
+    }
   }
 
   return {

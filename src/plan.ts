@@ -1,3 +1,4 @@
+import type { Clock } from './base/clock.ts'
 import { CatalogueError } from './catalogue/error.ts'
 import { buildCatalogue, loadFamilies } from './catalogue/load.ts'
 import { isOfferedAt, type Catalogue, type Model, type ModelsOnOffer, type Unsold } from './catalogue/model.ts'
@@ -21,12 +22,14 @@ export type PlanOptions = {
   /** Where vendors' usual variables are looked for. */
   readonly variables: Readonly<Record<string, string | undefined>>
   readonly hasRealAccount: boolean
+  /** Decides which of the prices that vendors announce have begun. */
+  readonly clock: Pick<Clock, 'now'>
 }
 
-export function planMarket({ file, variables, hasRealAccount }: PlanOptions): Plan {
+export function planMarket({ file, variables, hasRealAccount, clock }: PlanOptions): Plan {
   const configured = readChannels(file, variables)
   const isSandbox = file.settings.sandbox ?? (configured.length === 0 && !hasRealAccount)
-  return { mode: isSandbox ? 'sandbox' : 'real', configured, catalogue: readCatalogue(file, isSandbox) }
+  return { mode: isSandbox ? 'sandbox' : 'real', configured, catalogue: readCatalogue(file, isSandbox, clock) }
 }
 
 export function readChannels(file: ConfigFile, variables: PlanOptions['variables']): Channel[] {
@@ -38,7 +41,12 @@ export function readChannels(file: ConfigFile, variables: PlanOptions['variables
   }
 }
 
-export function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonly LocalServer[] = []): Catalogue {
+export function readCatalogue(
+  file: ConfigFile,
+  sandbox: boolean,
+  clock: PlanOptions['clock'],
+  local: readonly LocalServer[] = [],
+): Catalogue {
   const { models, exchange } = file.settings
   try {
     const written = readOverrides(models)
@@ -46,7 +54,7 @@ export function readCatalogue(file: ConfigFile, sandbox: boolean, local: readonl
     const families = loadFamilies()
     const known = new Set([...families.flatMap((family) => family.models), ...written].map(({ id }) => id))
     const found = readOverrides(localModels(local).filter(({ id }) => !known.has(id)))
-    return buildCatalogue({ families, overrides: [...written, ...found], exchange, sandbox })
+    return buildCatalogue({ families, overrides: [...written, ...found], exchange, sandbox, at: clock.now() })
   } catch (thrown) {
     if (thrown instanceof CatalogueError) throw file.complain(thrown.path, thrown.reason)
     throw thrown

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
+import { systemClock } from '../src/base/clock.ts'
 import { readConfigFile } from '../src/config/file.ts'
 import { channelEntry, fileSchema } from '../src/config/schema.ts'
 import { planMarket } from '../src/plan.ts'
@@ -65,7 +66,7 @@ describe('turnpike.example.yaml', () => {
     const keys = { OPENAI_API_KEY: 'a', OPENAI_SECOND_KEY: 'b', OPENROUTER_API_KEY: 'c' }
     const variables = { ...keys, S3_ACCESS_KEY_ID: 'd', S3_SECRET_ACCESS_KEY: 'e' }
     const file = readConfigFile('example', uncommented(), variables)
-    const plan = planMarket({ file, variables, hasRealAccount: false })
+    const plan = planMarket({ file, variables, hasRealAccount: false, clock: systemClock })
     expect(plan.mode).toBe('real')
     expect(plan.configured.map(({ id }) => id)).toEqual(['openai-main', 'openai-second', 'router', 'local'])
     for (const id of ['house-chat', 'my-llama']) expect([...plan.catalogue.models.keys()]).toContain(id)

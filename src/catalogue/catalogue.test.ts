@@ -9,8 +9,8 @@ import type { Model } from './model.ts'
 import { familySchema } from './schema.ts'
 
 const families = loadFamilies()
-const real = buildCatalogue({ families, sandbox: false })
-const sandbox = buildCatalogue({ families, sandbox: true })
+const real = buildCatalogue({ families, sandbox: false, at: Date.now() })
+const sandbox = buildCatalogue({ families, sandbox: true, at: Date.now() })
 const folder = join(import.meta.dir, 'models')
 
 function model(id: string, from = sandbox): Model {
@@ -162,7 +162,7 @@ describe('built-in prices', () => {
     ['glm-5.3', { input: 1.4, cachedInput: 0.26, output: 4.4 }],
     ['claude-sonnet-4-5', { input: 3, cachedInput: 0.3, cacheWrite: 3.75, cacheWriteHour: 6, output: 15 }],
     ['gemini-2.5-flash', { input: 0.3, cachedInput: 0.03, output: 2.5, audioInput: 1 }],
-    ['deepseek-v4-pro', { input: 0.435, cachedInput: 0.003625, output: 0.87 }],
+    ['deepseek-v4-pro', { input: 1.32, cachedInput: 0.044, output: 3.96 }], // of the peak hours
     ['qwen-plus', { input: 0.4, cachedInput: 0.4, output: 1.2 }], // no cached price: as plain input
     ['mistral-large-latest', { input: 0.5, cachedInput: 0.05, output: 1.5 }],
     ['mistral-medium-3-5', { input: 1.5, cachedInput: 0.15, output: 7.5 }],

@@ -3,7 +3,8 @@ import { buildCatalogue, loadFamilies } from './load.ts'
 import { readOverrides } from './schema.ts'
 
 const families = loadFamilies()
-const build = (models: unknown) => buildCatalogue({ families, overrides: readOverrides(models), sandbox: false })
+const build = (models: unknown) =>
+  buildCatalogue({ families, overrides: readOverrides(models), sandbox: false, at: Date.now() })
 const plain = build([])
 
 test('each fact that the operator gives replaces the one of the list, and the others stay', () => {

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { parseYaml } from '../base/yaml.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 import { missingPrices, sandboxPrices } from './complete.ts'
+import { nextPricesFrom } from './dated-prices.ts'
 import { CatalogueError } from './error.ts'
 import { embeddingLimits, imageLimits, speechLimits, videoLimits } from './limits.ts'
 import type { Catalogue, Model, Unsold } from './model.ts'
@@ -37,12 +38,14 @@ export type Sources = {
   /** Dollars for one unit of a currency, overriding the built-in rates. */
   readonly exchange?: Readonly<Record<string, string>>
   readonly sandbox: boolean
+  /** Unix milliseconds: prices are those of this moment. */
+  readonly at: number
 }
 
 /** Works out everything that can be sold, once, and freezes it. */
-export function buildCatalogue({ families, overrides = [], exchange, sandbox }: Sources): Catalogue {
+export function buildCatalogue({ families, overrides = [], exchange, sandbox, at }: Sources): Catalogue {
   const rates = readExchange(exchange)
-  const entries = readFamilies(families)
+  const entries = readFamilies(families, at)
   applyOverrides(entries, overrides)
   checkAliases(entries)
 
@@ -66,7 +69,13 @@ export function buildCatalogue({ families, overrides = [], exchange, sandbox }: 
   const ordered = new Map([...models].toSorted(([a], [b]) => (a < b ? -1 : 1)))
   // Arrays that came from the files are shared with the models, and are frozen too.
   for (const model of ordered.values()) freeze(model)
-  return Object.freeze({ models: sealed(ordered), unsold: freeze(unsold), unpriced: freeze(unpriced) })
+  const nextPrices = nextPricesFrom(families, at)
+  return Object.freeze({
+    models: sealed(ordered),
+    unsold: freeze(unsold),
+    unpriced: freeze(unpriced),
+    ...(nextPrices !== undefined && { nextPricesFrom: nextPrices }),
+  })
 }
 
 // For models of operators that leave these out. 128,000 and 16,384 are gpt-4o's: enough for ordinary use, and small

@@ -19,7 +19,7 @@ function four(number: number): OperatorModel[] {
 test('thousands of models are read in time that grows with their number', () => {
   const overrides = Array.from({ length: 1_000 }, (_, number) => four(number)).flat()
   const read = () => {
-    const entries = readFamilies([])
+    const entries = readFamilies([], Date.now())
     applyOverrides(entries, overrides)
     expect(entries.size).toBe(4_000)
     expect(entries.get('made-999')?.aliases.map(({ id }) => id)).toEqual(['named-999'])

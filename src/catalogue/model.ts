@@ -77,4 +77,6 @@ export type Catalogue = {
   readonly unsold: readonly Unsold[]
   /** The ids of those among the unsold that only lack a price. */
   readonly unpriced: readonly string[]
+  /** Unix milliseconds: from then on, other prices apply, and the snapshot is out of date. */
+  readonly nextPricesFrom?: number
 }

@@ -8,7 +8,7 @@ import { readOverrides } from './schema.ts'
 const families = loadFamilies()
 
 function build(models: unknown, sandbox = false) {
-  return buildCatalogue({ families, overrides: readOverrides(models), sandbox })
+  return buildCatalogue({ families, overrides: readOverrides(models), sandbox, at: Date.now() })
 }
 
 function fault(models: unknown): string {

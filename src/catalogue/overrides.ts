@@ -1,4 +1,5 @@
 import { matchesGlob } from '../base/glob.ts'
+import { pricesAt } from './dated-prices.ts'
 import { CatalogueError, type Path } from './error.ts'
 import type { Confidence, Offer } from './model.ts'
 import { checkPrices } from './price-uses.ts'
@@ -35,28 +36,30 @@ export type Entry = {
 /** By id. Aliases stay inside their entry until models are built, so that a change to the model reaches them too. */
 export type Entries = Map<string, Entry>
 
-export function readFamilies(families: readonly FamilyFile[]): Entries {
+/** Reads the models as they are at a moment (Unix milliseconds), which decides their prices. */
+export function readFamilies(families: readonly FamilyFile[], at: number): Entries {
   const entries: Entries = new Map()
   for (const family of families) {
     for (const [index, model] of family.models.entries()) {
       const path = [family.name, 'models', index]
       if (entries.has(model.id)) throw new CatalogueError([...path, 'id'], `${model.id} is already in the catalogue`)
-      entries.set(model.id, familyEntry(family, model, path))
+      entries.set(model.id, familyEntry(family, model, path, at))
     }
   }
   return entries
 }
 
-function familyEntry(family: FamilyFile, model: FamilyModel, path: Path): Entry {
+function familyEntry(family: FamilyFile, model: FamilyModel, path: Path, at: number): Entry {
+  const prices = pricesAt(model, at)
   return {
     id: model.id,
     vendor: family.vendor,
     capabilities: model.capabilities,
     offers: [{ vendor: family.vendor, upstreamModel: model.upstreamModel ?? model.id }],
     facts: factsOf(model),
-    layers: model.prices === undefined ? [] : [{ written: model.prices, path: [...path, 'prices'] }],
+    layers: prices === undefined ? [] : [{ written: prices.written, path: [...path, ...prices.path] }],
     date: model.created ?? family.date,
-    source: model.source ?? family.source,
+    source: prices?.source ?? model.source ?? family.source,
     confidence: model.confidence ?? family.confidence,
     retired: model.retired ?? false,
     hidden: false,

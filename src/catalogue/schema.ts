@@ -23,6 +23,8 @@ const upstreamId = z.string().min(1).max(256)
 const count = z.int().min(1).max(100_000_000)
 const words = z.array(z.string().min(1).max(64)).max(200)
 const day = z.iso.date('a date such as "2026-08-05"')
+/** A day begins at midnight UTC. */
+const moment = z.union([day, z.iso.datetime()])
 
 /** The YAML parser turns a number into a float, which is not exact, so amounts are written as text. */
 const amount = z
@@ -184,12 +186,25 @@ const alias = z.union([
   z.strictObject({ id: modelId, upstreamModel: upstreamId.exactOptional(), pinned: pinned.exactOptional() }),
 ])
 
+/**
+ * What a vendor has announced: each takes the place of the prices before it, as a whole, once its moment has come. They
+ * have the same keys, so that what an operator lays over one of them fits the next.
+ */
+const laterPrices = z
+  .array(z.strictObject({ from: moment, source: z.string().min(1), prices: pricesSchema }))
+  .min(1)
+  .refine(
+    (all) => all.every(({ from }, i) => i === 0 || Date.parse(all[i - 1]?.from ?? '') < Date.parse(from)),
+    'later prices are in the order of their moments',
+  )
+
 const familyModelSchema = z.strictObject({
   id: modelId,
   upstreamModel: upstreamId.exactOptional(),
   capabilities: z.array(capability).min(1),
   ...facts,
   prices: pricesSchema.exactOptional(),
+  laterPrices: laterPrices.exactOptional(),
   source: z.string().min(1).exactOptional(),
   confidence: z.enum(confidences).exactOptional(),
   retired: z.boolean().exactOptional(),

@@ -1,3 +1,4 @@
+import { systemClock } from '../base/clock.ts'
 import { messageOf } from '../base/errors.ts'
 import { isObject } from '../base/json.ts'
 import { checkHost } from '../base/listen.ts'
@@ -50,7 +51,12 @@ export async function check(options: { config?: string; json?: boolean }): Promi
     report(findings, options.json)
     return
   }
-  const plan = planMarket({ file: loaded.file, variables: process.env, hasRealAccount: isUsed ?? false })
+  const plan = planMarket({
+    file: loaded.file,
+    variables: process.env,
+    hasRealAccount: isUsed ?? false,
+    clock: systemClock,
+  })
   const seen = await look({ ...loaded, environment, plan })
   if (options.json === true) sayJson(asJson(seen))
   else sayInWords(seen)

@@ -1,3 +1,4 @@
+import { systemClock } from '../base/clock.ts'
 import { isObject } from '../base/json.ts'
 import { EnvironmentError } from '../config/environment.ts'
 import { byPosition, ConfigError, type ConfigFile } from '../config/file.ts'
@@ -18,7 +19,7 @@ export function complaintsAbout(
   const inFile = [
     // Read without the variables: for a channel that is taken out, its vendor's variable would make another.
     ...faultsIn(file, 'channels', (rest) => readChannels(rest, {})),
-    ...faultsIn(file, 'models', (rest) => readCatalogue(rest, isSandbox)),
+    ...faultsIn(file, 'models', (rest) => readCatalogue(rest, isSandbox, systemClock)),
   ]
   return [...faultOfVariables(file, variables), ...inTheFilesOrder(inFile)]
 }

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { type Dialect, Kysely } from 'kysely'
+import { systemClock } from '../base/clock.ts'
 import { databaseFile, readEnvironment, type Environment } from '../config/environment.ts'
 import { installationSecret, secretFile } from '../config/installation-secret.ts'
 import { hadOtherSecret } from '../keys/first-start.ts'
@@ -67,7 +68,7 @@ export async function planStart(config: string | undefined): Promise<Plan> {
 }
 
 function planNow(config: string | undefined, hasRealAccount: boolean): Plan {
-  return planMarket({ file: loadSettings(config).file, variables: process.env, hasRealAccount })
+  return planMarket({ file: loadSettings(config).file, variables: process.env, hasRealAccount, clock: systemClock })
 }
 
 export async function hasRealAccount(environment: Environment): Promise<boolean> {

@@ -1,4 +1,6 @@
 import { join } from 'node:path'
+import { systemClock, systemTimers } from '../base/clock.ts'
+import { PriceWatch } from '../catalogue/price-watch.ts'
 import { readEnvironment } from '../config/environment.ts'
 import { readCatalogue, readChannels } from '../plan.ts'
 import { startSandbox } from '../sandbox/sandbox.ts'
@@ -14,7 +16,19 @@ export function sandbox(options: Options): void {
   const chosen =
     options.port === undefined ? { port: environment.sandboxPort } : { port: readPort(options.port), setting: '--port' }
   const { file } = loadSettings(options.config)
-  const models = simulatedModels(readCatalogue(file, true), readChannels(file, process.env))
+  const channels = readChannels(file, process.env)
+  // The gateways that use these simulators charge by the prices that vendors have announced once those begin.
+  const prices = new PriceWatch({
+    clock: systemClock,
+    timers: systemTimers,
+    begin: () => simulator.serve(readModels),
+  })
+  const readModels = () => {
+    const catalogue = readCatalogue(file, true, systemClock)
+    prices.waitFor(catalogue.nextPricesFrom)
+    return simulatedModels(catalogue, channels)
+  }
+  const models = readModels()
   const simulator = startSandbox({
     ...chosen,
     ...(options.host !== undefined && { hostname: options.host }),

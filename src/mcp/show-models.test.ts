@@ -13,7 +13,7 @@ test('a model whose context is unknown is shown without context_tokens', () => {
     prices: { inputPerMillion: '0', outputPerMillion: '0' },
   }
   const overrides = readOverrides([llama, { ...llama, id: 'my-known-llama', contextTokens: 8_192 }])
-  const { models } = buildCatalogue({ families: loadFamilies(), overrides, sandbox: false })
+  const { models } = buildCatalogue({ families: loadFamilies(), overrides, sandbox: false, at: Date.now() })
   const shown = (id: string) => {
     const model = models.get(id)
     if (model === undefined) throw new Error(`no ${id}`)
@@ -32,7 +32,7 @@ test.each([
 ] as const)(
   'what %s takes is shown under the name of its capability, with the tool to call',
   (id, capability, tool) => {
-    const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: true })
+    const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: true, at: Date.now() })
     const model = models.get(id)
     if (model === undefined) throw new Error(`no ${id}`)
     expect(limitsOf(model)).toEqual({ [capability]: model[capability] })
@@ -44,7 +44,7 @@ test.each([
 )
 
 test.each(capabilities)('the call that the page of a model for %s shows is one that its tool takes', (capability) => {
-  const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: true })
+  const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: true, at: Date.now() })
   const [id, model] = [...models].find(([, each]) => each.capabilities.includes(capability)) ?? []
   if (id === undefined || model === undefined) throw new Error(`no model for ${capability}`)
   const shown = [...modelPage(id, model).matchAll(/## To call it: `(\w+)`\n+```json\n(.*?)\n```/gs)]
@@ -56,7 +56,7 @@ test.each(capabilities)('the call that the page of a model for %s shows is one t
 })
 
 test('a chat model has a page without limits of other capabilities', () => {
-  const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: true })
+  const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: true, at: Date.now() })
   const model = models.get('gpt-4o-mini')
   if (model === undefined) throw new Error('no gpt-4o-mini')
   expect(limitsOf(model)).toEqual({})

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemClock } from '../../src/base/clock.ts'
 import { readConfigFile } from '../../src/config/file.ts'
 import { newId } from '../../src/base/ids.ts'
 import { nano, parseDollars, type Nano } from '../../src/base/money.ts'
@@ -89,7 +90,10 @@ export async function makeWorld(options: {
   programs?: readonly (string | undefined)[]
 }): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'turnpike-chaos-'))
-  const vendors = startSandbox({ port: 0, models: () => simulatedModels(readCatalogue(file, true), channels) })
+  const vendors = startSandbox({
+    port: 0,
+    models: () => simulatedModels(readCatalogue(file, true, systemClock), channels),
+  })
   // Its usual name: a start in this folder finds it by itself.
   const config = join(folder, 'turnpike.yaml')
   const written = options.settings?.(vendors.url) ?? settings(vendors.url, options.mode ?? 'leased')

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { systemClock } from '../../src/base/clock.ts'
 import { capabilities } from '../../src/capabilities/capability.ts'
 import { readConfigFile } from '../../src/config/file.ts'
 import { planMarket, servedModels } from '../../src/plan.ts'
@@ -32,7 +33,7 @@ describe('docs/vendors.md', () => {
     const yaml = /```yaml\n([^]*?)```/.exec(page)?.[1] ?? ''
     const variables = { AZURE_OPENAI_API_KEY: 'k' }
     const file = readConfigFile('vendors.md', yaml, variables)
-    const { configured, catalogue } = planMarket({ file, variables, hasRealAccount: false })
+    const { configured, catalogue } = planMarket({ file, variables, hasRealAccount: false, clock: systemClock })
     expect(configured.map(({ id }) => id)).toEqual(['azure-main'])
     expect([...servedModels(catalogue, configured).keys()]).toEqual(['gpt-4o-mini', 'gpt-4o-mini-2024-07-18'])
   })

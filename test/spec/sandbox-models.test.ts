@@ -11,7 +11,7 @@ test('the sandbox serves every model of the catalogue, including retired ones', 
   try {
     const shown = await operatorOf(gateway).all<{ id: string; sold: boolean }>('/admin/models')
     expect(shown.filter(({ sold }) => !sold)).toEqual([])
-    const { models } = buildCatalogue({ families: loadFamilies(), sandbox: true })
+    const { models } = buildCatalogue({ families: loadFamilies(), sandbox: true, at: Date.now() })
     expect(shown.map(({ id }) => id).toSorted()).toEqual([...models.keys()].toSorted())
   } finally {
     await gateway.close()
@@ -30,7 +30,7 @@ const plainAsks = {
 
 /** The first model of each vendor with this capability that can be asked without files. */
 function oneOfEachVendor(capability: Capability): Model[] {
-  const { models } = buildCatalogue({ families: loadFamilies(), sandbox: true })
+  const { models } = buildCatalogue({ families: loadFamilies(), sandbox: true, at: Date.now() })
   const fit = [...models.values()].filter(
     (model) => model.capabilities.includes(capability) && (model.images?.references.min ?? 0) === 0,
   )

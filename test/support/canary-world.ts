@@ -1,6 +1,7 @@
 import { cpSync } from 'node:fs'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
+import { systemClock } from '../../src/base/clock.ts'
 import { readConfigFile } from '../../src/config/file.ts'
 import { readCatalogue, readChannels } from '../../src/plan.ts'
 import { simulatedModels } from '../../src/simulated.ts'
@@ -146,7 +147,7 @@ export async function makeCanaryWorld(engine: Engine, places: Places): Promise<C
   })
   const variables = variablesOf({ secrets, port, tap, sinkUrl: sink.url })
   const file = readConfigFile('turnpike.yaml', settings, variables)
-  const catalogue = readCatalogue(file, true)
+  const catalogue = readCatalogue(file, true, systemClock)
   const channels = readChannels(file, variables)
   cli.write('turnpike.yaml', settings)
 

@@ -4,7 +4,7 @@ import { buildCatalogue, loadFamilies } from '../../src/catalogue/load.ts'
 import { traitsOf } from '../../src/flow/traits.ts'
 import { videoCodec } from '../../src/wire/native/video.ts'
 
-export const catalogue = buildCatalogue({ families: loadFamilies(), sandbox: true })
+export const catalogue = buildCatalogue({ families: loadFamilies(), sandbox: true, at: Date.now() })
 
 export type Body = Record<string, unknown>
 
