@@ -76,6 +76,13 @@ test.each([
     [{ role: 'assistant', content: 'Hi' }, { images: [{ type: 'image_url' }] }],
     'stop',
   ],
+  [
+    'words beside lists with nothing in them',
+    { reasoning_details: [], content: 'Hi', images: [], annotations: [], tool_calls: [] },
+    { finish_reason: null },
+    [{ role: 'assistant', content: 'Hi' }],
+    'stop',
+  ],
   ['words beside an empty delta', { content: 'Hi' }, { delta: {} }, [{ role: 'assistant', content: 'Hi' }], 'stop'],
   ['nothing at all', {}, {}, [{ role: 'assistant' }], 'stop'],
 ] as const)('an answer of %s becomes its deltas and a finish', (_name, message, more, deltas, reason) => {

@@ -45,13 +45,21 @@ function partsOf({ index, message, finish_reason: reason, ...more }: JsonObject,
 
 /** The message, of which the first delta names the role. */
 function deltasOf(message: JsonObject): { readonly stage: Stage; readonly delta: JsonObject }[] {
-  const given = Object.entries(message).filter(([name, value]) => name !== 'role' && isGiven(value))
+  const given = Object.entries(message).filter(([name, value]) => name !== 'role' && isSaid(value))
   const fields = Object.groupBy(given, ([name]) => stageOf(name))
   const made = stages.filter((stage) => fields[stage] !== undefined)
   return (made.length === 0 ? (['words'] as const) : made).map((stage, at) => {
     const shown = (fields[stage] ?? []).map(([name, value]) => [name, asDelta(name, value)])
     return { stage, delta: { ...(at === 0 && { role: 'assistant' }), ...Object.fromEntries(shown) } }
   })
+}
+
+/**
+ * An empty list says nothing. Many servers give one in place of calls, and OpenAI's client for Go panics at such a
+ * delta, because it looks at the first call.
+ */
+function isSaid(value: Json | undefined): boolean {
+  return isGiven(value) && !(Array.isArray(value) && value.length === 0)
 }
 
 function stageOf(field: string): Stage {
