@@ -102,6 +102,17 @@ test('what a choice has beside its message comes once, and every choice keeps it
   ])
 })
 
+test('the logprobs of an answer come with its words, behind its reasoning, and are read there', () => {
+  const logprobs = { content: [{ token: 'Hi', logprob: -1 }] }
+  const body = answerOf({ content: 'Hi', reasoning_content: 'hm' }, { logprobs })
+  const [thoughts, ...later] = choicesIn(body)
+  expect(thoughts).toEqual({ index: 0, delta: { role: 'assistant', reasoning_content: 'hm' }, finish_reason: null })
+  expect(later).toMatchObject([{ delta: { content: 'Hi' }, logprobs }, last('stop')])
+  const reader = openReader()
+  const read = answerEvents(body).flatMap((event) => reader.read(event))
+  expect(read).toContainEqual({ kind: 'text-delta', choice: 0, text: 'Hi', logprobs })
+})
+
 test('what stands beside the choices is not repeated for each of them', () => {
   const choices = Array.from({ length: 128 }, (_, index) => ({ index, message: { content: 'a' } }))
   const body = Buffer.from(JSON.stringify({ id: 'c1', citations: ['x'.repeat(10_000)], choices }))

@@ -37,8 +37,11 @@ function partsOf({ index, message, finish_reason: reason, ...more }: JsonObject,
   const choice = { index: typeof index === 'number' ? index : position }
   const isCalled = deltas.some(({ delta: { tool_calls: calls } }) => objectsIn(calls).length > 0)
   const finish = textIn(reason) || (isCalled ? 'tool_calls' : 'stop')
-  const said = deltas.map(({ stage, delta }, at) => {
-    return { stage, part: { ...(at === 0 && more), ...choice, delta, finish_reason: null } }
+  // What else a choice has is mostly the logprobs of its words, which are read from their chunk only.
+  const withMore = deltas.find(({ stage }) => stage === 'words') ?? deltas[0]
+  const said = deltas.map((one) => {
+    const part = { ...(one === withMore && more), ...choice, delta: one.delta, finish_reason: null }
+    return { stage: one.stage, part }
   })
   return [...said, { stage: 'finish', part: { ...choice, delta: {}, finish_reason: finish } }]
 }
