@@ -70,6 +70,13 @@ test.each([
     'tool_calls',
   ],
   [
+    'a call in the old form, with an object as arguments',
+    { content: null, function_call: { name: 'a', arguments: { at: 1 } } },
+    { finish_reason: null },
+    [{ role: 'assistant', function_call: { name: 'a', arguments: '{"at":1}' } }],
+    'function_call',
+  ],
+  [
     'words and an image',
     { content: 'Hi', images: [{ type: 'image_url' }] },
     {},

@@ -29,14 +29,17 @@ export function answerEvents(body: Uint8Array): Uint8Array[] {
 const stages = ['thoughts', 'words', 'images', 'calls', 'finish'] as const
 type Stage = (typeof stages)[number]
 
+/** Calls and those in the old form. A choice that ends with them has the name of the field as its reason. */
+const callFields = ['tool_calls', 'function_call'] as const
+
 type Part = { readonly stage: Stage; readonly part: JsonObject }
 
 /** The deltas of one choice and its finish, without which clients take a stream for broken. */
 function partsOf({ index, message, finish_reason: reason, ...more }: JsonObject, position: number): Part[] {
   const deltas = deltasOf(objectIn(message))
   const choice = { index: typeof index === 'number' ? index : position }
-  const isCalled = deltas.some(({ delta: { tool_calls: calls } }) => objectsIn(calls).length > 0)
-  const finish = textIn(reason) || (isCalled ? 'tool_calls' : 'stop')
+  const called = callFields.find((field) => deltas.some(({ delta }) => delta[field] !== undefined))
+  const finish = textIn(reason) || (called ?? 'stop')
   // What else a choice has is mostly the logprobs of its words, which are read from their chunk only.
   const withMore = deltas.find(({ stage }) => stage === 'words') ?? deltas[0]
   const said = deltas.map((one) => {
@@ -66,19 +69,19 @@ function isSaid(value: Json | undefined): boolean {
 }
 
 function stageOf(field: string): Stage {
-  if (field === 'tool_calls' || field === 'function_call') return 'calls'
+  if (callFields.some((name) => name === field)) return 'calls'
   if (field === 'images') return 'images'
   return field.startsWith('reasoning') ? 'thoughts' : 'words'
 }
 
 /** Calls are numbered by their places: some servers give each the index 0, and clients would join them into one. */
 function asDelta(name: string, value: Json | undefined): Json | undefined {
+  if (name === 'function_call') return withArgumentsAsText(value)
   if (name !== 'tool_calls') return value
-  return objectsIn(value).map((call, index) => ({ ...call, ...withArgumentsAsText(call), index }))
+  return objectsIn(value).map((call, index) => ({ ...call, function: withArgumentsAsText(call['function']), index }))
 }
 
 /** Clients join the parts of the arguments, which some servers send as an object. */
-function withArgumentsAsText({ function: called }: JsonObject): JsonObject {
-  if (!isObject(called)) return {}
-  return { function: { ...called, arguments: argumentsTextIn(called['arguments']) } }
+function withArgumentsAsText(called: Json | undefined): Json | undefined {
+  return isObject(called) ? { ...called, arguments: argumentsTextIn(called['arguments']) } : called
 }
