@@ -38,7 +38,7 @@ export function readCap(text: string): Cap | null {
   const [dollars = '', period = 'total', ...rest] = text.split('/')
   const amount = parseDollars(dollars)
   const found = periods.find((known) => known === period)
-  const isAmount = amount !== undefined && amount > zeroNano && amount <= creditMax
+  const isAmount = amount !== undefined && amount >= zeroNano && amount <= creditMax
   if (!isAmount || found === undefined || rest.length > 0) {
     const most = formatDollars(creditMax)
     throw new Error(`--cap takes dollars, up to ${most}, and a period, such as 25/month, 5/day or 100/total; or none`)
