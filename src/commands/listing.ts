@@ -1,4 +1,5 @@
 import { momentRule, pageSizeMax, readMoment, type PageAsked } from '../reports/query.ts'
+import { accountNames } from '../store/accounts.ts'
 import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { accountNamed } from './accounts.ts'
@@ -30,6 +31,16 @@ function momentOf(text: string): number {
   const at = readMoment(text)
   if (at === undefined) throw new Error(`"${text}" is not a time: write ${momentRule}`)
   return at
+}
+
+/** Whose each row is: by the name of the account, because its id means nothing to people. */
+export async function accountColumn<Row extends { readonly account: string }>(
+  store: Store,
+  rows: readonly Row[],
+): Promise<Column<Row>> {
+  const ids = rows.map(({ account }) => account)
+  const names = await accountNames(store.db, ids)
+  return { name: 'ACCOUNT', show: ({ account }) => names.get(account) ?? account }
 }
 
 type Page<Row> = { readonly data: readonly Row[]; readonly next: string | null }

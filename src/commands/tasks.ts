@@ -8,7 +8,7 @@ import { typicalTaskMs } from '../store/task-lists.ts'
 import { type Task, taskById } from '../store/tasks.ts'
 import { isOver } from '../tasks/state.ts'
 import { inEitherMode, withInstallation, type InstallationOptions as Options } from './installation.ts'
-import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
+import { accountColumn, readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, sheet, showTime, type Column } from './output.ts'
 import { bar, type Progress } from './progress.ts'
 
@@ -27,12 +27,17 @@ export async function list(options: Options & Listed): Promise<void> {
       inDoubt,
     }
     const page = await reportTasks(store.db, filter, asked)
-    sayPage(page, { json, columns, nothing: `No tasks were found in ${mode} mode.` })
+    sayPage(page, {
+      json,
+      columns: columns(await accountColumn(store, page.data)),
+      nothing: `No tasks were found in ${mode} mode.`,
+    })
   })
 }
 
-const columns: readonly Column<ShownTask>[] = [
+const columns = (whose: Column<ShownTask>): Column<ShownTask>[] => [
   { name: 'TIME', show: ({ created_at: at }) => showTime(at * 1000) },
+  whose,
   { name: 'MODEL', show: ({ model }) => model },
   { name: 'STATE', show: stateOf },
   { name: 'HELD', align: 'right', show: ({ held }) => (held === null ? '-' : showDollars(held)) },

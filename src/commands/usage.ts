@@ -12,7 +12,7 @@ import type { UsageFilter } from '../store/usage.ts'
 import { allAccounts } from './accounts.ts'
 import { inEitherMode, withInstallation, type InstallationOptions as Options } from './installation.ts'
 import { keysOf, whoseColumns } from './keys.ts'
-import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
+import { accountColumn, readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
 type Filtered = FilterOptions & { readonly key?: string; readonly model?: string }
@@ -61,7 +61,8 @@ export async function listRequests(options: Options & Filtered & PageOptions): P
   const asked = readPage(options)
   await withInstallation(options, async ({ store, mode }) => {
     const page = await reportRequests(store.db, await filterOf(store, mode, options), asked)
-    sayPage(page, { json, columns: requestColumns, nothing: `No requests were found in ${mode} mode.` })
+    const columns = requestColumns(await accountColumn(store, page.data))
+    sayPage(page, { json, columns, nothing: `No requests were found in ${mode} mode.` })
   })
 }
 
@@ -146,8 +147,9 @@ function groupOf(group: string | number, by: GroupBy): string {
   return by === 'day' ? time.slice(0, 'yyyy-mm-dd'.length) : time
 }
 
-const requestColumns: readonly Column<ShownRequest>[] = [
+const requestColumns = (whose: Column<ShownRequest>): Column<ShownRequest>[] => [
   { name: 'TIME', show: ({ created_at: at }) => showTime(at * 1000) },
+  whose,
   { name: 'MODEL', show: ({ model }) => model },
   { name: 'STATUS', align: 'right', show: ({ status }) => String(status) },
   { name: 'COST', align: 'right', show: ({ cost }) => showDollars(cost) },

@@ -11,7 +11,7 @@ import { resendEvent } from '../store/webhooks.ts'
 import { makeWebhookSecrets } from '../tasks/webhooks/secrets.ts'
 import { accountNamed } from './accounts.ts'
 import { actor, inEitherMode, secretOf, withInstallation, type InstallationOptions as Options } from './installation.ts'
-import { readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
+import { accountColumn, readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, showTime, type Column } from './output.ts'
 
 type Listed = FilterOptions & PageOptions & { readonly task?: string; readonly state?: string }
@@ -28,7 +28,11 @@ export async function list(options: Options & Listed): Promise<void> {
       state: state && storedState(state),
     }
     const page = await reportWebhooks(store.db, filter, asked)
-    sayPage(page, { json, columns, nothing: `No webhooks were found in ${mode} mode.` })
+    sayPage(page, {
+      json,
+      columns: columns(await accountColumn(store, page.data)),
+      nothing: `No webhooks were found in ${mode} mode.`,
+    })
   })
 }
 
@@ -58,8 +62,9 @@ export async function secret(nameOrId: string, options: Options): Promise<void> 
   })
 }
 
-const columns: readonly Column<ShownEvent>[] = [
+const columns = (whose: Column<ShownEvent>): Column<ShownEvent>[] => [
   { name: 'TIME', show: ({ created_at: at }) => showTime(at * 1000) },
+  whose,
   { name: 'STATE', show: ({ state }) => state },
   { name: 'TYPE', show: ({ type }) => type },
   { name: 'ATTEMPTS', align: 'right', show: ({ attempts }) => String(attempts.length) },

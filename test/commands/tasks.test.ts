@@ -41,6 +41,7 @@ test('tasks are listed, shown, and watched to their end', async () => {
     [made, 'succeeded'],
   ])
   const table = await cli.run(['tasks', 'list', '--state', 'failed'])
+  expect(table.out).toMatch(/^TIME +ACCOUNT +MODEL +STATE /)
   expect(table.out).toContain(failed)
   expect(table.out).not.toContain(made)
   for (const others of [['--in-doubt'], ['--model', 'wan2.6-i2v']]) {

@@ -80,7 +80,10 @@ test('requests are listed page by page and shown with their attempts', async () 
     attempts: [{ channel: 'openai', upstream_model: 'gpt-4o', status: 200, vendor_cost: newest?.cost ?? '' }],
   })
   const listed = await cli.run(['requests', 'list'])
-  expect(listed.out.trimEnd().split('\n')).toHaveLength(4)
+  const lines = listed.out.trimEnd().split('\n')
+  expect(lines).toHaveLength(4)
+  expect(lines[0]).toMatch(/^TIME +ACCOUNT +MODEL +STATUS +COST +BASIS +MS +KEY +ID$/)
+  expect(lines[1]).toMatch(/Z +demo +gpt-4o +200 /)
   const shown = await cli.run(['requests', 'show', newest?.id ?? ''])
   expect(shown.out).toContain('openai')
   // The cost of the request has the sign that the costs of its attempts have.

@@ -44,8 +44,8 @@ test('events are listed and sent again, and signed with a new secret, beside a r
 
   const { out } = await cli.run(['webhooks', 'list', '--state', 'delivered'])
   const [head, row] = out.trimEnd().split('\n')
-  expect(head).toMatch(/^TIME +STATE +TYPE +ATTEMPTS +LAST +NEXT +HOST +TASK +ID$/)
-  expect(row).toMatch(/delivered +video\.generation\.succeeded +1 +204 +- +127\.0\.0\.1:\d+ +vid_\w+ +evt_\w+$/)
+  expect(head).toMatch(/^TIME +ACCOUNT +STATE +TYPE +ATTEMPTS +LAST +NEXT +HOST +TASK +ID$/)
+  expect(row).toMatch(/demo +delivered +video\.generation\.succeeded +1 +204 +- +127\.0\.0\.1:\d+ +vid_\w+ +evt_\w+$/)
   expect(out).not.toContain('canary')
 
   expect(await cli.json(['webhooks', 'resend', id])).toMatchObject({ id, state: 'pending' })
