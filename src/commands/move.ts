@@ -7,7 +7,7 @@ import { checkLedger, type Breach } from '../store/check.ts'
 import { copyStore, versionOf, type Copied } from '../store/copy.ts'
 import { recoverAll } from '../store/ledger.ts'
 import { cannotOpen, openStore, type Store, type StoreOptions } from '../store/open.ts'
-import { claimSingleNode } from '../store/single-node.ts'
+import { claimSingleNode, FolderInUse, type SingleNode } from '../store/single-node.ts'
 import { foldIntoOneFile } from '../store/sqlite.ts'
 import { say, sayJson, sheet } from './output.ts'
 
@@ -26,7 +26,7 @@ export async function moveToPostgres(options: { json?: boolean }): Promise<void>
   const aside = `${file}.moved`
   if (!existsSync(file)) throw new Error(`there is no database at ${file}`)
   if (existsSync(aside)) throw new Error(`${aside} is from an earlier move: put it elsewhere first`)
-  const lock = claimSingleNode(dataFolder)
+  const lock = claimFolder(dataFolder)
   try {
     foldIntoOneFile(file) // also after the copy; but a program that is in the way of that should be named before it
     const copied = await withStore({ file }, async (from) => {
@@ -41,6 +41,16 @@ export async function moveToPostgres(options: { json?: boolean }): Promise<void>
     report(copied, { dataFolder, aside, json: options.json })
   } finally {
     lock.release()
+  }
+}
+
+/** What a start is told, to take a folder of its own, would not help here. */
+function claimFolder(folder: string): SingleNode {
+  try {
+    return claimSingleNode(folder)
+  } catch (thrown) {
+    if (!(thrown instanceof FolderInUse)) throw thrown
+    throw new Error(`a gateway is running on ${folder}: stop it first`, { cause: thrown })
   }
 }
 

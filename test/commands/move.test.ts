@@ -115,7 +115,9 @@ test('nothing is moved while the gateway or another program has it, without a da
     return err
   }
   expect(await refused({})).toBe('turnpike: set DATABASE_URL to the PostgreSQL database to move to\n')
-  expect(await refused(variables)).toStartWith('turnpike: Another gateway is running on ')
+  expect(await refused(variables)).toBe(
+    `turnpike: a gateway is running on ${join(cli.folder, 'data')}: stop it first\n`,
+  )
   await kill(gateway)
   expect(await refused({ ...variables, TURNPIKE_SECRET: 's'.repeat(32) })).toContain(
     'TURNPIKE_SECRET must be the secret',
