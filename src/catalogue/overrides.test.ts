@@ -293,7 +293,7 @@ describe('faulty overrides', () => {
     [[{ ...llama, aliases: ['gpt-4o'] }], 'models[0].aliases: gpt-4o is already in the catalogue'],
     [[{ ...llama, aliases: ['wan2.7-t2v-2026-04-25'] }], 'models[0].aliases: wan2.7-t2v-2026-04-25 is already'],
     [[{ ...llama, capabilities: ['chat'] }], 'models[0].capability: either capability or capabilities'],
-    [[{ id: 'gpt-4o', price: {} }], 'models[0].price: no such setting'],
+    [[{ id: 'gpt-4o', price: {} }], 'models[0].price: no such setting; known here: id, from, '],
     [[{ capability: 'chat' }], 'models[0].id: is missing'],
     [[{ id: 'wan2.6-r2v', video: { durations: '9..3' } }], 'models[0].video.durations: from is more than to'],
     [

@@ -277,7 +277,7 @@ function deepest(issues: readonly z.core.$ZodIssue[], at: Path): Found {
   const issue = issues[0]
   if (issue === undefined) return [at, 'not valid']
   const path = [...at, ...issue.path.map((step) => (typeof step === 'symbol' ? String(step) : step))]
-  if (issue.code === 'unrecognized_keys') return [[...path, issue.keys[0] ?? ''], 'no such setting']
+  if (issue.code === 'unrecognized_keys') return [[...path, issue.keys[0] ?? ''], issue.message]
   if (issue.code === 'invalid_key') return [path, issue.issues[0]?.message ?? issue.message]
   if (issue.code !== 'invalid_union') return [path, issue.message]
   const found = issue.errors.map((alternative) => deepest(alternative, path))

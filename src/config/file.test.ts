@@ -50,7 +50,8 @@ describe('a mistake in the file', () => {
   test.each([
     ['artifacts:\n  s3: { endpoint: "https://x", bucket: abc, accessKeyId: a }\n', 'is missing'],
     ['limits:\n', 'has no value: write one, or remove the line'],
-    ['limits:\n  atemptsMax: 3\n', 'no such setting'],
+    ['log: { levl: info }\n', 'no such setting; known here: level'],
+    ['webhooks: { allowprivate: true }\n', 'no such setting; known here: allowPrivate'],
     ['exchange: { cny: "0.14" }\n', 'must be three capital letters, such as CNY'],
     [
       'channels: [{ id: a, vendor: compatible, baseUrl: "http://me:canary@127.0.0.1/v1" }]\n',

@@ -163,7 +163,7 @@ type Fault = { readonly path: Path; readonly message: string }
 function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   const { path } = issue
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: [...path, key], message: 'no such setting' }))
+    return issue.keys.map((key) => ({ path: [...path, key], message: issue.message }))
   }
   if (issue.code === 'invalid_key') return [{ path, message: issue.issues[0]?.message ?? issue.message }]
   return [{ path, message: issue.message }]

@@ -283,7 +283,7 @@ describe('turnpike check', () => {
       'mine.yaml:5:11 channels[3].id: there are two channels "c"',
       'mine.yaml:7:46 models[0].prices.inputPerMillion: an amount is a decimal in quotes, such as "0.15"',
       'mine.yaml:8:23 models[1].from: there is no model nothing',
-      'mine.yaml:10:23 models[3].colour: no such setting',
+      expect.stringContaining('mine.yaml:10:23 models[3].colour: no such setting; known here: id, from, '),
       'mine.yaml:11:41 models[4].prices.perSecond: a price for video, but this model does chat',
       'mine.yaml:12:36 models[5].prices.markup: a markup is above 0: "1" sells at the vendor\'s price; what is free has prices of "0"',
       'mine.yaml:13:18 exchange.CNY: a rate is a decimal above 0, in quotes',
