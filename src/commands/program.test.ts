@@ -26,8 +26,18 @@ test('commands that only print load neither the log writer nor the PostgreSQL dr
   expect(JSON.parse(stdout.toString())).toEqual(['kysely'])
 })
 
-const command = [join(import.meta.dir, '../../bin/turnpike'), 'models', '--json']
+const turnpike = join(import.meta.dir, '../../bin/turnpike')
 const withoutSettings = { cwd: import.meta.dir, env: { PATH: process.env['PATH'] ?? '' }, stderr: 'pipe' } as const
+
+test.each([
+  [['keys', 'list', '--acount', 'acme'], "unknown option '--acount' (Did you mean --account?)"],
+  [['accounts', 'create'], "required option '--name <name>' not specified"],
+])('%j is refused in one line with the name of the program', (args, says) => {
+  const { exitCode, stdout, stderr } = Bun.spawnSync([turnpike, ...args], { ...withoutSettings, stdout: 'pipe' })
+  expect([exitCode, stdout.toString(), stderr.toString()]).toEqual([1, '', `turnpike: ${says}\n`])
+})
+
+const command = [turnpike, 'models', '--json']
 
 // Every write to this device fails as on a full disk.
 const full = '/dev/full'

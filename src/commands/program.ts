@@ -9,10 +9,17 @@ import { failWithoutOutput } from './output.ts'
 export const program = new Command('turnpike')
   .description('One base address and one key in front of every model.')
   .version(packageJson.version)
+  .configureOutput({ outputError: (text, write) => write(inOurForm(text)) })
   .hook('preAction', (_program, action) => {
     // A gateway goes on serving without its log.
     if (action.name() !== 'serve') failWithoutOutput()
   })
+
+/** What the parser refuses is said as everything else is: in one line, by the program's name. */
+function inOurForm(text: string): string {
+  const said = text.replace(/^error: /, '').trimEnd()
+  return `turnpike: ${said.replaceAll('\n', ' ')}\n`
+}
 
 const configOption = () => new Option('--config <file>', 'the settings file (default: turnpike.yaml, if it exists)')
 const jsonOption = () => new Option('--json', 'print JSON instead of text')
