@@ -72,6 +72,11 @@ describe('limits on a body', () => {
   })
 })
 
+test.each(['', ' \n'])('an empty body (%j) is refused as one that is missing', (text) => {
+  expect(() => parseBody(text, limits)).toThrow('The request has no body: send one in JSON.')
+  expect(codeOf(text)).toBe('invalid_json')
+})
+
 describe('a __proto__ key', () => {
   test.each([
     '{"__proto__":1}',

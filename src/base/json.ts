@@ -50,7 +50,7 @@ function parse(text: string, isExact: boolean): Json {
   try {
     return (isExact ? JSON.parse(text) : JSON.parse(text, reviveExactly)) as Json
   } catch (thrown) {
-    if (thrown instanceof SyntaxError) throw notJson()
+    if (thrown instanceof SyntaxError) throw text.trim() === '' ? noBody() : notJson()
     throw thrown
   }
 }
@@ -84,6 +84,10 @@ export function without(object: JsonObject, fields: ReadonlySet<string>): JsonOb
   const kept: Record<string, Json | undefined> = {}
   for (const [field, value] of Object.entries(object)) if (!fields.has(field)) kept[field] = value
   return kept
+}
+
+function noBody() {
+  return badRequest('The request has no body: send one in JSON.', undefined, 'invalid_json')
 }
 
 function notJson() {
