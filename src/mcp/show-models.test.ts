@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { z } from 'zod'
 import { capabilities } from '../capabilities/capability.ts'
 import { buildCatalogue, loadFamilies } from '../catalogue/load.ts'
 import { readOverrides } from '../catalogue/schema.ts'
@@ -53,6 +54,17 @@ test.each(capabilities)('the call that the page of a model for %s shows is one t
     const called = tools.find((tool) => tool.name === name)
     expect({ name, taken: called?.input.safeParse(JSON.parse(call)).success }).toEqual({ name, taken: true })
   }
+})
+
+test('every model that a tool has as its example is still sold', () => {
+  const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: false })
+  const examples = tools.flatMap(({ name, input }) => {
+    const { model } = z.toJSONSchema(input, { io: 'input' }).properties ?? {}
+    const given = typeof model === 'object' ? (model.examples ?? []) : []
+    return given.map((id) => ({ name, id, isSold: models.has(String(id)) }))
+  })
+  expect(examples.length).toBeGreaterThan(5)
+  expect(examples.filter(({ isSold }) => !isSold)).toEqual([])
 })
 
 test('a chat model has a page without limits of other capabilities', () => {

@@ -40,7 +40,7 @@ export const generateImage = tool({
     'Generates images from a text, or from a text and reference images. Returns them with links to the files. Takes up to two minutes. Costs money by image or by tokens.',
   annotations: spending,
   input: z.strictObject({
-    model: modelField('images', 'gpt-image-1'),
+    model: modelField('images', 'gpt-image-2'),
     prompt: z
       .string()
       .min(1)
@@ -75,7 +75,7 @@ export const editImage = tool({
     'Edits one or more images by a description; with a mask, only its transparent area. Returns the results with links to the files. Costs money by image or by tokens.',
   annotations: spending,
   input: z.strictObject({
-    model: modelField('edits', 'gpt-image-1'),
+    model: modelField('edits', 'gpt-image-2'),
     prompt: z
       .string()
       .min(1)
