@@ -11,6 +11,12 @@ test('a bar fills with time, slows down past the usual time, and is full only at
   expect(percent(1_000, true)).toBe(100)
 })
 
+test('the whole id of a task fits into 80 columns', () => {
+  const label = `vid_${'0'.repeat(32)}`
+  const line = bar({ label, state: 'succeeded', elapsedMs: 3_599_000, usualMs: 60_000, isOver: true })
+  expect(line).toEndWith(` 100%  59:59  succeeded  ${label}`)
+})
+
 test('a line is one column narrower than the terminal', () => {
   for (const columns of [40, 60, 120]) expect(bar({ ...about, elapsedMs: 5_000 }, columns)).toHaveLength(columns - 1)
 })

@@ -7,7 +7,8 @@ export type Progress = {
   readonly isOver: boolean
 }
 
-const barCells = 24
+// With it, a task's id of 36 characters still fits into 80 columns for the first hour.
+const barCells = 18
 const widthMin = 40
 
 /** One line that can be written over itself; never longer than the terminal is wide. */
