@@ -42,7 +42,7 @@ const columns = (whose: Column<ShownTask>): Column<ShownTask>[] => [
   { name: 'STATE', show: stateOf },
   { name: 'HELD', align: 'right', show: ({ held }) => (held === null ? '-' : showDollars(held)) },
   { name: 'CHANNEL', show: ({ channel }) => channel },
-  { name: 'ERROR', show: ({ error }) => error?.code ?? '' },
+  { name: 'ERROR', show: ({ error }) => error?.code ?? '-' },
   { name: 'ID', show: ({ id }) => id },
 ]
 
