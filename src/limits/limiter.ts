@@ -100,7 +100,7 @@ export function makeLimiter(clock: Pick<Clock, 'monotonic'>): Limiter {
       report(setHeader, 'requests', requestsPerMinute, counted)
       if (counted.consumedPoints > requestsPerMinute) {
         if (concurrent !== undefined) places.add(keyId, -1)
-        throw tooMany(`This key may make ${requestsPerMinute} requests a minute.`, counted)
+        throw tooMany(`The requests of this key are limited to ${requestsPerMinute} a minute.`, counted)
       }
     }
     return passOf(keyId, limits, setHeader)
