@@ -2,6 +2,8 @@ import type { Command, Ended } from './resident.ts'
 
 // The process of `resident.ts`. `src/main.ts` is evaluated anew for every command, and everything below it only once.
 let commands = 0
+// Each command gets another `process.exit`.
+const exit = process.exit.bind(process)
 
 async function run({ args, variables, folder }: Command): Promise<Ended> {
   for (const name of Object.keys(process.env)) delete process.env[name]
@@ -36,4 +38,6 @@ async function run({ args, variables, folder }: Command): Promise<Ended> {
   return { code, ...said }
 }
 
+// Also where a command has left something running: a gateway, if a start is not refused as the test expects.
+process.on('disconnect', () => exit())
 process.on('message', (command: Command) => void run(command).then((ended) => process.send?.(ended)))
