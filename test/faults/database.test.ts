@@ -354,6 +354,7 @@ describe('a database that is not up yet', () => {
         const second = await cli.run(['serve'], { ...variables, PORT: '0' })
         expect(second.code).toBe(1)
         expect(second.err).toContain('Another gateway is running on ')
+        expect((await started).output()).not.toContain('is not used because DATABASE_URL is set')
         ;(await started).signal('SIGTERM')
         expect(await (await started).exited).toBe(0)
       } finally {

@@ -74,10 +74,10 @@ export function makeCli({ installed = checkout, data }: { installed?: string; da
   }
 
   /** Spares a start in a new folder the work that is the same in each. Another program does all of it by itself. */
-  async function furnish(used: string): Promise<void> {
+  async function furnish({ TURNPIKE_DATA: used = dataFolder, DATABASE_URL: url }: Variables): Promise<void> {
     const file = databaseFile({ dataFolder: used })
     createSparseReserve(used)
-    if (installed === checkout && !existsSync(file)) await writeFreshSqlite(file)
+    if (installed === checkout && url === undefined && !existsSync(file)) await writeFreshSqlite(file)
   }
 
   async function run(args: readonly string[], variables: Variables = {}): Promise<Ended> {
@@ -104,7 +104,7 @@ export function makeCli({ installed = checkout, data }: { installed?: string; da
       return JSON.parse(out) as T
     },
     async serve(args = [], variables = {}) {
-      await furnish(variables['TURNPIKE_DATA'] ?? dataFolder)
+      await furnish(variables)
       const child = start(['serve', ...args], variables)
       let text = ''
       const stopReading = collect(child.stdout, (piece) => (text += piece))
