@@ -41,11 +41,14 @@ export function findConformance(): string | undefined {
 
 export type Check = { readonly id: string; readonly status: string; readonly errorMessage?: string }
 
+/** Gives the result of each check of a scenario. Throws what the suite printed if it has left none. */
+export type Results = (scenario: string) => readonly Check[]
+
 /**
- * Runs all scenarios of a revision and returns, by scenario, the result of each of its checks. Loading the suite takes
- * longer than most of them, so it is loaded once, also for those that nobody asks for.
+ * Runs all scenarios of a revision. Loading the suite takes longer than most of them, so it is loaded once, also for
+ * those that nobody asks for.
  */
-export async function runSuite(script: string, url: string, revision: string): Promise<ReadonlyMap<string, Check[]>> {
+export async function runSuite(script: string, url: string, revision: string): Promise<Results> {
   const folder = temporaryFolder('mcp-conformance-results')
   const flags = ['server', '--url', url, '--suite', 'all', '--spec-version', revision, '--output-dir', folder]
   const child = spawn(process.execPath, [script, ...flags], {
@@ -58,16 +61,22 @@ export async function runSuite(script: string, url: string, revision: string): P
   let printed = ''
   child.stdout.on('data', (bytes: Buffer) => (printed += bytes.toString()))
   child.stderr.on('data', (bytes: Buffer) => (printed += bytes.toString()))
-  await new Promise((resolve) => child.on('close', resolve))
-  const results = new Map<string, Check[]>()
+  const ended = await new Promise<string>((resolve) =>
+    child.on('close', (code, signal) => resolve(signal ?? `${code}`)),
+  )
+  const files = new Map<string, string>()
   for (const name of readdirSync(folder)) {
     // The name of the scenario, and when it was run.
     const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1]
-    if (scenario === undefined) continue
-    results.set(scenario, JSON.parse(readFileSync(join(folder, name, 'checks.json'), 'utf8')) as Check[])
+    if (scenario !== undefined) files.set(scenario, join(folder, name, 'checks.json'))
   }
-  if (results.size === 0) throw new Error(`the suite left no results: ${printed.slice(0, 2000)}`)
-  return results
+  return (scenario) => {
+    const file = files.get(scenario)
+    if (file === undefined || !existsSync(file)) {
+      throw new Error(`${scenario} left no results, and the suite ended with ${ended}: ${printed.slice(-2000)}`)
+    }
+    return JSON.parse(readFileSync(file, 'utf8')) as Check[]
+  }
 }
 
 /** The suite cannot send a key, so this proxy adds it and changes nothing else. */
