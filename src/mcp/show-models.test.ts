@@ -57,7 +57,7 @@ test.each(capabilities)('the call that the page of a model for %s shows is one t
 })
 
 test('every model that a tool has as its example is still sold', () => {
-  const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: false })
+  const { models } = buildCatalogue({ families: loadFamilies(), overrides: [], sandbox: false, at: Date.now() })
   const examples = tools.flatMap(({ name, input }) => {
     const { model } = z.toJSONSchema(input, { io: 'input' }).properties ?? {}
     const given = typeof model === 'object' ? (model.examples ?? []) : []
