@@ -83,6 +83,19 @@ eachEngine('a courier', (open) => {
     expect(timers.waiting).toEqual([])
   })
 
+  test('a delivery that ends makes room for the next one at once, without the pause between looks', async () => {
+    const store = await open({ clock })
+    const ids = [await putOne(store), await putOne(store), await putOne(store)]
+    const { courier, timers } = start(store, 'node_a', { limits: { inFlightMax: 1 } })
+    timers.fire()
+    await until(async () => {
+      if (timers.waiting.includes(0)) timers.fire()
+      const events = await Promise.all(ids.map((id) => eventById(store.db, id)))
+      return events.every((event) => event?.state === 'delivered')
+    })
+    await courier.close({ withinMs: 0 })
+  })
+
   test('events behind a host that does not answer wait unsent, and are given up only when old and long due', async () => {
     const store = await open({ clock })
     const account = await putAccount(store)
