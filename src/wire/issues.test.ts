@@ -35,10 +35,10 @@ describe('a value that the schema does not accept', () => {
     ],
     ['{"stop":7}', "invalid_type Invalid 'stop': expected string or array, received number."],
     ['{"stop":["a",3]}', "invalid_type Invalid 'stop[1]': expected string, received number."],
-    ['{"stop":["a","b","c","d","e"]}', "invalid_value Invalid 'stop': too big: expected array to have <=4 items."],
+    ['{"stop":["a","b","c","d","e"]}', "invalid_value Invalid 'stop': expected at most 4 items, received 5."],
     [user('7'), "invalid_type Invalid 'messages[0].content': expected string or array, received number."],
     [user('null'), "invalid_type Invalid 'messages[0].content': expected string or array, received null."],
-    [user('[]'), "invalid_value Invalid 'messages[0].content': too small: expected array to have >=1 items."],
+    [user('[]'), "invalid_value Invalid 'messages[0].content': expected at least 1 item, received 0."],
     ['{"messages":[{"role":"user"}]}', "missing_required_parameter Missing required parameter: 'messages[0].content'."],
     [
       '{"messages":[{"role":"odd","content":"Hi"}]}',
@@ -51,6 +51,10 @@ describe('a value that the schema does not accept', () => {
     ['{"verbosity":"odd"}', "invalid_value Invalid 'verbosity': expected one of 'low', 'medium' or 'high'."],
     ['{"metadata":[]}', "invalid_type Invalid 'metadata': expected object, received array."],
     ['{"n":1.5}', "invalid_type Invalid 'n': expected integer, received number."],
+    ['{"n":0}', "invalid_value Invalid 'n': expected at least 1, received 0."],
+    ['{"temperature":2.5}', "invalid_value Invalid 'temperature': expected at most 2, received 2.5."],
+    ['{"frequency_penalty":-3}', "invalid_value Invalid 'frequency_penalty': expected at least -2, received -3."],
+    ['{"messages":[]}', "invalid_value Invalid 'messages': expected at least 1 item, received 0."],
   ])('the chat error for %s names the field and what is expected', (fields, said) => {
     expect(complaint('chat', fields)).toBe(said)
   })

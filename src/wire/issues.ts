@@ -30,7 +30,8 @@ export function fieldError(error: z.ZodError, body?: unknown): GatewayError {
   const number = keptNumber(body, path)
   if (number !== undefined && takesNumbers(issue)) return invalid(param, explainNumber(number))
   const received = number === undefined || !isOfWrongKind(issue) ? receivedBy(issue) : 'number'
-  return invalid(param, explain(issue, received), isOfWrongKind(issue) ? 'invalid_type' : 'invalid_value')
+  const why = explainSize(issue, valueAt(body, path)) ?? explain(issue, received)
+  return invalid(param, why, isOfWrongKind(issue) ? 'invalid_type' : 'invalid_value')
 }
 
 export function missing(param: string): GatewayError {
@@ -84,7 +85,6 @@ function explain(issue: Issue, received: string | undefined): string {
   if (issue.code === 'invalid_value') return explainValues(issue.values.map(shown))
   return issue.message
     .replace(/^Invalid (?:input|option): /, '')
-    .replace(/^Too /, 'too ')
     .replace(/^Invalid discriminator value. Expected (.*)$/, (_, values: string) =>
       explainValues(
         values
@@ -94,6 +94,28 @@ function explain(issue: Issue, received: string | undefined): string {
           .map(shown),
       ),
     )
+}
+
+type SizeIssue = Extract<Issue, { code: 'too_small' | 'too_big' }>
+
+/** For a value of the right type that is outside of its bounds; undefined for any other issue. */
+function explainSize(issue: Issue, value: unknown): string | undefined {
+  if (issue.code !== 'too_small' && issue.code !== 'too_big') return undefined
+  const bound = Number(issue.code === 'too_small' ? issue.minimum : issue.maximum)
+  const counted = countedIn[issue.origin]
+  const unit = counted === undefined ? '' : ` ${counted}${bound === 1 ? '' : 's'}`
+  const size = typeof value === 'string' || Array.isArray(value) ? value.length : value
+  const received = typeof size === 'number' ? `, received ${size}` : ''
+  return `expected ${boundWords(issue)} ${bound}${unit}${received}`
+}
+
+/** What the bounds of these kinds count; those of numbers are of the value itself. */
+const countedIn: Readonly<Record<string, string>> = { string: 'character', array: 'item' }
+
+function boundWords({ code, inclusive, exact }: SizeIssue): string {
+  if (exact === true) return 'exactly'
+  if (code === 'too_small') return inclusive === false ? 'more than' : 'at least'
+  return inclusive === false ? 'less than' : 'at most'
 }
 
 /** A discriminator that may be left out lists these among its values; an error message need not suggest them. */

@@ -18,7 +18,7 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
   'bad-request': [
     {
       when: 'a field is missing or has an invalid value; the message names it, and so does `param` if the error has one. `code` may be more exact: `missing_required_parameter`, `invalid_type`, `unsupported_value`, `unsupported_parameter`, `unknown_parameter`, `invalid_url` and the like',
-      message: "Invalid 'temperature': too big: expected number to be <=2.",
+      message: "Invalid 'temperature': expected at most 2, received 3.",
       param: 'temperature',
     },
   ],
