@@ -6,26 +6,30 @@ import type { Socket } from 'bun'
  */
 export type Target = { readonly port: number; readonly request: Buffer }
 
-export function post(port: number, key: string, body: string, path = '/v1/chat/completions'): Target {
-  return targetOf({ port, key, path, type: 'application/json', body: Buffer.from(body) })
+type PostOptions = { readonly path?: string; readonly headers?: Readonly<Record<string, string>> }
+
+export function post(port: number, key: string, body: string, options: PostOptions = {}): Target {
+  const { path = '/v1/chat/completions', headers = {} } = options
+  return targetOf({ port, key, path, type: 'application/json', headers, body: Buffer.from(body) })
 }
 
 /** A form with a file in it. The form is made by the caller, once, so that every target gets the same content. */
 export async function postForm(port: number, key: string, form: FormData, path: string): Promise<Target> {
   const made = new Response(form)
   const type = made.headers.get('content-type') ?? ''
-  return targetOf({ port, key, path, type, body: Buffer.from(await made.arrayBuffer()) })
+  return targetOf({ port, key, path, type, headers: {}, body: Buffer.from(await made.arrayBuffer()) })
 }
 
-type Post = { port: number; key: string; path: string; type: string; body: Buffer }
+type Post = Required<PostOptions> & { port: number; key: string; type: string; body: Buffer }
 
-function targetOf({ port, key, path, type, body }: Post): Target {
+function targetOf({ port, key, path, type, headers, body }: Post): Target {
   const head = [
     `POST ${path} HTTP/1.1`,
     `host: 127.0.0.1:${port}`,
     `authorization: Bearer ${key}`,
     `content-type: ${type}`,
     'user-agent: turnpike-bench',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     `content-length: ${body.length}`,
   ]
   return { port, request: Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body]) }

@@ -24,7 +24,7 @@ export async function measureWays(
   for (const way of ways) {
     const [client, vendor] = way.split(' to ') as ['chat' | 'messages', 'chat' | 'messages']
     const model = vendor === 'chat' ? benchModel : messagesModel
-    const target = post(child.port, benchKey, body[client](model), path[client])
+    const target = post(child.port, benchKey, body[client](model), { path: path[client] })
     const before = await child.vitals()
     const read = await readStreams(target, { ...options, each: 1, events: { atLeast: options.chunks } })
     const after = await child.vitals()
