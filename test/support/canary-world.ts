@@ -271,6 +271,8 @@ models:
     outputTokensMax: 1000
     prices: { inputPerMillion: "1", outputPerMillion: "10" }
   - { id: nobody, from: raw, channels: [{ channel: nobody }] }
+  # Ended by its vendor, and so on sale only where a channel is named for it.
+  - { id: imagen-4.0-generate-001, channels: [{ channel: google }] }
 artifacts: ${engine === 'sqlite' ? '{ keep: false }' : `{ keep: true, s3: { ${bucket}, secretAccessKey: "\${BUCKET_SECRET}" } }`}
 webhooks: { allowPrivate: true }
 tasks: { pollSeconds: 0.1, doubtSeconds: 0.5 }
