@@ -9,8 +9,10 @@ import type { Model } from './model.ts'
 import { familySchema } from './schema.ts'
 
 const families = loadFamilies()
-const real = buildCatalogue({ families, sandbox: false, at: Date.now() })
-const sandbox = buildCatalogue({ families, sandbox: true, at: Date.now() })
+// Prices that vendors have announced for 2027 must not make tests fail that pass today.
+const at = Date.parse('2026-11-18')
+const real = buildCatalogue({ families, sandbox: false, at })
+const sandbox = buildCatalogue({ families, sandbox: true, at })
 const folder = join(import.meta.dir, 'models')
 
 function model(id: string, from = sandbox): Model {
