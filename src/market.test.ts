@@ -101,9 +101,11 @@ describe('prices that Google has announced for 2027', () => {
     expect(timers.waiting).toEqual([3_600_000])
   })
 
-  test('are waited for no longer once the market is closed', () => {
-    const { timers, close } = openAtGoogle()
+  test('are waited for no longer once the market is closed, also where local servers are found only then', () => {
+    const { market, timers, close } = openAtGoogle()
     close()
+    expect(timers.waiting).toEqual([])
+    market.addLocal([found])
     expect(timers.waiting).toEqual([])
   })
 })

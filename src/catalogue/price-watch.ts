@@ -14,6 +14,7 @@ type PriceWatchParts = {
 export class PriceWatch {
   readonly #parts: PriceWatchParts
   #cancel = () => {}
+  #isClosed = false
 
   constructor(parts: PriceWatchParts) {
     this.#parts = parts
@@ -22,7 +23,7 @@ export class PriceWatch {
   /** Waits for this moment (Unix milliseconds), and no longer for the one before. */
   waitFor(moment: number | undefined): void {
     this.#cancel()
-    if (moment === undefined) return
+    if (moment === undefined || this.#isClosed) return
     const { clock, timers, begin } = this.#parts
     const leftMs = moment - clock.now()
     this.#cancel = timers.after(Math.min(Math.max(leftMs, 0), lookMsMax), () => {
@@ -31,7 +32,9 @@ export class PriceWatch {
     })
   }
 
+  /** The catalogue may be read once more after a stop, when a search for local servers ends; it waits for nothing. */
   close(): void {
+    this.#isClosed = true
     this.#cancel()
   }
 }
