@@ -55,6 +55,10 @@ describe('a value that the schema does not accept', () => {
     ['{"temperature":2.5}', "invalid_value Invalid 'temperature': expected at most 2, received 2.5."],
     ['{"frequency_penalty":-3}', "invalid_value Invalid 'frequency_penalty': expected at least -2, received -3."],
     ['{"messages":[]}', "invalid_value Invalid 'messages': expected at least 1 item, received 0."],
+    [
+      `{"safety_identifier":"${'🙂'.repeat(129)}"}`,
+      "invalid_value Invalid 'safety_identifier': expected at most 128 characters, received 129.",
+    ],
   ])('the chat error for %s names the field and what is expected', (fields, said) => {
     expect(complaint('chat', fields)).toBe(said)
   })

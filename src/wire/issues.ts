@@ -104,9 +104,23 @@ function explainSize(issue: Issue, value: unknown): string | undefined {
   const bound = Number(issue.code === 'too_small' ? issue.minimum : issue.maximum)
   const counted = countedIn[issue.origin]
   const unit = counted === undefined ? '' : ` ${counted}${bound === 1 ? '' : 's'}`
-  const size = typeof value === 'string' || Array.isArray(value) ? value.length : value
-  const received = typeof size === 'number' ? `, received ${size}` : ''
+  const size = sizeOf(value)
+  const received = size === undefined ? '' : `, received ${size}`
   return `expected ${boundWords(issue)} ${bound}${unit}${received}`
+}
+
+function sizeOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return value
+  // The schema counts an emoji as one character, where `length` counts it twice.
+  if (typeof value === 'string') return codePointsIn(value)
+  return Array.isArray(value) ? value.length : undefined
+}
+
+/** Counted one by one, because a list of all characters of a body would take many times its memory. */
+function codePointsIn(text: string): number {
+  let count = 0
+  for (const _ of text) count++
+  return count
 }
 
 /** What the bounds of these kinds count; those of numbers are of the value itself. */
