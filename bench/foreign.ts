@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { freePort } from '../test/support/free-port.ts'
 import { pinned, type Core, type Vitals } from './control.ts'
 
 /** A server of somebody else's, measured from outside through Linux's /proc. */
@@ -14,7 +14,6 @@ export type Foreign = {
 export type ForeignCommand = {
   readonly command: (port: number) => readonly string[]
   readonly healthPath: string
-  readonly environment?: Readonly<Record<string, string>>
 }
 
 const startMsMax = 120_000
@@ -24,7 +23,7 @@ export async function startForeign(core: Core, foreign: ForeignCommand): Promise
   const port = await freePort()
   const spawnedAt = performance.now()
   const child = Bun.spawn([...pinned(core), ...foreign.command(port)], {
-    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...foreign.environment },
+    env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' },
     stdio: ['ignore', 'ignore', 'ignore'],
   })
   const stop = async () => {
@@ -40,17 +39,6 @@ export async function startForeign(core: Core, foreign: ForeignCommand): Promise
     await Bun.sleep(lookEveryMs)
   }
   return { port, startMs: performance.now() - spawnedAt, vitals: async () => vitalsOf(child.pid), stop }
-}
-
-function freePort(): Promise<number> {
-  const server = createServer()
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => (address !== null && typeof address === 'object' ? resolve(address.port) : reject()))
-    })
-  })
 }
 
 async function isHealthy(url: string): Promise<boolean> {
