@@ -66,9 +66,9 @@ export function makeMarket(options: MarketOptions): Market {
   let used = file
   let found: readonly LocalServer[] = []
   let current = offeringOf(catalogue, configured)
+  prices.waitFor(catalogue.nextPricesFrom)
 
   function offeringOf(listed: Catalogue, real: readonly Channel[]): Offering {
-    prices.waitFor(listed.nextPricesFrom)
     const all = sandbox === undefined ? real : simulatedChannels(real, (vendor) => sandbox.baseUrl(vendor))
     const models = servedModels(listed, all)
     return {
@@ -86,6 +86,7 @@ export function makeMarket(options: MarketOptions): Market {
     const listed = readCatalogue(changed, isSandbox, clock, local)
     sandbox?.serve(() => simulatedModels(listed, written))
     current = offeringOf(listed, [...written, ...local.map(({ channel }) => channel)])
+    prices.waitFor(listed.nextPricesFrom)
     used = changed
     return local
   }
