@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { drawImage } from '../../src/sandbox/files/image.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { furnish, hasShell, runExample } from '../support/reader.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 /**
@@ -17,7 +17,6 @@ const root = join(import.meta.dir, '../..')
 /** Starting an interpreter takes seconds on a busy machine. */
 const runMs = 120_000
 
-const hasShell = Bun.which('bash') !== null && Bun.which('curl') !== null
 const python = Bun.which('python3')
 const hasPythonClients =
   python !== null && Bun.spawnSync([python, '-c', 'import openai, anthropic'], { stderr: 'ignore' }).success
@@ -43,9 +42,7 @@ function makePlace(name: string): string {
   const place = join(folder, name)
   mkdirSync(place)
   symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
-  writeFileSync(join(place, 'lighthouse.png'), drawImage({ width: 256, height: 256, format: 'png', seed: 1 }))
-  // Without the first, curl takes a refusal for a success; without the others, its progress looks like a complaint.
-  writeFileSync(join(place, '.curlrc'), 'fail-with-body\nsilent\nshow-error\n')
+  furnish(place)
   return place
 }
 
@@ -62,29 +59,10 @@ async function taskFor(operation: string): Promise<string | undefined> {
   return operation === 'retrieveVideo' || operation === 'cancelVideo' ? orderVideo() : undefined
 }
 
-async function run(command: readonly string[], place: string, task?: string): Promise<string> {
-  const child = Bun.spawn([...command], {
-    cwd: place,
-    env: {
-      PATH: process.env['PATH'] ?? '',
-      CURL_HOME: place,
-      TURNPIKE_URL: gateway.url,
-      TURNPIKE_KEY: gateway.key,
-      // Python's clients warn of interpreters that are newer than they are, which is not the example's fault.
-      PYTHONWARNINGS: 'ignore',
-      ...(task !== undefined && { TASK: task }),
-    },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  })
-  const [said, complaints] = await Promise.all([
-    new Response(child.stdout).text(),
-    new Response(child.stderr).text(),
-    child.exited,
-  ])
-  // An example that works and warns, of a deprecated model for instance, is not one to begin with.
-  expect({ exit: child.exitCode, complaints }).toEqual({ exit: 0, complaints: '' })
-  return said
+function run(command: readonly string[], place: string, task?: string): Promise<string> {
+  // Python's clients warn of interpreters that are newer than they are, which is not the example's fault.
+  const variables = { PYTHONWARNINGS: 'ignore', ...(task !== undefined && { TASK: task }) }
+  return runExample(command, { gateway, folder: place, variables })
 }
 
 /** Expects output without an error, or a file. */
