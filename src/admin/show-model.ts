@@ -15,5 +15,6 @@ export function showModel(model: Model) {
     prices: showPrices(prices),
     confidence,
     source,
+    ...(model.end !== undefined && { end: model.end }),
   }
 }

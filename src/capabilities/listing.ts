@@ -9,4 +9,6 @@ export type ListedModel = {
   readonly vendor: string
   readonly contextTokens: number
   readonly outputTokensMax: number
+  /** The day on which its vendor has announced to end it. */
+  readonly endDate?: string
 }

@@ -66,3 +66,20 @@ test('a price does not bring back a model that its vendor has retired, but a cha
   const { models } = build([{ ...priced, channels: [{ channel: 'azure' }] }])
   expect(models.get('gpt-image-1')?.offers).toEqual([{ channel: 'azure', upstreamModel: 'gpt-image-1' }])
 })
+
+test('an announced end stays with a model, its dated ids and its copies, but not on a channel that has it', () => {
+  const { models } = build([
+    { id: 'gpt-4o', prices: { markup: '2' } },
+    { id: 'mine', from: 'gpt-4o' },
+    { id: 'gpt-4.1', channels: [{ channel: 'azure' }] },
+  ])
+  const end = { date: '2027-01-14', source: expect.any(String) }
+  for (const id of ['gpt-4o', 'gpt-4o-2024-08-06', 'mine']) expect([id, models.get(id)?.end]).toEqual([id, end])
+  expect(plain.models.get('gpt-4.1')?.end).toEqual(end)
+  expect(models.get('gpt-4.1')).not.toHaveProperty('end')
+})
+
+test('a model whose announced end has passed is still sold', () => {
+  const { models } = buildCatalogue({ families, sandbox: false, at: Date.parse('2040-01-01') })
+  expect(models.get('gpt-4o')?.end).toBeDefined()
+})

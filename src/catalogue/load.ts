@@ -121,6 +121,7 @@ function buildModel(entry: Entry, exchange: Exchange, sandbox: boolean): Model |
     ...(facts.efforts?.length === 0 && { refusesEffort: true as const }),
     rules: facts.rules ?? [],
     ...money,
+    ...(entry.end === undefined ? {} : { end: entry.end }),
     ...(entry.pinned === undefined ? {} : { pinned: entry.pinned }),
     ...limits,
   }

@@ -46,6 +46,8 @@ export type Model = {
   readonly costs: PriceList
   readonly confidence: Confidence
   readonly source: string
+  /** Set where its vendor has announced that it ends: the first day without it, and who says so. It stays on sale. */
+  readonly end?: { readonly date: string; readonly source: string }
   /** The id of the model behind an alias. An answer still shows the id that the client asked for. */
   readonly aliasOf?: string
   /** Values that an alias sets for the client, and that the client cannot change. */

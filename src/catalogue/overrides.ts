@@ -27,6 +27,7 @@ export type Entry = {
   readonly source: string
   readonly confidence: Confidence
   readonly retired: boolean
+  readonly end: FamilyModel['end']
   readonly hidden: boolean
   readonly pinned?: { readonly dimensions: number }
   readonly aliases: readonly Alias[]
@@ -62,6 +63,7 @@ function familyEntry(family: FamilyFile, model: FamilyModel, path: Path, at: num
     source: prices?.source ?? model.source ?? family.source,
     confidence: model.confidence ?? family.confidence,
     retired: model.retired ?? false,
+    end: model.end,
     hidden: false,
     aliases: [
       ...readAliases(model.aliases ?? []),
@@ -176,6 +178,7 @@ function newEntry(override: OperatorModel, path: Path, markups: readonly PriceLa
     source: 'the operator',
     confidence: 'listed',
     retired: false,
+    end: undefined,
     hidden: false,
     aliases: [],
     path,
@@ -197,8 +200,9 @@ function lay(entry: Entry, override: OperatorModel, path: Path): Entry {
     layers: prices === undefined ? entry.layers : [...entry.layers, { written: prices, path: [...path, 'prices'] }],
     date: override.created ?? entry.date,
     ...(amounts ? { source: 'the operator', confidence: 'listed' as const } : {}),
-    // A retired model is gone at its vendor, but not on a channel that the operator names for it.
+    // A model that is gone at its vendor, or will be, is not so on a channel that the operator names for it.
     retired: override.channels === undefined ? entry.retired : false,
+    end: override.channels === undefined ? entry.end : undefined,
     hidden: override.hidden ?? entry.hidden,
     aliases: [...entry.aliases, ...readAliases(override.aliases ?? [])],
     path,

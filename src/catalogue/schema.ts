@@ -208,6 +208,8 @@ const familyModelSchema = z.strictObject({
   source: z.string().min(1).exactOptional(),
   confidence: z.enum(confidences).exactOptional(),
   retired: z.boolean().exactOptional(),
+  /** What its vendor has announced. The model stays on sale: such dates move, and relays may go on selling it. */
+  end: z.strictObject({ date: day, source: z.string().min(1) }).exactOptional(),
   aliases: z.array(alias).exactOptional(),
   /** The vendor's dated ids of this model: they have its price and are sent upstream as they are. */
   dated: z.array(modelId).exactOptional(),

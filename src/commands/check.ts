@@ -122,7 +122,7 @@ async function look({ file, path, environment, plan }: Checked) {
     configured,
     models,
     idle: others.filter(({ id }) => own.has(id)),
-    remarks: remarksOn({ environment, file, variables: process.env, mode, models }),
+    remarks: remarksOn({ environment, file, variables: process.env, mode, models, clock: systemClock }),
     sandboxUrl,
     isAnswered: sandboxUrl === undefined || (await answers(sandboxUrl)),
     database: await describeDatabase(environment),

@@ -47,6 +47,7 @@ const columns: readonly Column<Model>[] = [
   { name: 'ABOVE', align: 'right', show: ({ prices }) => tiers(prices) },
   { name: 'OTHER', show: ({ prices }) => showOtherPrices(prices) },
   { name: 'CONFIDENCE', show: ({ confidence }) => confidence },
+  { name: 'ENDS', show: ({ end }) => end?.date ?? '-' },
 ]
 
 export const unsoldColumns: readonly Column<Unsold>[] = [

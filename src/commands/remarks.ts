@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import type { Clock } from '../base/clock.ts'
 import { isEverywhere } from '../base/listen.ts'
 import type { Model } from '../catalogue/model.ts'
 import { databaseFile, type Environment } from '../config/environment.ts'
@@ -15,6 +16,8 @@ type Start = {
   readonly mode: Mode
   /** The models that are served. */
   readonly models: ReadonlyMap<string, Model>
+  /** Decides which announced ends of models are near. */
+  readonly clock: Pick<Clock, 'now'>
 }
 
 /** What is worth knowing of a start that works, for `check` and for the greeting. */
@@ -26,7 +29,7 @@ export type Remarks = {
   readonly lines: readonly string[]
 }
 
-export function remarksOn({ environment, file, variables, mode, models }: Start): Remarks {
+export function remarksOn({ environment, file, variables, mode, models, clock }: Start): Remarks {
   const ignored = ignoredVariables(file.settings.channels, variables)
   const unverified = mode === 'sandbox' ? 0 : [...models.values()].filter(isDoubtful).length
   const lines = ignored.map(({ variable, why }) => `${variable} is set and not used: ${why} (docs/vendors.md).`)
@@ -61,10 +64,27 @@ export function remarksOn({ environment, file, variables, mode, models }: Start)
     const which = 'npx turnpike models says which, under CONFIDENCE, and models: in turnpike.yaml sets your own'
     lines.push(`${unverified} of these models ${unverified === 1 ? 'has' : 'have'} unverified prices: ${which}.`)
   }
+  // Simulated models do not end.
+  if (mode === 'real') lines.push(...remarksOnEnds([...models.values()], clock.now()))
   return { ignored, unverified, lines }
 }
 
 const namedMax = 5
+
+/** Customers need some weeks to move to another model. */
+const endNearMs = 60 * 86_400_000
+
+/** A date that has passed counts too: the model is still on sale. */
+function remarksOnEnds(models: readonly Model[], now: number): string[] {
+  const dates = models.flatMap(({ end }) => (end === undefined ? [] : [end.date])).toSorted()
+  const near = dates.filter((date) => Date.parse(date) < now + endNearMs)
+  const [first, last] = [near[0], near.at(-1)]
+  if (first === undefined || last === undefined) return []
+  const what =
+    near.length === 1 ? '1 of these models ends at its vendor' : `${near.length} of these models end at their vendors`
+  const when = first === last ? `on ${first}` : `between ${first} and ${last}`
+  return [`${what} ${when}: npx turnpike models says which, under ENDS (docs/operators.md).`]
+}
 
 /** Of prices that an override does not give, the catalogue's stay. */
 function isDearerCached({ prices: { rates } }: Model): boolean {

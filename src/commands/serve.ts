@@ -1,3 +1,4 @@
+import { systemClock } from '../base/clock.ts'
 import { makeLog, type Log } from '../base/log.ts'
 import { showDollars } from '../base/money.ts'
 import { probeGuard } from '../base/probe-guard.ts'
@@ -26,7 +27,7 @@ export async function serve(options: { config?: string }): Promise<void> {
   // The variable that holds a working key: a bootstrap key that was given is in the operator's own shell.
   const keyVariable = environment.bootstrapKey === undefined ? 'TURNPIKE_KEY' : 'TURNPIKE_BOOTSTRAP_KEY'
   const { mode, models } = gateway
-  const remarks = remarksOn({ environment, file, variables: process.env, mode, models }).lines
+  const remarks = remarksOn({ environment, file, variables: process.env, mode, models, clock: systemClock }).lines
   const simulators = environment.sandboxUrl === undefined ? 'simulators answer' : 'simulators are asked'
   greet(gateway, { keyVariable, isAskedFor: file.settings.sandbox === true, simulators, remarks })
   reloadOnChange(gateway, { path, used: file.settings, log, hangup })

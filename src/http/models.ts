@@ -1,3 +1,4 @@
+import type { ListedModel } from '../capabilities/listing.ts'
 import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import { showPrices } from '../catalogue/show-prices.ts'
 import { bearerOf, bearerOrApiKeyOf } from '../edge/credential.ts'
@@ -61,6 +62,8 @@ function credentialOf(request: Request): string | undefined {
   return speaksMessages(request) ? bearerOrApiKeyOf(request) : bearerOf(request)
 }
 
-function factsOf(id: string, { capabilities, created, vendor, contextTokens, outputTokensMax }: Model) {
-  return { id, capabilities, created, vendor, contextTokens, outputTokensMax }
+function factsOf(id: string, model: Model): ListedModel {
+  const { capabilities, created, vendor, contextTokens, outputTokensMax, end } = model
+  const ends = end === undefined ? {} : { endDate: end.date }
+  return { id, capabilities, created, vendor, contextTokens, outputTokensMax, ...ends }
 }

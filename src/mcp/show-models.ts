@@ -20,6 +20,7 @@ export function showModel(id: string, model: Model): Record<string, unknown> {
       output_tokens_max: model.outputTokensMax,
       ...(model.efforts.length > 0 && { reasoning_efforts: model.efforts }),
     }),
+    ...(model.end !== undefined && { shutdown_date: model.end.date }),
     prices: showPrices(model.prices),
   }
 }

@@ -25,7 +25,9 @@ sandbox: false`,
       context_tokens: 128_000,
       output_tokens_max: 16_384,
     })
+    expect(named('gpt-4o-mini')).toMatchObject({ end: { date: '2027-01-14', source: expect.any(String) } })
     expect(named('gpt-4o-mini')).not.toHaveProperty('alias_of')
+    expect(named('gpt-5.2')).not.toHaveProperty('end')
     expect(named('text-embedding-3-small')).not.toHaveProperty('output_tokens_max')
     expect(named('deepseek-v4-flash')).toMatchObject({ sold: false, why: expect.stringContaining('no channel') })
     expect(await operator.all('/admin/models', 9)).toEqual(models as never)

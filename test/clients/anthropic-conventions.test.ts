@@ -279,21 +279,24 @@ describe('models', () => {
 
   test("a model has every field of the SDK's type, and an unknown model is a 404", async () => {
     // Every field that the SDK's type requires: some SDKs throw if one is missing.
-    const found = await client.models.retrieve('gpt-4o-mini')
+    const found = await client.models.retrieve('gpt-5.2')
     expect(found._request_id).toStartWith('req_')
     expect(found).toEqual({
       type: 'model',
-      id: 'gpt-4o-mini',
-      display_name: 'gpt-4o-mini',
-      created_at: '2024-07-18T00:00:00.000Z',
+      id: 'gpt-5.2',
+      display_name: 'gpt-5.2',
+      created_at: '2025-12-11T00:00:00.000Z',
       capabilities: null,
       lifecycle: 'active',
       line: null,
       deprecated_at: null,
       retires_at: null,
-      max_input_tokens: 128_000,
-      max_tokens: 16_384,
+      max_input_tokens: 272_000,
+      max_tokens: 128_000,
     })
+    // The type allows no date of retirement on an active model.
+    const ends = { lifecycle: 'deprecated', deprecated_at: null, retires_at: '2027-01-14T00:00:00.000Z' }
+    expect(await client.models.retrieve('gpt-4o-mini')).toMatchObject(ends)
     const error = await thrownBy(client.models.retrieve('nothing-like-it'), Anthropic.NotFoundError)
     expect(error.message).toContain('nothing-like-it')
     expect(error).toMatchObject({ type: 'not_found_error', requestID: expect.stringMatching(/^req_/) })

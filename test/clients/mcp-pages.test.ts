@@ -98,9 +98,11 @@ describe.each(eras)('resources, prompts and limits of the tool server, with a %s
     expect(speakers.filter(({ capabilities }) => !capabilities.includes('speech'))).toEqual([])
     const [brief] = (await list({ search: chatModel, limit: 1 })).models
     expect(brief).toMatchObject({ id: chatModel, prices: { inputPerMillion: '0.15', outputPerMillion: '0.6' } })
+    expect(brief).toHaveProperty('shutdown_date', '2027-01-14')
     expect(brief?.prices).not.toHaveProperty('cachedInputPerMillion')
     const one = async (model: string) => shown<Shown>(await client.call('get_model', { model }))
     expect(await one(chatModel)).toMatchObject({ id: chatModel, prices: { cachedInputPerMillion: '0.075' } })
+    expect(await one('gpt-5.2')).not.toHaveProperty('shutdown_date')
     expect(await one('gpt-4o-mini-2024-07-18')).toMatchObject({ alias_of: chatModel })
     expect(await one('wan2.6-t2v')).toMatchObject({ takes: { video: { resolutions: expect.any(Array) } } })
 

@@ -253,6 +253,15 @@ describe('models', () => {
     await thrownBy(client.models.retrieve('nothing-like-it'), OpenAI.NotFoundError)
   })
 
+  test('a model that its vendor has announced to end shows the day, under its own id and its dated ones', async () => {
+    const all = new Map((await Array.fromAsync(await client.models.list())).map((each) => [each.id, each]))
+    for (const id of ['gpt-4o-mini', 'gpt-4o-mini-2024-07-18']) {
+      expect(all.get(id)?.shutdown_date).toBe('2027-01-14')
+      expect((await client.models.retrieve(id)).shutdown_date).toBe('2027-01-14')
+    }
+    expect(all.get('gpt-5.2')).not.toHaveProperty('shutdown_date')
+  })
+
   test('models show what the customer pays, and never what the vendor charges', async () => {
     const dear = await startTestGateway({ yaml: 'models: [{ id: "*", prices: { markup: "3" } }]' })
     try {

@@ -332,8 +332,8 @@ describe('turnpike models', () => {
     expect(data.find(({ id }) => id === 'gpt-4o-mini')?.prices['inputPerMillion']).toBe('0.15')
     expect(data.find(({ id }) => id === 'mine')?.prices['inputPerMillion']).toBe('0.3')
     const { out } = await cli.run(['models'])
-    expect(out).toMatch(/^MODEL +VENDOR +CAPABILITIES +INPUT +CACHED +OUTPUT +ABOVE +OTHER +CONFIDENCE$/m)
-    expect(out).toMatch(/^mine +openai +chat +0\.3 +0\.15 +1\.2 +- +- +listed$/m)
+    expect(out).toMatch(/^MODEL +VENDOR +CAPABILITIES +INPUT +CACHED +OUTPUT +ABOVE +OTHER +CONFIDENCE +ENDS$/m)
+    expect(out).toMatch(/^mine +openai +chat +0\.3 +0\.15 +1\.2 +- +- +listed +2027-01-14$/m)
     expect(out).toContain('Dollars, markup included: per million tokens, and OTHER per what it says.')
   })
 
@@ -345,7 +345,7 @@ describe('turnpike models', () => {
       lines
         .find((line) => line.startsWith(`${id} `))
         ?.split(/ {2,}/)
-        .at(-2)
+        .at(-3)
     expect({ tts: other('tts-1'), film: other('gen4-turbo'), pictures: other('dall-e-2') }).toEqual({
       tts: '30/M characters',
       film: '0.1/s',

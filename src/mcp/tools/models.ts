@@ -12,6 +12,7 @@ const shownModel = z.looseObject({
   owned_by: z.string(),
   capabilities: z.array(z.string()),
   context_tokens: z.int().optional(),
+  shutdown_date: z.string().optional().meta({ description: 'The day on which its vendor has announced to end it.' }),
   prices: z.looseObject({}).meta({ description: 'Dollars, as text.' }),
 })
 

@@ -28,18 +28,18 @@ function pageOf(page: readonly ListedModel[], hasMore: boolean) {
   }
 }
 
-export function showMessagesModel({ id, created, contextTokens, outputTokensMax }: ListedModel) {
+export function showMessagesModel({ id, created, contextTokens, outputTokensMax, endDate }: ListedModel) {
   return {
     type: 'model',
     id,
     display_name: id,
     created_at: new Date(created * 1000).toISOString(),
     capabilities: null,
-    // Every listed model is sold.
-    lifecycle: 'active',
+    // Never `retired`: every listed model is sold, also where the date of its announced end has passed.
+    lifecycle: endDate === undefined ? 'active' : 'deprecated',
     line: null,
     deprecated_at: null,
-    retires_at: null,
+    retires_at: endDate === undefined ? null : new Date(endDate).toISOString(),
     max_input_tokens: contextTokens,
     max_tokens: outputTokensMax,
   }

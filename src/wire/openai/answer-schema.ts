@@ -94,6 +94,7 @@ export const model = z.looseObject({
   created: count('Unix time in seconds of its release, if known.'),
   owned_by: text('The vendor whose model it is.'),
   capabilities: z.array(z.string()).meta({ description: 'What the model can do: `chat` and others.' }),
+  shutdown_date: text('The day on which its vendor has announced to end it; absent if there is none.').optional(),
   prices: z.looseObject({}).meta({
     description:
       'Your prices, in dollars as decimal strings: `inputPerMillion` and others per million tokens, `perMillionCharacters`, ' +
