@@ -64,6 +64,7 @@ describe('the built-in files', () => {
       'imagen-4.0-generate-001': 'retired by its vendor',
       'imagen-4.0-fast-generate-001': 'retired by its vendor',
       'imagen-4.0-ultra-generate-001': 'retired by its vendor',
+      'veo-2.0-generate-001': 'retired by its vendor',
       'grok-4-1-fast-reasoning': 'retired by its vendor',
       'llama-3.3-70b': 'retired by its vendor',
       'llama-3.3-70b-versatile': 'retired by its vendor',
