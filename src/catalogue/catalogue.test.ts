@@ -170,7 +170,7 @@ describe('built-in prices', () => {
     ['claude-sonnet-4-5', { input: 3, cachedInput: 0.3, cacheWrite: 3.75, cacheWriteHour: 6, output: 15 }],
     ['gemini-2.5-flash', { input: 0.3, cachedInput: 0.03, output: 2.5, audioInput: 1 }],
     ['deepseek-v4-pro', { input: 1.32, cachedInput: 0.044, output: 3.96 }], // of the peak hours
-    ['qwen-plus', { input: 0.4, cachedInput: 0.4, output: 1.2 }], // no cached price: as plain input
+    ['qwq-plus', { input: 0.8, cachedInput: 0.8, output: 2.4 }], // no cached price: as plain input
     ['mistral-large-latest', { input: 0.5, cachedInput: 0.05, output: 1.5 }],
     ['mistral-medium-3-5', { input: 1.5, cachedInput: 0.15, output: 7.5 }],
     ['openai-gpt-oss-120b', { input: 0.15, cachedInput: 0.075, output: 0.6 }],
@@ -239,9 +239,9 @@ describe('built-in prices', () => {
   })
 
   test('a tier keeps the units it does not name', () => {
-    const { rates, tiers } = model('grok-4-1-fast-reasoning').costs
-    expect(tiers[0]?.rates.cachedInput).toBe(rates.cachedInput)
-    expect(model('qwen3-max').costs.tiers[0]?.rates.cachedInput).toBe(model('qwen3-max').costs.tiers[0]?.rates.input)
+    const [some, none] = [model('grok-4-1-fast-reasoning').costs, model('doubao-seed-2-0-pro-260215').costs]
+    expect(some.tiers[0]?.rates.cachedInput).toBe(some.rates.cachedInput)
+    expect(none.tiers[0]?.rates.cachedInput).toBe(none.tiers[0]?.rates.input)
   })
 
   test.each([
