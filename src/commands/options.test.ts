@@ -44,4 +44,5 @@ test('caps and limits are shown as short texts', () => {
   expect(showCap(readCap('2.50/month'))).toBe('$2.5/month')
   expect(showLimits(null)).toBe('-')
   expect(showLimits({ requestsPerMinute: 60, concurrent: 4 })).toBe('60 requests/min, 4 at once')
+  expect(showLimits({ requestsPerMinute: 1, tokensPerMinute: 1 })).toBe('1 request/min, 1 token/min')
 })

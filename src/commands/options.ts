@@ -2,16 +2,17 @@ import { creditMax, limitMax, metadata } from '../admin/fields.ts'
 import { formatDollars, parseDollars, showDollars, zeroNano } from '../base/money.ts'
 import type { Cap } from '../store/accounts.ts'
 import { keyLimits, type CapPeriod, type KeyLimit, type KeyLimits, type Metadata } from '../store/schema.ts'
+import { counted } from './output.ts'
 
 /** The options of a command that set limits. */
 export type LimitOptions = { readonly [L in KeyLimit]?: string }
 
-/** What stands behind a limit's number in a table. */
-const limitUnits = {
-  requestsPerMinute: 'requests/min',
-  tokensPerMinute: 'tokens/min',
-  concurrent: 'at once',
-} as const satisfies Record<KeyLimit, string>
+/** How a limit is written in a table. */
+const limitTexts = {
+  requestsPerMinute: (count) => `${counted(count, 'request')}/min`,
+  tokensPerMinute: (count) => `${counted(count, 'token')}/min`,
+  concurrent: (count) => `${count} at once`,
+} as const satisfies Record<KeyLimit, (count: number) => string>
 
 const periods: readonly CapPeriod[] = ['total', 'day', 'month']
 
@@ -61,8 +62,10 @@ export function readMetadata(text: string): Metadata {
 }
 
 export function showLimits(limits: KeyLimits | null): string {
-  const set = keyLimits.filter((limit) => limits?.[limit] !== undefined)
-  const shown = set.map((limit) => `${limits?.[limit]} ${limitUnits[limit]}`)
+  const shown = keyLimits.flatMap((limit) => {
+    const count = limits?.[limit]
+    return count === undefined ? [] : [limitTexts[limit](count)]
+  })
   return shown.length === 0 ? '-' : shown.join(', ')
 }
 
