@@ -14,6 +14,22 @@ test('tables and sheets are aligned, with control characters replaced', () => {
   expect(sheet({ id: 'x', models: 'all\n' })).toBe('id      x\nmodels  all?')
 })
 
+test('columns are aligned as a terminal shows them', () => {
+  const columns = [
+    { name: 'NAME', show: (name: string) => name },
+    { name: 'RIGHT', align: 'right' as const, show: (name: string) => name },
+    { name: 'N', show: () => '1' },
+  ]
+  expect(table(columns, ['株式会社', 'e\u0301te\u0301', '🔑'])).toBe(
+    [
+      'NAME         RIGHT  N',
+      '株式会社  株式会社  1',
+      'e\u0301te\u0301            e\u0301te\u0301  1',
+      '🔑              🔑  1',
+    ].join('\n'),
+  )
+})
+
 test.each([
   ['unknown vendor "gsk_abcdef12"', 'unknown vendor "[redacted]"'],
   ['postgres://me:p4ssword@host/db', 'postgres://me:[redacted]@host/db'],

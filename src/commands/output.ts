@@ -1,5 +1,6 @@
 import { scrub } from '../base/scrub.ts'
 import { codeOf } from '../base/system-errors.ts'
+import { widthOf } from './text-width.ts'
 
 /** What every command prints with: lines and tables for people, one JSON document for machines. */
 export function say(line = ''): void {
@@ -38,9 +39,11 @@ export type Column<Row> = {
 /** Aligned columns with their names above; the last one is not padded, so that a line ends where its text does. */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const lines = [columns.map(({ name }) => name), ...rows.map((row) => columns.map(({ show }) => printable(show(row))))]
-  const widths = columns.map((_, index) => Math.max(...lines.map((cells) => cells[index]?.length ?? 0)))
-  const pad = (cell: string, index: number) =>
-    columns[index]?.align === 'right' ? cell.padStart(widths[index] ?? 0) : cell.padEnd(widths[index] ?? 0)
+  const widths = columns.map((_, index) => Math.max(...lines.map((cells) => widthOf(cells[index] ?? ''))))
+  const pad = (cell: string, index: number) => {
+    const blank = ' '.repeat((widths[index] ?? 0) - widthOf(cell))
+    return columns[index]?.align === 'right' ? blank + cell : cell + blank
+  }
   return lines.map((cells) => cells.map(pad).join('  ').trimEnd()).join('\n')
 }
 

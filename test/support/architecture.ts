@@ -60,6 +60,7 @@ const bunSeams = [
   'src/upstream/http/connection.ts',
   'src/store/sqlite.ts',
   'src/artifacts/bucket.ts',
+  'src/commands/text-width.ts',
   'src/sandbox/',
 ]
 
