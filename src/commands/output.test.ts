@@ -5,12 +5,13 @@ test('tables and sheets are aligned, with control characters replaced', () => {
   const rows = [
     { name: 'a', amount: '10' },
     { name: 'long\u001B[2Jer', amount: '5' },
+    { name: 'turned\u202E', amount: '1' },
   ]
   const columns = [
     { name: 'NAME', show: (row: { name: string }) => row.name },
     { name: 'N', align: 'right' as const, show: (row: { amount: string }) => row.amount },
   ]
-  expect(table(columns, rows)).toBe(['NAME         N', 'a           10', 'long?[2Jer   5'].join('\n'))
+  expect(table(columns, rows)).toBe(['NAME         N', 'a           10', 'long?[2Jer   5', 'turned?      1'].join('\n'))
   expect(sheet({ id: 'x', models: 'all\n' })).toBe('id      x\nmodels  all?')
 })
 

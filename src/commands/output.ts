@@ -55,9 +55,9 @@ export function sheet(facts: Readonly<Record<string, string>>): string {
     .join('\n')
 }
 
-/** Replaces control characters, which a terminal would obey: names are whatever an operator typed. */
+/** Replaces characters that a terminal would obey, also by turning the rest of the line around: names may have any. */
 function printable(text: string): string {
-  return text.replaceAll(/\p{Cc}/gu, '?')
+  return text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '?')
 }
 
 /** To the minute, in the time zone that every log of the gateway uses. */
