@@ -31,6 +31,26 @@ test('columns are aligned as a terminal shows them', () => {
   )
 })
 
+test('a row that a terminal has no room for goes on below, and never in the middle of a column', () => {
+  const columns = ['ONE', 'TWO', 'THREE', 'FOUR'].map((name) => ({ name, show: (text: string) => text }))
+  const right = columns.map((column) => ({ ...column, align: 'right' as const }))
+  expect(table(columns, ['1', '22222'], 12)).toBe(
+    [
+      'ONE    TWO',
+      '    THREE',
+      '    FOUR',
+      '1      1',
+      '    1',
+      '    1',
+      '22222  22222',
+      '    22222',
+      '    22222',
+    ].join('\n'),
+  )
+  expect(table(right, ['1'], 17)).toBe(['ONE  TWO  THREE', '    FOUR', '  1    1      1', '       1'].join('\n'))
+  expect(table(columns, ['1'], 21)).toBe(['ONE  TWO  THREE  FOUR', '1    1    1      1'].join('\n'))
+})
+
 test.each([
   ['unknown vendor "gsk_abcdef12"', 'unknown vendor "[redacted]"'],
   ['postgres://me:p4ssword@host/db', 'postgres://me:[redacted]@host/db'],

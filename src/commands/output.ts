@@ -36,15 +36,42 @@ export type Column<Row> = {
   readonly show: (row: Row) => string
 }
 
-/** Aligned columns with their names above; the last one is not padded, so that a line ends where its text does. */
-export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+const gap = '  '
+const indent = '    '
+
+/**
+ * Aligned columns with their names above. Where there is no room for all, the last ones follow on indented lines.
+ * A line ends where its text does.
+ */
+export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], room = lineWidthMax()): string {
   const lines = [columns.map(({ name }) => name), ...rows.map((row) => columns.map(({ show }) => printable(show(row))))]
   const widths = columns.map((_, index) => Math.max(...lines.map((cells) => widthOf(cells[index] ?? ''))))
+  const separators = separatorsOf(widths, room)
   const pad = (cell: string, index: number) => {
     const blank = ' '.repeat((widths[index] ?? 0) - widthOf(cell))
-    return columns[index]?.align === 'right' ? blank + cell : cell + blank
+    return separators[index] + (columns[index]?.align === 'right' ? blank + cell : cell + blank)
   }
-  return lines.map((cells) => cells.map(pad).join('  ').trimEnd()).join('\n')
+  return lines.map((cells) => cells.map(pad).join('').replaceAll(/ +$/gm, '')).join('\n')
+}
+
+/** What stands before each column: nothing, a gap or, where the line would be too long with it, a new line. */
+function separatorsOf(widths: readonly number[], room: number): string[] {
+  let used = 0
+  return widths.map((width, index) => {
+    if (index > 0 && used + gap.length + width > room) {
+      used = indent.length + width
+      return `\n${indent}`
+    }
+    const separator = index === 0 ? '' : gap
+    used += separator.length + width
+    return separator
+  })
+}
+
+/** Infinite except on a terminal, so that scripts get each row in one line. */
+function lineWidthMax(): number {
+  // A terminal that does not know its width says 0.
+  return process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : Infinity
 }
 
 /** Names and values below each other. */

@@ -53,3 +53,24 @@ test('a reader that closes the pipe early is no failure of the command', async (
   expect(await new Response(child.stderr).text()).toBe('')
   expect(await child.exited).toBe(0)
 })
+
+test('a list keeps to the width of a terminal, and has a line for each row anywhere else', async () => {
+  const decoder = new TextDecoder()
+  const shown = await new Promise<string>((resolve) => {
+    let text = ''
+    const terminal = {
+      cols: 80,
+      data: (_: Bun.Terminal, bytes: Uint8Array) => void (text += decoder.decode(bytes, { stream: true })),
+      exit: () => resolve(text),
+    }
+    Bun.spawn([turnpike, 'models'], { cwd: withoutSettings.cwd, env: withoutSettings.env, terminal })
+  })
+  const printed = Bun.spawnSync([turnpike, 'models'], { ...withoutSettings, stdout: 'pipe' }).stdout.toString()
+  const [onTerminal, elsewhere] = [shown.replaceAll('\r', ''), printed].map((text) =>
+    text.split('\n\n')[0]?.split('\n'),
+  )
+  expect(onTerminal?.[0]).toMatch(/^MODEL +VENDOR /)
+  expect(onTerminal?.filter((line) => line.length > 80)).toEqual([])
+  expect(elsewhere?.[0]).toMatch(/^MODEL .* CONFIDENCE$/)
+  expect(onTerminal?.filter((line) => !line.startsWith(' '))).toHaveLength(elsewhere?.length ?? 0)
+})

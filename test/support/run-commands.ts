@@ -4,6 +4,8 @@ import type { Command, Ended } from './resident.ts'
 let commands = 0
 // Each command gets another `process.exit`.
 const exit = process.exit.bind(process)
+// What is said is collected, as from a pipe, also where the tests run on a terminal.
+process.stdout.isTTY = false
 
 async function run({ args, variables, folder }: Command): Promise<Ended> {
   for (const name of Object.keys(process.env)) delete process.env[name]
