@@ -40,11 +40,15 @@ const columns = (whose: Column<ShownTask>): Column<ShownTask>[] => [
   whose,
   { name: 'MODEL', show: ({ model }) => model },
   { name: 'STATE', show: stateOf },
-  { name: 'HELD', align: 'right', show: ({ held }) => (held === null ? '-' : showDollars(held)) },
+  { name: 'HELD', align: 'right', show: ({ held }) => amount(held) },
   { name: 'CHANNEL', show: ({ channel }) => channel },
   { name: 'ERROR', show: ({ error }) => error?.code ?? '-' },
   { name: 'ID', show: ({ id }) => id },
 ]
+
+function amount(dollars: string | null): string {
+  return dollars === null ? '-' : showDollars(dollars)
+}
 
 function stateOf({ state, in_doubt: isInDoubt }: Pick<ShownTask, 'state' | 'in_doubt'>): string {
   return isInDoubt ? `${state} (in doubt)` : state
@@ -61,6 +65,8 @@ export async function show(id: string, options: Pick<Options, 'json'>): Promise<
     say(
       sheet({
         ...Object.fromEntries(shown),
+        held: amount(row.held),
+        cost: amount(row.cost),
         error: error === null ? '-' : `${error.code}: ${error.message}`,
         created: showTime(task.createdAt),
         finished: task.finishedAt === null ? '-' : showTime(task.finishedAt),

@@ -1,8 +1,8 @@
 import { unixSeconds, unixSecondsOrNull } from '../base/moment.ts'
-import { formatDollars, type Nano } from '../base/money.ts'
+import { formatDollars } from '../base/money.ts'
 import type { Queries } from '../store/schema.ts'
 import type { StoredTaskState } from '../store/task-schema.ts'
-import { holdsOfTasks, listTasks, type TaskFilter } from '../store/task-lists.ts'
+import { costsOfTasks, holdsOfTasks, listTasks, type TaskFilter } from '../store/task-lists.ts'
 import { type Task, taskById } from '../store/tasks.ts'
 import { checkPeriod, type Page, type PageAsked, pageOf, rowsFor } from './query.ts'
 
@@ -11,23 +11,28 @@ export async function reportTasks(db: Queries, filter: TaskFilter, page: PageAsk
   checkPeriod(filter)
   const { scope } = filter
   const rows = await listTasks(db, filter, await rowsFor(page, 'task', (id) => taskById(db, { scope, id })))
-  const held = await holdsOfTasks(db, rows)
+  const money = await moneyOf(db, rows)
   return pageOf(
     rows,
     page.limit,
-    (task) => showTaskRow(task, held.get(task.holdId)),
+    (task) => showTaskRow(task, money),
     ({ id }) => id,
   )
 }
 
 export async function reportTask(db: Queries, task: Task): Promise<ShownTask> {
-  return showTaskRow(task, (await holdsOfTasks(db, [task])).get(task.holdId))
+  return showTaskRow(task, await moneyOf(db, [task]))
+}
+
+async function moneyOf(db: Queries, tasks: readonly Task[]) {
+  return { holds: await holdsOfTasks(db, tasks), costs: await costsOfTasks(db, tasks) }
 }
 
 export type ShownTask = ReturnType<typeof showTaskRow>
 
 /** Shows the stored state, which customers do not see: they are never shown `creating` or `refused`. */
-function showTaskRow(task: Task, held: Nano | undefined) {
+function showTaskRow(task: Task, { holds, costs }: Awaited<ReturnType<typeof moneyOf>>) {
+  const [held, cost] = [holds.get(task.holdId), costs.get(task.requestId)]
   return {
     id: task.id,
     account: task.accountId,
@@ -42,6 +47,7 @@ function showTaskRow(task: Task, held: Nano | undefined) {
     upstream_id: task.upstreamId,
     attempt: task.attemptId,
     held: held === undefined ? null : formatDollars(held),
+    cost: cost === undefined ? null : formatDollars(cost),
     error: task.failure,
     sends: task.sends,
     polls: task.polls,

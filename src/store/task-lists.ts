@@ -57,6 +57,14 @@ export async function holdsOfTasks(db: Queries, tasks: readonly Task[]): Promise
   return new Map(rows.map(({ id, amount }) => [id, amount]))
 }
 
+/** What the requests for these tasks have cost, by the id of the request; nothing while a task is open. */
+export async function costsOfTasks(db: Queries, tasks: readonly Task[]): Promise<ReadonlyMap<string, Nano>> {
+  const ended = tasks.filter(({ finishedAt }) => finishedAt !== null).map(({ requestId }) => requestId)
+  if (ended.length === 0) return new Map()
+  const rows = await db.selectFrom('request').select(['id', 'cost']).where('id', 'in', ended).execute()
+  return new Map(rows.map(({ id, cost }) => [id, cost]))
+}
+
 const typicalOf = 20
 const typicalMsUnknown = 120_000
 

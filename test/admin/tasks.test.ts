@@ -18,7 +18,7 @@ type Shown = { id: string; account: string; state: string; held: string | null; 
 
 const wan = { model: 'wan2.6-t2v', duration: 5, resolution: '720p' }
 
-test('operators see every task with its hold and its channel, and never its prompt', async () => {
+test('operators see every task with its hold, its cost and its channel, and never its prompt', async () => {
   const prompt = 'a-secret-fox sandbox:slow=3000'
   const placed = (await (await gateway.post('/v1/videos/generations', { ...wan, input: { prompt } })).json()) as Shown
   const shown = await operator.get<Shown>(`/admin/tasks/${placed.id}`)
@@ -26,6 +26,7 @@ test('operators see every task with its hold and its channel, and never its prom
     id: placed.id,
     account: gateway.accountId,
     held: '0.5',
+    cost: null,
     channel: 'dashscope',
     webhook: false,
     finished_at: null,
@@ -42,6 +43,7 @@ test('operators see every task with its hold and its channel, and never its prom
   expect(await operator.get<Shown>(`/admin/tasks/${placed.id}`)).toMatchObject({
     state: 'succeeded',
     held: null,
+    cost: '0.5',
     finished_at: expect.any(Number),
     next_poll_at: null,
   })

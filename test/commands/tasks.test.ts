@@ -47,6 +47,9 @@ test('tasks are listed, shown, and watched to their end', async () => {
   for (const others of [['--in-doubt'], ['--model', 'wan2.6-i2v']]) {
     expect((await cli.run(['tasks', 'list', ...others])).out).toBe('No tasks were found in sandbox mode.\n')
   }
+  const shown = async (id: string) => (await cli.run(['tasks', 'show', id])).out
+  expect(await shown(made)).toMatch(/^held +-\ncost +\$0\.5$/m)
+  expect(await shown(failed)).toMatch(/^cost +\$0$/m)
   expect((await cli.run(['tasks', 'show', 'vid_0'])).code).toBe(1)
   // Settings that cannot be read stop no command that needs none.
   cli.write('turnpike.yaml', 'channels: none')
