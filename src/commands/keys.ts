@@ -164,6 +164,24 @@ export const whoseColumns: readonly Column<KeyRow>[] = [
   { name: 'KEY', show: ({ key }) => `sk-…${key.hint}` },
 ]
 
+/** Whose a record is, with the names by which people know the account and the key beside their ids. */
+export async function whose(
+  store: Store,
+  ids: { readonly account: string; readonly key: string },
+): Promise<{ account: string; key: string }> {
+  const account = await accountById(store.db, ids.account)
+  const key = await keyById(store.db, ids.key)
+  return {
+    account: named(ids.account, account === undefined ? [] : [account.name]),
+    key: named(ids.key, key === undefined ? [] : [key.name, `sk-…${key.hint}`]),
+  }
+}
+
+function named(id: string, names: readonly string[]): string {
+  const given = names.filter((name) => name !== '')
+  return given.length === 0 ? id : `${id} (${given.join(', ')})`
+}
+
 const columns: readonly Column<KeyRow>[] = [
   ...whoseColumns,
   { name: 'STATE', show: ({ key }) => keyState(key, Date.now()) },

@@ -8,6 +8,7 @@ import { typicalTaskMs } from '../store/task-lists.ts'
 import { type Task, taskById } from '../store/tasks.ts'
 import { isOver } from '../tasks/state.ts'
 import { inEitherMode, withInstallation, type InstallationOptions as Options } from './installation.ts'
+import { whose } from './keys.ts'
 import { accountColumn, readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, sheet, showTime, type Column } from './output.ts'
 import { bar, type Progress } from './progress.ts'
@@ -65,6 +66,7 @@ export async function show(id: string, options: Pick<Options, 'json'>): Promise<
     say(
       sheet({
         ...Object.fromEntries(shown),
+        ...(await whose(store, row)),
         held: amount(row.held),
         cost: amount(row.cost),
         error: error === null ? '-' : `${error.code}: ${error.message}`,

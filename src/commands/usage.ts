@@ -11,7 +11,7 @@ import { requestById } from '../store/request-lists.ts'
 import type { UsageFilter } from '../store/usage.ts'
 import { allAccounts } from './accounts.ts'
 import { inEitherMode, withInstallation, type InstallationOptions as Options } from './installation.ts'
-import { keysOf, whoseColumns } from './keys.ts'
+import { keysOf, whose, whoseColumns } from './keys.ts'
 import { accountColumn, readFilter, readPage, sayPage, type FilterOptions, type PageOptions } from './listing.ts'
 import { say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
@@ -75,7 +75,8 @@ export async function showRequest(id: string, options: Pick<Options, 'json'>): P
     const attempts = found.attempts.map(showAttempt)
     if (options.json) return sayJson({ ...request, attempts })
     const { usage: used, created_at: _, ...facts } = { ...request, cost: showDollars(request.cost) }
-    say(sheet({ ...texts(facts), ...texts(used ?? {}), created: showTime(found.request.createdAt) }))
+    const names = await whose(store, request)
+    say(sheet({ ...texts(facts), ...names, ...texts(used ?? {}), created: showTime(found.request.createdAt) }))
     if (attempts.length === 0) return
     say()
     say(table(attemptColumns, attempts))

@@ -49,6 +49,7 @@ test('tasks are listed, shown, and watched to their end', async () => {
   }
   const shown = async (id: string) => (await cli.run(['tasks', 'show', id])).out
   expect(await shown(made)).toMatch(/^held +-\ncost +\$0\.5$/m)
+  expect(await shown(made)).toMatch(/^account +acc_\w+ \(demo\)\nkey +key_\w+ \(first, sk-…[\w-]{4}\)$/m)
   expect(await shown(failed)).toMatch(/^cost +\$0$/m)
   expect((await cli.run(['tasks', 'show', 'vid_0'])).code).toBe(1)
   // Settings that cannot be read stop no command that needs none.

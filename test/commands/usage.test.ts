@@ -86,6 +86,7 @@ test('requests are listed page by page and shown with their attempts', async () 
   expect(lines[1]).toMatch(/Z +demo +gpt-4o +200 /)
   const shown = await cli.run(['requests', 'show', newest?.id ?? ''])
   expect(shown.out).toContain('openai')
+  expect(shown.out).toMatch(/^account +acc_\w+ \(demo\)\nkey +key_\w+ \(first, sk-…[\w-]{4}\)$/m)
   // The cost of the request has the sign that the costs of its attempts have.
   expect(shown.out).toMatch(new RegExp(`^cost +\\$${newest?.cost}$`, 'm'))
 })
