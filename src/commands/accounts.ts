@@ -167,6 +167,7 @@ function describe(account: Account): string {
     account: account.name,
     id: account.id,
     mode: account.mode,
+    state: state(account),
     balance: showDollars(account.posted),
     available: account.unlimited ? 'unlimited' : showDollars(available(account)),
     cap: showCap(account.cap),

@@ -99,6 +99,14 @@ describe('commands beside a running gateway', () => {
     expect(err).toMatch(/^turnpike: "owing" has a balance of -\$0\.\d+: credit it before making it limited\n$/)
   })
 
+  test('a change of an account is shown', async () => {
+    await cli.json(['accounts', 'create', '--name', 'paused'])
+    const args = ['accounts', 'change', 'paused', '--enabled', 'false', '--unlimited', 'true', '--cap', '5/day']
+    const { out } = await cli.run(args)
+    expect(out).toMatch(/^state +disabled, unlimited$/m)
+    expect(out).toMatch(/^cap +\$5\/day$/m)
+  })
+
   test('an invalid amount is refused in one line', async () => {
     for (const amount of ['ten', '1e3', '0.0000000001', '2000000', '0', '']) {
       const { code, err } = await cli.run(['accounts', 'credit', 'demo', amount])
