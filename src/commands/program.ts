@@ -112,7 +112,7 @@ command(accounts, 'credit', 'add credit; a negative amount takes some back, neve
   .argument('<dollars>', 'amount, such as 10 or -0.25')
   .option('--note <text>', 'a note to keep with the credit')
   .action(async (account, dollars, options) => (await import('./accounts.ts')).addCredit(account, dollars, options))
-paged(command(accounts, 'credits', 'list credits, newest first'))
+paged(command(accounts, 'credits', 'list credits, newest first; source cash:manual is real money, promo play money'))
   .argument('<account>', 'name or id')
   .action(async (account, options) => (await import('./credits.ts')).listCredits(account, options))
 command(accounts, 'change', 'change the given settings of an account')
