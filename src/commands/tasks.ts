@@ -81,7 +81,7 @@ export async function show(id: string, options: Pick<Options, 'json'>): Promise<
 
 async function taskNamed(store: Store, id: string): Promise<Task> {
   const task = await taskById(store.db, { scope: 'every-account', id })
-  if (task === undefined) throw new Error(`there is no task "${id}"`)
+  if (task === undefined) throw new Error(`there is no task "${id}"; turnpike tasks list shows their ids`)
   return task
 }
 

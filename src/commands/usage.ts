@@ -70,7 +70,7 @@ export async function listRequests(options: Options & Filtered & PageOptions): P
 export async function showRequest(id: string, options: Pick<Options, 'json'>): Promise<void> {
   await inEitherMode({}, async ({ store }) => {
     const found = await requestById(store.db, { scope: 'every-account', id })
-    if (found === undefined) throw new Error(`there is no request "${id}"`)
+    if (found === undefined) throw new Error(`there is no request "${id}"; turnpike requests list shows their ids`)
     const request = showOne(found.request)
     const attempts = found.attempts.map(showAttempt)
     if (options.json) return sayJson({ ...request, attempts })

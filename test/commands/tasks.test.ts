@@ -51,7 +51,8 @@ test('tasks are listed, shown, and watched to their end', async () => {
   expect(await shown(made)).toMatch(/^held +-\ncost +\$0\.5$/m)
   expect(await shown(made)).toMatch(/^account +acc_\w+ \(demo\)\nkey +key_\w+ \(first, sk-…[\w-]{4}\)$/m)
   expect(await shown(failed)).toMatch(/^cost +\$0$/m)
-  expect((await cli.run(['tasks', 'show', 'vid_0'])).code).toBe(1)
+  const err = 'turnpike: there is no task "vid_0"; turnpike tasks list shows their ids\n'
+  expect(await cli.run(['tasks', 'show', 'vid_0'])).toEqual({ code: 1, out: '', err })
   // Settings that cannot be read stop no command that needs none.
   cli.write('turnpike.yaml', 'channels: none')
   expect((await cli.run(['tasks', 'show', made])).out).toMatch(/state +succeeded/)

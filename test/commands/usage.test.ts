@@ -99,7 +99,7 @@ test.each([
   { args: ['usage', '--key', 'key_nobody'], says: 'there is no key "key_nobody"; turnpike keys list shows their ids' },
   { args: ['requests', 'list', '--limit', '101'], says: '--limit takes a number from 1 to 100' },
   { args: ['requests', 'list', '--after', 'req_0'], says: 'There is no such request' },
-  { args: ['requests', 'show', 'req_0'], says: 'there is no request "req_0"' },
+  { args: ['requests', 'show', 'req_0'], says: 'there is no request "req_0"; turnpike requests list shows their ids' },
   { args: ['requests', 'show', 'req_0', '--mode', 'real'], says: "unknown option '--mode'" },
 ])('$args is refused', async ({ args, says }) => {
   const { code, out, err } = await cli.run(args)
