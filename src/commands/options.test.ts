@@ -24,7 +24,7 @@ test('limits that are not given stay as they were', () => {
 })
 
 test.each(['0', '-1', '1.5', 'many', '1000000001'])('%j is not a limit', (text) => {
-  expect(() => readLimits({ concurrent: text })).toThrow('whole number')
+  expect(() => readLimits({ concurrent: text })).toThrow(`"${text}" is not a limit: write a whole number from 1 to`)
 })
 
 test('metadata is read as names with their values', () => {

@@ -83,5 +83,5 @@ export function readLimits(options: LimitOptions, before: KeyLimits | null = nul
 function readLimit(text: string): number {
   const limit = Number(text)
   if (/^[1-9]\d{0,9}$/.test(text) && limit <= limitMax) return limit
-  throw new Error(`a limit is a whole number from 1 to ${limitMax}, or none`)
+  throw new Error(`"${text}" is not a limit: write a whole number from 1 to ${limitMax}, or none`)
 }
