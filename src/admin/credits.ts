@@ -9,13 +9,13 @@ import { reportCredits } from '../reports/credits.ts'
 import { pageFields, readQuery } from '../reports/query.ts'
 import { accountById, credit, creditSourceIn } from '../store/accounts.ts'
 import { absent, readCall, type Call } from './call.ts'
-import { dollars, keptText } from './fields.ts'
+import { creditNote, dollars } from './fields.ts'
 import type { AdminParts } from './routes.ts'
 import { showAccount } from './show.ts'
 
 const newCredit = z.strictObject({
   amount: dollars.refine((amount) => amount !== zeroNano, 'a credit of nothing changes nothing'),
-  note: keptText(500).exactOptional(),
+  note: creditNote.exactOptional(),
 })
 
 const listed = z.strictObject(pageFields)

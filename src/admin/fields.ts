@@ -35,13 +35,18 @@ function checkName(text: string, context: z.RefinementCtx): string {
  * Text that is stored exactly as written. PostgreSQL cannot store a NUL in a text, and half of a surrogate pair comes
  * back as another character.
  */
-export function keptText(charactersMax: number) {
+function keptText(charactersMax: number) {
   const rule = 'no NUL, and no half of a surrogate pair'
   return z
     .string()
     .max(charactersMax)
     .refine((text) => !text.includes('\0') && text.isWellFormed(), rule)
 }
+
+export const noteCharactersMax = 500
+
+/** What an operator keeps with a credit. */
+export const creditNote = keptText(noteCharactersMax)
 
 /** `JSON.parse` turns a number into a float, which is not exact, so amounts are written as text. */
 export const dollars = z

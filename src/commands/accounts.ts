@@ -1,4 +1,4 @@
-import { creditMax, nameRule, readName } from '../admin/fields.ts'
+import { creditMax, creditNote, nameRule, noteCharactersMax, readName } from '../admin/fields.ts'
 import { showAccount } from '../admin/show.ts'
 import { unreachable } from '../base/errors.ts'
 import { newId } from '../base/ids.ts'
@@ -100,6 +100,7 @@ export async function addCredit(
 ): Promise<void> {
   const amount = readAmount(amountText)
   if (amount === zeroNano) throw new Error('a credit of nothing changes nothing')
+  const note = ifGiven(options.note, readNote)
   await withInstallation(options, async ({ store, mode }) => {
     const account = await accountNamed(store, mode, nameOrId)
     const outcome = await credit(store, {
@@ -107,7 +108,7 @@ export async function addCredit(
       amount,
       source: creditSourceIn(account.mode),
       actor,
-      ...(options.note !== undefined && { note: options.note }),
+      ...(note !== undefined && { note }),
     })
     switch (outcome.outcome) {
       case 'credited':
@@ -185,6 +186,12 @@ function readAmount(text: string): Nano {
   }
   if (amount > creditMax || amount < 0n - creditMax) throw new Error(`at most ${showDollars(creditMax)} at a time`)
   return amount
+}
+
+function readNote(text: string): string {
+  const { success, data } = creditNote.safeParse(text)
+  if (!success) throw new Error(`--note takes at most ${noteCharactersMax} characters`)
+  return data
 }
 
 export function nameFrom(text: string): string {

@@ -99,6 +99,11 @@ describe('commands beside a running gateway', () => {
     expect(err).toMatch(/^turnpike: "owing" has a balance of -\$0\.\d+: credit it before making it limited\n$/)
   })
 
+  test('a note that the API would refuse is refused', async () => {
+    const { code, err } = await cli.run(['accounts', 'credit', 'demo', '1', '--note', 'x'.repeat(501)])
+    expect({ code, err }).toEqual({ code: 1, err: 'turnpike: --note takes at most 500 characters\n' })
+  })
+
   test('a change of an account is shown', async () => {
     await cli.json(['accounts', 'create', '--name', 'paused'])
     const args = ['accounts', 'change', 'paused', '--enabled', 'false', '--unlimited', 'true', '--cap', '5/day']
