@@ -50,7 +50,7 @@ export async function inEitherMode<T>(
 ): Promise<T> {
   const environment = readEnvironment(process.env)
   const store = await openPresent(environment)
-  if (store === undefined) throw new Error(`${describeAbsence(environment)}: start the gateway once first (npm start)`)
+  if (store === undefined) throw new Error(describeAbsence(environment))
   try {
     return await work({
       environment,
@@ -137,6 +137,7 @@ async function reach<T>(environment: Environment, asked: (place: StoreOptions) =
 }
 
 function describeAbsence(environment: Environment): string {
-  if (environment.databaseUrl !== undefined) return 'there is nothing in this PostgreSQL database yet'
-  return `there is no database at ${databaseFile(environment)} yet`
+  const start = 'start the gateway once first (npm start)'
+  if (environment.databaseUrl !== undefined) return `there is nothing in this PostgreSQL database yet: ${start}`
+  return `there is no database at ${databaseFile(environment)} yet: ${start}, or give TURNPIKE_DATA as the gateway has it`
 }

@@ -275,7 +275,8 @@ describe('commands before the first start', () => {
     const ran = await Promise.all(commands.map((command) => cli.run(command.split(' '))))
     for (const { code, out, err } of ran) {
       expect({ code, out }).toEqual({ code: 1, out: '' })
-      expect(err).toMatch(/^turnpike: there is no database at \S+ yet: start the gateway once first \(npm start\)\n$/)
+      expect(err).toMatch(/^turnpike: there is no database at \S+ yet: start the gateway once first \(npm start\), or/)
+      expect(err).toEndWith('or give TURNPIKE_DATA as the gateway has it\n')
     }
     expect(existsSync(join(cli.folder, 'data'))).toBe(false)
     await cli.close()
