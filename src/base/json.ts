@@ -1,4 +1,5 @@
 import { badRequest } from './errors.ts'
+import { whyNotJson } from './json-fault.ts'
 
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject
 export type JsonObject = { readonly [key: string]: Json | undefined }
@@ -33,26 +34,27 @@ export function mayKeepNumbers(body: unknown): boolean {
   return isObject(body) && inexactBodies.has(body)
 }
 
-/**
- * Parses a request body. What we and the vendor might read differently is settled here: numbers that a double cannot
- * hold keep their own text, half of a surrogate pair is replaced where that is wanted, and an own `__proto__` key is
- * refused.
- */
+/** Parses a request body. The refusal of one that is not JSON says where it stops being so. */
 export function parseBody(text: string, limits: JsonLimits): Json {
+  try {
+    return parseBounded(text, limits)
+  } catch (thrown) {
+    if (!(thrown instanceof SyntaxError)) throw thrown
+    throw text.trim() === '' ? noBody() : notJson(text)
+  }
+}
+
+/**
+ * Parses a text within its limits, or throws. What we and the vendor might read differently is settled here: numbers
+ * that a double cannot hold keep their own text, half of a surrogate pair is replaced where that is wanted, and an own
+ * `__proto__` key is refused.
+ */
+export function parseBounded(text: string, limits: JsonLimits): Json {
   const { isExact } = scan(text, limits)
-  const parsed = parse(text, isExact)
+  const parsed = (isExact ? JSON.parse(text) : JSON.parse(text, reviveExactly)) as Json
   const body = limits.replacesHalves === true && surrogate.test(text) ? withWholeCharacters(parsed) : parsed
   if (!isExact && isObject(body)) inexactBodies.add(body)
   return body
-}
-
-function parse(text: string, isExact: boolean): Json {
-  try {
-    return (isExact ? JSON.parse(text) : JSON.parse(text, reviveExactly)) as Json
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) throw text.trim() === '' ? noBody() : notJson()
-    throw thrown
-  }
 }
 
 function withWholeCharacters(value: Json): Json {
@@ -90,8 +92,10 @@ function noBody() {
   return badRequest('The request has no body: send one in JSON.', undefined, 'invalid_json')
 }
 
-function notJson() {
-  return badRequest('We could not parse the JSON body of your request.', undefined, 'invalid_json')
+function notJson(text: string) {
+  const why = whyNotJson(text)
+  const says = why === undefined ? '' : `: ${why}`
+  return badRequest(`We could not parse the JSON body of your request${says}.`, undefined, 'invalid_json')
 }
 
 /** `JSON.rawJSON` and the reviver's third argument are in the runtime, not yet in the library types. */
@@ -171,7 +175,7 @@ function scan(text: string, { depthMax, keysMax, itemsMax = keysMax }: JsonLimit
         break
       case closeBracket:
       case closeBrace:
-        if (--depth < 0) throw notJson()
+        if (--depth < 0) throw new SyntaxError('a bracket closes that was not opened')
         break
       case comma:
         if (isList[depth] && ++items > itemsMax) throw tooManyItems(itemsMax)

@@ -1,4 +1,4 @@
-import { isObject, parseBody, type Json, type JsonObject } from '../base/json.ts'
+import { isObject, parseBounded, type Json, type JsonObject } from '../base/json.ts'
 
 /** Parses what a vendor sent, without trust: text that is not valid JSON reads as absent. */
 export function parseLoosely(text: string): Json | undefined {
@@ -16,7 +16,7 @@ const exactLimits = { depthMax: 512, keysMax: 1_000_000 }
 /** Like `parseLoosely`, for JSON with a tool's input: numbers that a double cannot hold keep their own text. */
 export function parseExactly(text: string): Json | undefined {
   try {
-    return parseBody(text, exactLimits)
+    return parseBounded(text, exactLimits)
   } catch {
     return parseLoosely(text)
   }
@@ -29,7 +29,7 @@ const writtenLimits = { depthMax: 512, keysMax: 100_000, replacesHalves: true }
 /** The object that a text spells, such as a call's arguments or a tool's result; undefined if it spells none. */
 export function objectWrittenIn(text: string): JsonObject | undefined {
   try {
-    const parsed = parseBody(text, writtenLimits)
+    const parsed = parseBounded(text, writtenLimits)
     return isObject(parsed) ? parsed : undefined
   } catch {
     return undefined

@@ -52,6 +52,26 @@ describe('a body that is not a JSON object', () => {
     expect(error).toMatchObject({ status: 400, type: 'invalid_request_error', param: null })
   })
 
+  // Whatever its protocol, a client's error message is made of this text.
+  test.each([
+    '/v1/chat/completions',
+    '/v1/messages',
+    '/v1/messages/count_tokens',
+    '/v1/responses',
+    '/v1/embeddings',
+    '/v1/images/generations',
+    '/v1/videos/generations',
+    '/v1/audio/speech',
+    '/mcp',
+  ])('%s names the place of the mistake, and shows one character of the body', async (to) => {
+    const accept = 'application/json, text/event-stream'
+    const body = '{\n  "model": "canary",\n}'
+    const answer = await refusedForFree(gateway, () => gateway.post(to, body, { accept }))
+    const said = await answer.text()
+    expect(said).toContain('line 3, column 1 has `}` where another name in double quotes is expected.')
+    expect(said).not.toContain('canary')
+  })
+
   test('bytes that are not UTF-8 are refused', async () => {
     const whole = Buffer.from(JSON.stringify(says('Hello XX!')))
     whole.set([0xff, 0xfe], whole.indexOf('XX'))

@@ -91,6 +91,7 @@ describe.skipIf(!isTold)('a hostile body', () => {
     ['a number of a million digits', () => `{"odd":${'1'.repeat(1_000_000)}}`, 'number_too_long'],
     ['brackets that close before they open', () => ']'.repeat(4_000_000) + '['.repeat(4_000_000), 'invalid_json'],
     ['an endless string of backslashes', () => `{"a":"${'\\'.repeat(1_000_001)}`, 'invalid_json'],
+    ['eight million line ends before the mistake', () => `${'\n'.repeat(8_000_000)}x`, 'invalid_json'],
     ['a megabyte of quotes', () => `{"a":${'"'.repeat(1_000_001)}`, 'invalid_json'],
   ])(
     'a body of %s is refused without stalling the loop',
