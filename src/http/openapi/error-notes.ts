@@ -52,7 +52,7 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
   ],
   'unknown-model': [
     {
-      when: 'the model does not exist, or the key may not use it; the two look the same. If the id is another spelling of a model that the key may use, the message suggests that one; if the model has no price yet, it says that the operator has to set one',
+      when: 'the model does not exist, or the key may not use it; the two look the same. If the id is another spelling of a model that the key may use, or has a letter or two wrong, the message suggests that one; if the model has no price yet, it says that the operator has to set one',
       message: 'The model `gpt-0` does not exist or you do not have access to it.',
       of: 'model',
       param: 'model',
