@@ -69,7 +69,7 @@ export function makeEdge(options: EdgeOptions): Serve {
   function dispatch(arrival: Arrival, found: Found): Promise<Response> | Response {
     const { request, connection } = arrival
     if (found.kind === 'nothing') {
-      const advice = found.meant === undefined ? '' : `. Did you mean ${found.meant}?`
+      const advice = found.meant === undefined ? '' : `. Did you mean ${found.meant.method} ${found.meant.path}?`
       throw new GatewayError('not-found', `Unknown path: ${request.method} ${found.shownPath}${advice}`)
     }
     if (found.kind === 'wrong-method') {

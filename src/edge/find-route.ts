@@ -1,5 +1,5 @@
 import { RegExpRouter } from 'hono/router/reg-exp-router'
-import { meantPath } from './meant-path.ts'
+import { meantRoute } from './meant-path.ts'
 import type { Route } from './route.ts'
 import { decodeId, pathOf } from './target.ts'
 
@@ -11,7 +11,7 @@ export type Found =
   | {
       readonly kind: 'nothing'
       readonly shownPath: string
-      readonly meant: string | undefined
+      readonly meant: Route | undefined
       readonly route: Route | undefined
     }
 
@@ -53,6 +53,6 @@ export function makeFinder(routes: readonly Route[]): (request: Request) => Foun
     }
     const above = routes.find((route) => route.speaksBelow === true && path.startsWith(`${route.path}/`))
     const shownPath = path.slice(0, shownPathCharactersMax)
-    return { kind: 'nothing', shownPath, meant: meantPath(routes, method, path), route: above }
+    return { kind: 'nothing', shownPath, meant: meantRoute(routes, method, path), route: above }
   }
 }

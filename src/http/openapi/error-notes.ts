@@ -59,7 +59,11 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
     },
   ],
   'not-found': [
-    { when: 'the path does not exist', message: 'Unknown path: GET /v1/model', of: 'path' },
+    {
+      when: 'the path does not exist',
+      message: 'Unknown path: GET /v1/model. Did you mean GET /v1/models?',
+      of: 'path',
+    },
     {
       when: 'the video task does not exist, or belongs to another account; the two look the same',
       message: 'There is no such video task.',
