@@ -20,7 +20,7 @@ import { offerOf, unsoldColumns } from './models.ts'
 import { say, sayJson, sheet, table, withoutSecretsOf, type Column } from './output.ts'
 import { remarksOn } from './remarks.ts'
 import { checkRuntime } from './runtime.ts'
-import { loadSettings } from './settings.ts'
+import { loadUnfilled } from './settings.ts'
 
 type Complaint = { file?: string; line?: number; column?: number; path?: string; message: string }
 
@@ -33,7 +33,7 @@ export async function check(options: { config?: string; json?: boolean }): Promi
     await checkRuntime()
     return readEnvironment(process.env)
   })
-  const loaded = await attempt(findings, () => loadSettings(options.config))
+  const loaded = await attempt(findings, () => loadUnfilled(options.config))
   if (environment !== undefined) {
     const { host, port, adminHost, adminPort } = environment
     await attempt(findings, () => checkSecret(environment.secret, environment.dataFolder))
@@ -45,7 +45,7 @@ export async function check(options: { config?: string; json?: boolean }): Promi
   if (environment !== undefined && loaded !== undefined) checkToolPort(findings, environment, loaded.file)
   if (loaded !== undefined) {
     const isSandbox = loaded.file.settings.sandbox ?? false
-    for (const error of complaintsAbout(loaded.file, process.env, isSandbox)) note(findings, error)
+    for (const error of complaintsAbout(loaded, process.env, isSandbox)) note(findings, error)
   }
   if (findings.texts.length > 0 || environment === undefined || loaded === undefined) {
     report(findings, options.json)

@@ -1,7 +1,7 @@
 import { systemClock } from '../base/clock.ts'
 import { isObject } from '../base/json.ts'
 import { EnvironmentError } from '../config/environment.ts'
-import { byPosition, ConfigError, type ConfigFile } from '../config/file.ts'
+import { ConfigError, isAmong, type ConfigFile, type UnfilledFile } from '../config/file.ts'
 import { readCatalogue, readChannels } from '../plan.ts'
 import { channelsOfVariables } from '../upstream/vendor-variables.ts'
 
@@ -12,7 +12,7 @@ type List = 'channels' | 'models'
 
 /** Everything that a start would refuse this file for. A start stops at the first; an operator wants them all. */
 export function complaintsAbout(
-  file: ConfigFile,
+  { file, unset }: UnfilledFile,
   variables: Readonly<Record<string, string | undefined>>,
   isSandbox: boolean,
 ): (ConfigError | EnvironmentError)[] {
@@ -21,12 +21,15 @@ export function complaintsAbout(
     ...faultsIn(file, 'channels', (rest) => readChannels(rest, {})),
     ...faultsIn(file, 'models', (rest) => readCatalogue(rest, isSandbox, systemClock)),
   ]
-  return [...faultOfVariables(file, variables), ...inTheFilesOrder(inFile)]
+  return [...faultOfVariables(file, variables), ...together(inFile, unset)]
 }
 
-/** Each of these errors has one complaint. */
-function inTheFilesOrder(errors: readonly ConfigError[]): ConfigError[] {
-  return errors.toSorted(({ complaints: [a] }, { complaints: [b] }) => (a && b ? byPosition(a, b) : 0))
+/** As one error, since an error has its complaints in the order of the file. */
+function together(errors: readonly ConfigError[], unset: ConfigError | undefined): ConfigError[] {
+  const before = unset?.complaints ?? []
+  const further = errors.flatMap(({ complaints }) => complaints).filter((each) => !isAmong(before, each))
+  const name = (unset ?? errors[0])?.file
+  return name === undefined ? [] : [new ConfigError(name, [...before, ...further])]
 }
 
 function faultOfVariables(

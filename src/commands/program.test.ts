@@ -71,6 +71,6 @@ test('a list keeps to the width of a terminal, and has a line for each row anywh
   )
   expect(onTerminal?.[0]).toMatch(/^MODEL +VENDOR /)
   expect(onTerminal?.filter((line) => line.length > 80)).toEqual([])
-  expect(elsewhere?.[0]).toMatch(/^MODEL .* CONFIDENCE$/)
+  expect(elsewhere?.[0]).toMatch(/^MODEL .* ENDS$/)
   expect(onTerminal?.filter((line) => !line.startsWith(' '))).toHaveLength(elsewhere?.length ?? 0)
 })

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
-import { readConfigFile, type ConfigFile } from '../config/file.ts'
+import { readUnfilled, type ConfigFile, type UnfilledFile } from '../config/file.ts'
 
 export const defaultFile = 'turnpike.yaml'
 
@@ -15,8 +15,18 @@ export function loadSettings(
   path: string | undefined,
   when: 'start' | 'reload' = 'start',
 ): { file: ConfigFile; path: string | undefined } {
+  const { file, path: found, unset } = loadUnfilled(path, when)
+  if (unset !== undefined) throw unset
+  return { file, path: found }
+}
+
+/** The same of a file that may lack variables: for `check`, which goes on to look for other mistakes. */
+export function loadUnfilled(
+  path: string | undefined,
+  when: 'start' | 'reload' = 'start',
+): UnfilledFile & { path: string | undefined } {
   const found = path ?? (existsSync(defaultFile) ? defaultFile : undefined)
-  if (found === undefined) return { file: readConfigFile('(defaults)', '', process.env), path: undefined }
+  if (found === undefined) return { ...readUnfilled('(defaults)', '', process.env), path: undefined }
   if (!existsSync(found)) throw new Error(`there is no file ${found}`)
   const stat = statSync(found)
   if (stat.isDirectory()) throw new Error(`${found} is a folder, not a settings file`)
@@ -28,7 +38,7 @@ export function loadSettings(
   // `make-settings > turnpike.yaml` empties the file before it writes. With the defaults, every model would be sold
   // meanwhile, hidden ones too, and without a markup.
   if (when === 'reload' && text.trim() === '') throw new Error(`${found} is empty: it may still be being written`)
-  return { file: readConfigFile(found, text, process.env), path: found }
+  return { ...readUnfilled(found, text, process.env), path: found }
 }
 
 /** Some editors save UTF-16, or the alphabet of one country, in which a key or a name would become another one. */

@@ -150,6 +150,22 @@ describe('variables', () => {
     }
   })
 
+  test('a variable that is not set hides no other mistake, and is not called a wrong value as well', () => {
+    const text = [
+      'limits: { atemptsMax: 3 }',
+      'channels:',
+      '  - { id: a, vendor: openai, keys: ["${KEY}"], baseUrl: "${BASE}" }',
+      'log: { level: loud }',
+    ].join('\n')
+    expect(complaints(text).message.split('\n')).toEqual([
+      expect.stringContaining('turnpike.yaml:1:23 limits.atemptsMax: no such setting'),
+      'turnpike.yaml:3:37: the variable KEY is not set',
+      'turnpike.yaml:3:57: the variable BASE is not set',
+      expect.stringContaining('turnpike.yaml:4:15 log.level: must be one of'),
+    ])
+    expect(complaints('log: *quiet\npublicUrl: "${URL}"\n').complaints.map(({ line }) => line)).toEqual([1, 2])
+  })
+
   test.each(['${KEY:-none}', 'x-${KEY', '${}', '${ KEY }', '$KEY'])(
     '%j is refused and not taken for a text',
     (text) => {

@@ -16,8 +16,13 @@ export type Complaint = {
   readonly message: string
 }
 
+/** A fault of a value that has a complaint already only follows from it. */
+export function isAmong(complaints: readonly Complaint[], { line, column }: Complaint): boolean {
+  return complaints.some((one) => one.line === line && one.column === column)
+}
+
 /** The order of the file: an operator mends it from the top to its end. */
-export function byPosition(a: Position, b: Position): number {
+function byPosition(a: Position, b: Position): number {
   return a.line - b.line || a.column - b.column
 }
 
@@ -50,31 +55,47 @@ export function readConfigFile(
   text: string,
   environment: Record<string, string | undefined>,
 ): ConfigFile {
+  const { file, unset } = readUnfilled(name, text, environment)
+  if (unset !== undefined) throw unset
+  return file
+}
+
+/** For further checks, not for use: variables that `unset` complains of stand in the settings as they are written. */
+export type UnfilledFile = { readonly file: ConfigFile; readonly unset: ConfigError | undefined }
+
+/** Reads a file that may lack variables, as on a machine without the secrets. */
+export function readUnfilled(
+  name: string,
+  text: string,
+  environment: Record<string, string | undefined>,
+): UnfilledFile {
   const written = text === '' ? nothing : readYaml(name, text, environment)
   const complaintAt = (path: Path, message: string): Complaint => ({
     ...written.positionOf(path),
     path: writeFieldPath(path),
     message,
   })
+  const { unset } = written
   const parsed = fileSchema.safeParse(written.value, plainWords)
   if (!parsed.success) {
-    throw new ConfigError(
-      name,
-      parsed.error.issues.flatMap(faultsOf).map(({ path, message }) => complaintAt(path, message)),
-    )
+    const faults = parsed.error.issues.flatMap(faultsOf).map(({ path, message }) => complaintAt(path, message))
+    throw new ConfigError(name, [...unset, ...faults.filter((fault) => !isAmong(unset, fault))])
   }
   return {
-    settings: parsed.data,
-    complain: (path, message) => new ConfigError(name, [complaintAt(path, message)]),
+    file: {
+      settings: parsed.data,
+      complain: (path, message) => new ConfigError(name, [complaintAt(path, message)]),
+    },
+    unset: unset.length > 0 ? new ConfigError(name, unset) : undefined,
   }
 }
 
-/** The value of a text, and the position of each of its parts. */
-type Written = { readonly value: unknown; positionOf(path: Path): Position }
+/** The value of a text, the position of each of its parts, and what could not be filled in. */
+type Written = { readonly value: unknown; positionOf(path: Path): Position; readonly unset: readonly Complaint[] }
 type Position = { readonly line: number; readonly column: number }
 
 const beginning: Position = { line: 1, column: 1 }
-const nothing: Written = { value: {}, positionOf: () => beginning }
+const nothing: Written = { value: {}, positionOf: () => beginning, unset: [] }
 
 type Yaml = typeof yaml
 
@@ -99,9 +120,9 @@ function readYaml(name: string, text: string, environment: Record<string, string
   if (broken.length > 0) throw new ConfigError(name, broken)
 
   const parsed = { parser, document, lines }
-  const missing = substitute(parsed, environment)
-  if (missing.length > 0) throw new ConfigError(name, missing)
-  return { value: valueOf(name, document), positionOf: (path) => positionOf(parsed, path) }
+  const { unset, unanchored } = substitute(parsed, environment)
+  if (unanchored.length > 0) throw new ConfigError(name, [...unset, ...unanchored])
+  return { value: valueOf(name, document), positionOf: (path) => positionOf(parsed, path), unset }
 }
 
 /** Aliases of aliases can expand to more than any memory holds: the parser then gives up, without naming a line. */
@@ -113,33 +134,38 @@ function valueOf(name: string, document: yaml.Document): unknown {
   }
 }
 
-/** Replaces variables by their values, and complains about every variable and every anchor that does not exist. */
-function substitute({ parser, document, lines }: Parsed, environment: Record<string, string | undefined>): Complaint[] {
-  const missing: Complaint[] = []
-  const complain = ({ range }: yaml.Scalar | yaml.Alias, message: string) => {
+/**
+ * Replaces variables by their values, and complains about every variable and every anchor that does not exist. Such a
+ * variable stays as it is written, in place of a value.
+ */
+function substitute({ parser, document, lines }: Parsed, environment: Record<string, string | undefined>) {
+  const unset: Complaint[] = []
+  const unanchored: Complaint[] = []
+  const complaint = ({ range }: yaml.Scalar | yaml.Alias, message: string): Complaint => {
     const { line, col } = lines.linePos(range?.[0] ?? 0)
-    missing.push({ line, column: col, path: '', message })
+    return { line, column: col, path: '', message }
   }
   parser.visit(document, {
     Alias(_key, node) {
-      if (node.resolve(document) === undefined)
-        complain(node, `there is no anchor &${node.source} above this line; ${quotedStar}`)
+      if (node.resolve(document) !== undefined) return
+      unanchored.push(complaint(node, `there is no anchor &${node.source} above this line; ${quotedStar}`))
     },
     Scalar(_key, node) {
       if (typeof node.value !== 'string') return
-      node.value = node.value.replace(substitution, (_match, variable: string | undefined) => {
+      node.value = node.value.replace(substitution, (written, variable: string | undefined) => {
         if (variable === undefined) {
-          complain(node, 'a variable is written as ${NAME}, without a default or anything else beside its name')
-          return ''
+          const message = 'a variable is written as ${NAME}, without a default or anything else beside its name'
+          unset.push(complaint(node, message))
+          return written
         }
         const value = environment[variable]
         if (value !== undefined && value !== '') return value
-        complain(node, `the variable ${variable} is not set`)
-        return ''
+        unset.push(complaint(node, `the variable ${variable} is not set`))
+        return written
       })
     },
   })
-  return missing
+  return { unset, unanchored }
 }
 
 // Who writes a pattern of model ids does not know that YAML means something else by a star.

@@ -298,6 +298,20 @@ describe('turnpike check', () => {
     })
   })
 
+  test('variables that are not set hide no complaint, nor is a value that they leave open complained of twice', async () => {
+    const vendors = ['openai, keys: ["${NOWHERE}"]', 'kling, keys: ["${NOBODY}"]', 'opneai, keys: [x]']
+    const channels = vendors.map((vendor, at) => `  - { id: c${at}, vendor: ${vendor} }\n`).join('')
+    cli.write('turnpike.yaml', `channels:\n${channels}models: [{ id: mine, from: nothing }]\n`)
+    const { code, err } = await cli.run(['check'])
+    expect([code, ...err.trimEnd().split('\n')]).toEqual([
+      1,
+      'turnpike.yaml:2:38: the variable NOWHERE is not set',
+      'turnpike.yaml:3:37: the variable NOBODY is not set',
+      expect.stringContaining('turnpike.yaml:4:23 channels[2].vendor: unknown vendor "opneai"; '),
+      'turnpike.yaml:5:28 models[0].from: there is no model nothing',
+    ])
+  })
+
   test.each([
     { text: 'limits:\n  atemptsMax: 3\n', says: 'turnpike.yaml:2:15 limits.atemptsMax: ' },
     { text: 'limits: [\n', says: 'turnpike.yaml:2:1: ' },
