@@ -23,7 +23,8 @@ const turnBytes = 256 * 1024
 
 /** Reads a form of text fields and files as it arrives, so that the raw body is never in memory beside its files. */
 export async function readForm(request: Request, bytesMax: number): Promise<ReadBody> {
-  const type = checkHeaders(request, /^multipart\/form-data\s*(?:;|$)/i, 'multipart/form-data')
+  const wanted = 'multipart/form-data, with each image as a file and every other field as text'
+  const type = checkHeaders(request, /^multipart\/form-data\s*(?:;|$)/i, wanted)
   const parser = new MultipartParser(boundaryOf(type), {
     maxHeaderSize: partHeadBytesMax,
     maxFileSize: fileBytesMax,

@@ -154,7 +154,9 @@ describe('an invalid form', () => {
   })
 
   test('a JSON or compressed body is a 415', async () => {
-    expect(await refused('{}', { 'content-type': 'application/json' })).toMatchObject({ status: 415 })
+    const message =
+      'The Content-Type must be multipart/form-data, with each image as a file and every other field as text.'
+    expect(await refused('{}', { 'content-type': 'application/json' })).toMatchObject({ status: 415, message })
     expect(await refused(good + end, { 'content-encoding': 'gzip' })).toMatchObject({ status: 415 })
   })
 })
