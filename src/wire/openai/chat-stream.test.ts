@@ -210,6 +210,10 @@ describe('a keep-alive', () => {
     const ended = (index: number) => event({ ...head, choices: [{ index, delta: {}, finish_reason: 'stop' }] })
     expect(alive([begun, ended(0)], { choices: 2 })).toBe(event({ ...head, choices: [silent(1)] }))
     expect(alive([begun, ended(0), ended(1)], { choices: 2 })).toBe('')
+    const calls = [0, 1].map((index) => silent(index, calling({ id: 'c', function: { arguments: '{"a' } })))
+    const others = event({ ...head, choices: [calls[0], silent(2, { content: 'b' }), calls[1]] })
+    const going = event({ ...head, choices: [silent(1, calling({ function: { arguments: '' } }))] })
+    expect(alive([others, ended(0)], { choices: 4 })).toBe(going)
   })
 })
 

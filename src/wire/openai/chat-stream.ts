@@ -43,6 +43,8 @@ export function passStream(ask: ChatAsk): ChatStream {
   const facts = new RelayFacts()
   /** The indexes of the choices that have a finish. */
   const finished: unknown[] = []
+  /** The last deltas of the choices without a finish, by index, the newest at the end. */
+  const going = new Map<Json | undefined, JsonObject>()
   let lastChunk: Uint8Array | undefined
   let heldUsage: Uint8Array | undefined
 
@@ -82,6 +84,15 @@ export function passStream(ask: ChatAsk): ChatStream {
     facts.finished = finished.length >= ask.choices
   }
 
+  function takeDeltas(event: Uint8Array): JsonObject {
+    const chunk = objectIn(parseLoosely(dataOf(event)))
+    for (const { index, delta } of objectsIn(chunk['choices'])) {
+      going.delete(index)
+      if (!finished.includes(index)) going.set(index, objectIn(delta))
+    }
+    return chunk
+  }
+
   return {
     facts,
     take(event) {
@@ -106,6 +117,8 @@ export function passStream(ask: ChatAsk): ChatStream {
       facts.failure = isObject(told) ? failureOf(told) : undefined
       if (facts.failure !== undefined) return undefined
       if (valueByteAfter(event, finishKey) === quote) takeFinish(event)
+      // A keep-alive goes on with the last chunk of its choice, which may not be the last of a stream of several.
+      if (ask.choices > 1) takeDeltas(shown)
       if (wordBytes > 0 || !saysNothing(told)) facts.said.add(wordBytes)
       if (wordBytes === 0) facts.images += imagesIn(objectIn(told)['choices'], 'delta')
       if (valueByteAfter(event, usageKey) === openBrace) {
@@ -117,19 +130,19 @@ export function passStream(ask: ChatAsk): ChatStream {
       return shown
     },
     /**
-     * A chunk that goes on with the last one and adds nothing. Not a comment: OpenAI's older clients for Go take the
-     * empty line behind one for an event without data, and fail; and without that line it would begin the next event,
-     * which clients that skip whole events by their first character, Dify's among them, then lose. A stream without a
-     * chunk has begun with the vendor's comment.
+     * A chunk that goes on with the last one of a choice without a finish, and adds nothing. Not a comment: OpenAI's
+     * older clients for Go take the empty line behind one for an event without data, and fail; and without that line it
+     * would begin the next event, which clients that skip whole events by their first character, Dify's among them,
+     * then lose. A stream without a chunk has begun with the vendor's comment.
      */
     keepAlive() {
       if (facts.finished) return undefined
       if (lastChunk === undefined) return comment
-      const { id, created, choices } = objectIn(parseLoosely(dataOf(lastChunk)))
-      const going = objectsIn(choices).find(({ index }) => !finished.includes(index))
+      const { id, created } = takeDeltas(lastChunk)
       const others = Array.from({ length: ask.choices }, (_, i) => i)
-      const index = going?.['index'] ?? others.find((choice) => !finished.includes(choice)) ?? 0
-      const silent = { index, delta: silentAfter(objectIn(going?.['delta'])), logprobs: null, finish_reason: null }
+      const unbegun = others.find((choice) => !finished.includes(choice))
+      const [index = 0, last] = [...going].at(-1) ?? [unbegun, {}]
+      const silent = { index, delta: silentAfter(last), logprobs: null, finish_reason: null }
       const chunk = { id, object: 'chat.completion.chunk', created, model: ask.model, choices: [silent] }
       return encoder.encode(`data: ${JSON.stringify(ask.usageShown ? { ...chunk, usage: null } : chunk)}\n\n`)
     },
