@@ -12,8 +12,11 @@ import { z } from 'zod'
 import { lastCall, png } from '../support/clients.ts'
 import { thrownBy } from '../support/thrown.ts'
 import { gatewayForTests } from '../support/gateway.ts'
+import { gatewaysToVendors } from '../support/raw-vendors.ts'
+import { answer, completion } from '../support/vendor.ts'
 
 const gateway = gatewayForTests({ mode: 'leased' })
+const { gatewayTo } = gatewaysToVendors()
 
 const weather = tool(({ city }) => `4 degrees in ${city}`, {
   name: 'get_weather',
@@ -96,6 +99,25 @@ describe.each(ways)('$model by $protocol', ({ model, useResponsesApi }) => {
     const found = await chat().withStructuredOutput(place, { method: 'jsonSchema' }).invoke('Name a city.')
     expect(place.safeParse(found).success).toBe(true)
   })
+})
+
+test('every choice of a server that answers whole instead of streaming is found in the stream', async () => {
+  const said = ['One.', 'Two.']
+  const choices = said.map((content, index) => ({
+    index,
+    message: { role: 'assistant', content },
+    finish_reason: 'stop',
+  }))
+  const reached = await gatewayTo((socket) => void socket.write(answer(200, completion('', { choices }))))
+  const chat = new ChatOpenAI({
+    model: 'm',
+    n: 2,
+    apiKey: reached.gateway.key,
+    maxRetries: 0,
+    configuration: { baseURL: `${reached.gateway.url}/v1` },
+  })
+  const chunks = await Array.fromAsync(await chat.stream('Hello!'))
+  expect(chunks.map(({ text }) => text).filter((text) => text !== '')).toEqual(said)
 })
 
 describe.each(['text-embedding-3-small', 'text-embedding-v4', 'gemini-embedding-001', 'voyage-3.5', 'embed-v4.0'])(

@@ -23,6 +23,7 @@ function choicesIn(body: Uint8Array): Json[] {
   return data.slice(0, -1).flatMap((text) => {
     const chunk = JSON.parse(text) as { object: string; id: string; choices: Json[] }
     expect(chunk).toMatchObject({ object: 'chat.completion.chunk', id: 'c1' })
+    expect(chunk.choices).toHaveLength(1)
     return chunk.choices
   })
 }
@@ -122,7 +123,8 @@ test('the logprobs of an answer come with its words, behind its reasoning, and a
 
 test('what stands beside the choices is not repeated for each of them', () => {
   const choices = Array.from({ length: 128 }, (_, index) => ({ index, message: { content: 'a' } }))
-  const body = Buffer.from(JSON.stringify({ id: 'c1', citations: ['x'.repeat(10_000)], choices }))
+  const [id, citations] = ['i'.repeat(10_000), ['x'.repeat(10_000)]]
+  const body = Buffer.from(JSON.stringify({ id, citations, choices }))
   expect(Buffer.concat(answerEvents(body)).length).toBeLessThan(3 * body.length)
 })
 

@@ -6,23 +6,36 @@ import { argumentsTextIn } from './read-answer.ts'
 const encoder = new TextEncoder()
 
 /**
- * A whole answer as the events of a stream, for servers that were asked to stream and answer whole. A chunk has what
- * all choices have of one stage: with chunks for each choice, what stands beside the choices would be there for each.
+ * A whole answer as the events of a stream, for servers that were asked to stream and answer whole. As in vendors' own
+ * streams, a chunk has one choice, because LangChain and others read no more of it. What stands beside the choices may
+ * be long, and comes only with the first chunk of each stage.
  */
 export function answerEvents(body: Uint8Array): Uint8Array[] {
   const { json, choices } = readChoices(body)
-  const { usage, ...head } = json
-  const write = (fields: JsonObject) => {
+  const { usage, ...whole } = json
+  const name = nameIn(whole)
+  const write = (head: JsonObject, fields: JsonObject) => {
     const chunk = { ...head, object: 'chat.completion.chunk', ...fields }
     return encoder.encode(`data: ${JSON.stringify(chunk)}\n\n`)
   }
   const parts = Object.groupBy(objectsIn(choices).flatMap(partsOf), ({ stage }) => stage)
-  const made = stages.map((stage) => (parts[stage] ?? []).map(({ part }) => part))
+  const made = stages.flatMap((stage) => {
+    return (parts[stage] ?? []).map(({ part }, at) => write(at === 0 ? whole : name, { choices: [part] }))
+  })
   return [
-    ...made.filter((all) => all.length > 0).map((all) => write({ choices: all })),
-    ...(isObject(usage) ? [write({ choices: [], usage })] : []),
+    ...made,
+    ...(isObject(usage) ? [write(whole, { choices: [], usage })] : []),
     encoder.encode('data: [DONE]\n\n'),
   ]
+}
+
+// Vendors' names have less than half of that. A body of 64 MB may be one long id beside a million choices.
+const nameCharsMax = 500
+
+/** What says of which stream a chunk is. */
+function nameIn({ id, created, model }: JsonObject): JsonObject {
+  const name = { id, created, model }
+  return JSON.stringify(name).length > nameCharsMax ? {} : name
 }
 
 /** In the order in which models make an answer. Where a server gives no usage, each is counted as output by itself. */
