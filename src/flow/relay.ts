@@ -35,10 +35,13 @@ export type RelayOptions = {
   readonly complete: () => void
 }
 
+/** What a relay needs of the call that it carries. */
+export type Poured = Pick<Exchange, 'pour' | 'pause' | 'finish' | 'abort'>
+
 /** Carries one stream: takes the bytes that the vendor sends, and passes on the events that each read completes. */
 export class StreamRelay implements Relay, Outlet {
   readonly legs: readonly Leg[]
-  readonly #exchange: Exchange
+  readonly #exchange: Poured
   readonly #stream: ChatStream
   readonly #splitter: EventSplitter
   readonly #judge: (failure: GatewayError) => GatewayError
@@ -50,7 +53,7 @@ export class StreamRelay implements Relay, Outlet {
   #outlet: Outlet | undefined
   #over: { readonly failure: GatewayError | undefined } | undefined
 
-  constructor(exchange: Exchange, stream: ChatStream, options: RelayOptions) {
+  constructor(exchange: Poured, stream: ChatStream, options: RelayOptions) {
     this.legs = [options.leg]
     this.#exchange = exchange
     this.#stream = stream

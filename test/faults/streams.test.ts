@@ -374,11 +374,23 @@ test('a whole answer in place of a stream becomes the stream in every protocol, 
   }
 })
 
+test.each([1, 2])('choices that take a call each are one stream, with %d of them whole', async (wholes) => {
+  const streamed = stream(opening + delta('word') + finish + usageEvent(10, 5) + done)
+  const { gateway } = await gatewayTo(
+    (socket, { call }) => void socket.write(call <= wholes ? answer(200, completion('word')) : streamed),
+    'deepseek',
+  )
+  const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true, n: 2 }))
+  const text = await response.text()
+  for (const index of [0, 1]) expect(text).toMatch(new RegExp(`"index":${index},"delta":{[^}]*"content":"word"}`))
+  expect([text.split('"finish_reason":"stop"').length, text.endsWith(done)]).toEqual([3, true])
+  expect(await recordOf(gateway, response)).toMatchObject({ status: 200, basis: 'vendor', cost: nano(120_000n) })
+})
+
 const claudeSays = { type: 'message', role: 'assistant', content: [{ type: 'text', text: 'Hi' }] }
 
 test.each([
   ['has fewer choices than were asked for, and nothing in them', 'compatible', 2, completion(''), 'an empty answer'],
-  ['is one of several calls', 'deepseek', 2, completion('Hi'), 'did not stream'],
   ['is of a protocol whose servers stream', 'anthropic', 1, JSON.stringify(claudeSays), 'did not stream'],
 ])('a whole answer in place of a stream that %s is a 502 and costs nothing', async (_name, vendorId, n, body, said) => {
   const { gateway } = await gatewayTo((socket) => void socket.write(answer(200, body)), vendorId)

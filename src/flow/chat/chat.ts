@@ -6,7 +6,7 @@ import { LinkTime } from '../../upstream/link-time.ts'
 import { isInside } from '../../upstream/links.ts'
 import type { Exchange } from '../../upstream/transport.ts'
 import type { Vendor } from '../../vendors/vendor.ts'
-import { answerBytesMax, attempt, didNotStream, streams, type CallParts } from '../attempt.ts'
+import { answerBytesMax, attempt, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
 import type { Errand, Job } from '../job.ts'
 import { openRelay } from '../open-relay.ts'
@@ -15,7 +15,7 @@ import type { Delivered, Outcome, Routed } from '../stages.ts'
 import { callSideBySide } from './fan-out.ts'
 import { follow } from './follow.ts'
 import { inlineLinks, linksInAsk } from './inline-media.ts'
-import { chatOf, chatContextOf, passingLane, translatingLane, type Lane } from './lane.ts'
+import { answerEventsOf, chatOf, chatContextOf, passingLane, translatingLane, type Lane } from './lane.ts'
 import { legOfAnswer, legOfStream } from './legs.ts'
 
 /** A routed request, with what only chats have. */
@@ -118,18 +118,16 @@ async function accept(parts: CallParts, routed: ChatRouted, lane: Lane, exchange
   return { kind: 'answered', body: answer.body, contentType: json, legs: [legOfAnswer(routed, answer)] }
 }
 
-/** Some relays and local servers answer whole although asked to stream. The client gets its stream, at once. */
 function streamWhole(parts: CallParts, routed: ChatRouted, lane: Lane, body: Uint8Array): Delivered {
-  const { answerEvents } = chatOf(routed)
-  if (answerEvents === undefined) throw didNotStream()
+  const events = answerEventsOf(routed, body)
   const stream = lane.openStream()
-  const shown = answerEvents(body).flatMap((event) => stream.take(event) ?? [])
+  const shown = events.flatMap((event) => stream.take(event) ?? [])
   if (stream.facts.failure !== undefined) throw stream.facts.failure
   const leg = legOfStream(routed, stream.facts)
   // As of a stream: with fewer choices than were asked for and nothing in them, nothing is owed, so it is no answer.
   if (leg.count() === undefined) throw new GatewayError('upstream-failed', "The model's vendor sent an empty answer.")
   parts.channels().answered(routed.route)
-  const events = Buffer.concat([...shown, stream.closing()])
+  const written = Buffer.concat([...shown, stream.closing()])
   lane.openStream() // writes the error if this cannot be billed: the stream above would put the whole answer into it
-  return relayWhole(events, { legs: [leg] })
+  return relayWhole(written, { legs: [leg] })
 }

@@ -5,20 +5,24 @@ import type { ChatAsk, ChatStream, ReplyReader, ReplyWriter } from '../../capabi
 import type { Conversation, Reply, ReplyEvent } from '../../capabilities/conversation.ts'
 import type { Call } from '../../vendors/vendor.ts'
 import { wastedAttempts } from '../attempt-records.ts'
-import { answerBytesMax, attempt, didNotStream, streams, type CallParts } from '../attempt.ts'
+import { answerBytesMax, attempt, streams, type CallParts } from '../attempt.ts'
 import { eventStream, json } from '../content-types.ts'
 import { failed, failedBesidePaid } from '../failed.ts'
 import { countLegs, type Leg } from '../legs.ts'
-import { openRelay } from '../open-relay.ts'
-import type { StreamRelay } from '../relay.ts'
+import { openRelay, type Following } from '../open-relay.ts'
+import { pouredWhole } from '../relay-whole.ts'
+import type { Poured, StreamRelay } from '../relay.ts'
 import type { Failed, Outcome } from '../stages.ts'
 import type { ChatRouted } from './chat.ts'
 import { follow } from './follow.ts'
-import { answerOf, chatOf, chatContextOf, conversationFor, passedCall, writerFor } from './lane.ts'
+import { answerEventsOf, answerOf, chatOf, chatContextOf, conversationFor, passedCall, writerFor } from './lane.ts'
 import { legOfAnswer } from './legs.ts'
 import { MergedRelay } from './merged-relay.ts'
 import { readersFor, type ReplyReaders } from './one-call.ts'
 import { ReplyFacts } from './translate.ts'
+
+/** For an answer that was read whole, within a limit of its own. */
+const unbounded = { bytesMax: { event: Infinity, stream: Infinity } }
 
 /**
  * Several choices from a vendor that gives one per call: as many calls side by side, each an attempt of its own, merged
@@ -38,16 +42,18 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
     const leg = { ...routed, ask, signal, attemptId: index === 0 ? routed.attemptId : newAttemptId() }
     const headers = { ...call.headers, 'x-client-request-id': leg.attemptId }
     const tried = await attempt(parts, leg, { ...call, headers }, async (exchange): Promise<Opened> => {
-      if (!(await streams(leg, exchange))) {
-        const reply = readers.readAnswer(await exchange.readAll(answerBytesMax))
-        if (leg.ask.stream) throw didNotStream() // after an error under status 200, which says more
-        return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }
+      const begin = async (source: Poured, bounds?: Pick<Following, 'bytesMax'>): Promise<Opened> => {
+        const stream = streamOfChoice(index, readers.openReader(), writer)
+        const relay = openRelay(parts, leg, source, { ...follow(leg, call, stream), ...bounds })
+        await relay.begin()
+        begun.push(relay)
+        return { kind: 'relay', relay }
       }
-      const stream = streamOfChoice(index, readers.openReader(), writer)
-      const relay = openRelay(parts, leg, exchange, follow(leg, call, stream))
-      await relay.begin()
-      begun.push(relay)
-      return { kind: 'relay', relay }
+      if (await streams(leg, exchange)) return begin(exchange)
+      const body = await exchange.readAll(answerBytesMax)
+      const reply = readers.readAnswer(body) // throws for an error under status 200
+      if (leg.ask.stream) return begin(pouredWhole(Buffer.concat(answerEventsOf(leg, body))), unbounded)
+      return { kind: 'reply', leg: legOfAnswer(leg, answerOf(leg, reply)), reply }
     }).catch(notMade)
     if (tried.kind === 'failed') {
       failure ??= tried

@@ -4,7 +4,7 @@ import type { Conversation, Reply } from '../../capabilities/conversation.ts'
 import { estimateReply } from '../../capabilities/estimate-reply.ts'
 import { isInside, type FetchLink } from '../../upstream/links.ts'
 import type { Call, CallContext, ChatAdapter } from '../../vendors/vendor.ts'
-import { contextOf, type CallParts } from '../attempt.ts'
+import { contextOf, didNotStream, type CallParts } from '../attempt.ts'
 import type { ChatRouted } from './chat.ts'
 import { inlineMedia } from './inline-media.ts'
 import { countAnswer, legOfStream } from './legs.ts'
@@ -94,6 +94,13 @@ export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {
   }
   const usage = reply.usage === undefined ? undefined : countAnswer(routed, counted).usage
   return { ...counted, body: routed.codec.writeAnswer(routed.ask, { ...reply, usage }, nameOf(routed)) }
+}
+
+/** Some relays and local servers answer whole although asked to stream. The client gets its stream, at once. */
+export function answerEventsOf(routed: ChatRouted, body: Uint8Array): readonly Uint8Array[] {
+  const { answerEvents } = chatOf(routed)
+  if (answerEvents === undefined) throw didNotStream()
+  return answerEvents(body)
 }
 
 export function writerFor(routed: ChatRouted): ReplyWriter {
