@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { systemTimers } from '../base/clock.ts'
 import { GatewayError } from '../base/errors.ts'
 import { newRequestId } from '../base/ids.ts'
 import { nano } from '../base/money.ts'
@@ -297,7 +298,7 @@ eachEngine('video tasks while the database is away', (open) => {
   })
 
   test('a client that waits for a task gets the task instead of an error', async () => {
-    const { database, world } = await begin()
+    const { database, world } = await begin({ timers: systemTimers })
     const task = await world.order()
     database.isAway = true
     const waited = await world.tasks.wait(task, 20, new AbortController().signal)

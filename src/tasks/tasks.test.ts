@@ -54,6 +54,16 @@ taskSuite('video tasks', ({ begin, within }) => {
       expect(world.told()).toBe(1)
     }))
 
+  // No timer fires in these tests, so that nothing but the poll can tell.
+  test('a request that waits for a task is answered by the poll that sees its end', () =>
+    within(async ({ vendor, world }) => {
+      const task = await world.order()
+      const waited = world.tasks.wait(task, minute, new AbortController().signal)
+      vendor.become('done')
+      await world.pass(minute)
+      expect(await waited).toMatchObject({ id: task.id, state: 'succeeded' })
+    }))
+
   test('a task is charged at the prices of its order even if they change meanwhile', () =>
     within(async ({ store, vendor, world }) => {
       const dear = { ...model, prices: { ...model.prices, perSecond: { '720p': model.prices.perSecond['720p'] } } }

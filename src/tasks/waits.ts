@@ -8,11 +8,11 @@ const waitPollMs = 1_000
 
 /** The requests that wait on this node for the ends of tasks. */
 export class Waits {
-  readonly #parts: Pick<TaskParts, 'store' | 'clock'>
+  readonly #parts: Pick<TaskParts, 'store' | 'clock' | 'timers'>
   readonly #wakesOf = new Map<string, Set<() => void>>()
   readonly #hurried = new AbortController()
 
-  constructor(parts: Pick<TaskParts, 'store' | 'clock'>) {
+  constructor(parts: Pick<TaskParts, 'store' | 'clock' | 'timers'>) {
     this.#parts = parts
   }
 
@@ -51,13 +51,13 @@ export class Waits {
     this.#wakesOf.set(taskId, wakes)
     await new Promise<void>((resolve) => {
       const wake = () => {
-        clearTimeout(timer)
+        cancel()
         signal.removeEventListener('abort', wake)
         wakes.delete(wake)
         if (wakes.size === 0) this.#wakesOf.delete(taskId)
         resolve()
       }
-      const timer = setTimeout(wake, ms)
+      const cancel = this.#parts.timers.after(ms, wake)
       signal.addEventListener('abort', wake, { once: true })
       wakes.add(wake)
     })
