@@ -7,37 +7,36 @@ export type LongAnswers = {
   readPrivate(name: string): Promise<Uint8Array | undefined>
 }
 
-type Keeper = { readonly accountId: string; readonly key: string }
+/**
+ * What the row of an answer has as its body: a text sealed under the Idempotency-Key, or the name of sealed bytes that
+ * are stored elsewhere.
+ */
+export type AnswerBodies = {
+  seal(text: string, key: string): string
+  /** Null where there is no room for the answer: then only the fact is stored that it happened. */
+  storeElsewhere(body: Uint8Array, key: string, accountId: string, expiresAt: number): Promise<string | null>
+  /** Undefined where the answer is stored at no place that this node can reach. */
+  unseal(sealedBody: string, key: string): Promise<Uint8Array | undefined>
+}
 
 // Precedes the name of an answer that is stored elsewhere. A sealed text is base64, which has no colon.
 const elsewhere = 'artifact:'
 
-/** What the row of an answer has as its body: a sealed text, or the name of sealed bytes that are stored elsewhere. */
-export class AnswerBodies {
-  readonly #secret: Uint8Array
-  readonly #longAnswers: LongAnswers
+export function makeAnswerBodies(secret: Uint8Array, longAnswers: LongAnswers): AnswerBodies {
+  return {
+    seal: (text, key) => sealUnder(key, secret).seal(text),
 
-  constructor(secret: Uint8Array, longAnswers: LongAnswers) {
-    this.#secret = secret
-    this.#longAnswers = longAnswers
-  }
+    async storeElsewhere(body, key, accountId, expiresAt) {
+      const sealed = await sealUnder(key, secret).sealBytes(body)
+      const name = await longAnswers.keepPrivate(sealed, accountId, expiresAt)
+      return name === undefined ? null : elsewhere + name
+    },
 
-  seal(text: string, { key }: Keeper): string {
-    return sealUnder(key, this.#secret).seal(text)
-  }
-
-  /** Null where there is no room for the answer: then only the fact is stored that it happened. */
-  async storeElsewhere(body: Uint8Array, { accountId, key }: Keeper, expiresAt: number): Promise<string | null> {
-    const sealed = await sealUnder(key, this.#secret).sealBytes(body)
-    const name = await this.#longAnswers.keepPrivate(sealed, accountId, expiresAt)
-    return name === undefined ? null : elsewhere + name
-  }
-
-  /** Undefined where the answer is stored at no place that this node can reach. */
-  async unseal(sealedBody: string, { key }: Keeper): Promise<Uint8Array | undefined> {
-    const seal = sealUnder(key, this.#secret)
-    if (!sealedBody.startsWith(elsewhere)) return Buffer.from(seal.unseal(sealedBody))
-    const sealed = await this.#longAnswers.readPrivate(sealedBody.slice(elsewhere.length))
-    return sealed && seal.unsealBytes(sealed)
+    async unseal(sealedBody, key) {
+      const seal = sealUnder(key, secret)
+      if (!sealedBody.startsWith(elsewhere)) return Buffer.from(seal.unseal(sealedBody))
+      const sealed = await longAnswers.readPrivate(sealedBody.slice(elsewhere.length))
+      return sealed && seal.unsealBytes(sealed)
+    },
   }
 }

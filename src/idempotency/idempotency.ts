@@ -7,7 +7,7 @@ import { isUnavailable } from '../store/faults.ts'
 import { beginAnswer, cancelUncertainAnswer, type AnswerId, type KeptAnswer } from '../store/idempotency.ts'
 import { RetryQueue } from '../store/retry-queue.ts'
 import type { Store } from '../store/open.ts'
-import { AnswerBodies, type LongAnswers } from './answer-bodies.ts'
+import { makeAnswerBodies, type LongAnswers } from './answer-bodies.ts'
 import { readFailure } from './kept-failure.ts'
 import { BegunRecord, type Desk, type IdempotencyRecord, type IdempotentRequest } from './record.ts'
 import { RowRoom } from './row-room.ts'
@@ -55,7 +55,7 @@ export class Idempotency {
     const expiresAt = () => store.now() + keepAnswersMs
     this.#desk = {
       store,
-      bodies: new AnswerBodies(secret, longAnswers),
+      bodies: makeAnswerBodies(secret, longAnswers),
       room: new RowRoom(keepAnswersMs, accountBytesMax),
       storing: new Storing(storingBytesMax),
       log,
@@ -110,7 +110,7 @@ export class Idempotency {
         retryAfterSeconds: runningRetrySeconds,
       })
     }
-    const body = sealedBody === null ? undefined : await this.#desk.bodies.unseal(sealedBody, asked)
+    const body = sealedBody === null ? undefined : await this.#desk.bodies.unseal(sealedBody, asked.key)
     if (body === undefined) {
       throw new GatewayError('conflict', `The request ${requestId} with this Idempotency-Key has been completed.`, {
         code: 'already_completed',

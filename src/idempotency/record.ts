@@ -92,7 +92,7 @@ export class BegunRecord implements IdempotencyRecord {
   keepFailure(failure: GatewayError): Promise<void> {
     const { bodies } = this.#desk
     // Without a status, unlike an answer; and a node of the previous version on the same database takes it for a fact.
-    return this.#surely(() => this.#happened(null, bodies.seal(writeFailure(failure), this.#asked)))
+    return this.#surely(() => this.#happened(null, bodies.seal(writeFailure(failure), this.#asked.key)))
   }
 
   free(): Promise<void> {
@@ -104,15 +104,16 @@ export class BegunRecord implements IdempotencyRecord {
   }
 
   #keepShort(db: Queries, status: number, body: string): Promise<void> {
-    const sealedBody = this.#desk.bodies.seal(body, this.#asked)
+    const sealedBody = this.#desk.bodies.seal(body, this.#asked.key)
     return keepAnswer(db, this.#id, { requestId: this.#asked.requestId, status, sealedBody })
   }
 
   async #keepLong(status: number, body: Uint8Array): Promise<void> {
     const { store, bodies } = this.#desk
+    const { accountId, key, requestId } = this.#asked
     try {
-      const sealedBody = await bodies.storeElsewhere(body, this.#asked, this.#desk.expiresAt())
-      await keepAnswer(store.db, this.#id, { requestId: this.#asked.requestId, status, sealedBody })
+      const sealedBody = await bodies.storeElsewhere(body, key, accountId, this.#desk.expiresAt())
+      await keepAnswer(store.db, this.#id, { requestId, status, sealedBody })
     } catch (thrown) {
       this.#notKept(String(thrown))
     }
