@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { systemClock, systemTimers } from '../base/clock.ts'
+import { systemClock, systemTimers, type Timers } from '../base/clock.ts'
 import { PriceWatch } from '../catalogue/price-watch.ts'
 import { readEnvironment } from '../config/environment.ts'
-import { readCatalogue, readChannels } from '../plan.ts'
-import { startSandbox } from '../sandbox/sandbox.ts'
+import { readCatalogue, readChannels, type PlanOptions } from '../plan.ts'
+import { startSandbox, type Sandbox, type SandboxModel, type SandboxOptions } from '../sandbox/sandbox.ts'
 import { simulatedModels } from '../simulated.ts'
 import { counted, say, sayJson, table, warn } from './output.ts'
 import { loadSettings } from './settings.ts'
@@ -16,25 +16,14 @@ export function sandbox(options: Options): void {
   const chosen =
     options.port === undefined ? { port: environment.sandboxPort } : { port: readPort(options.port), setting: '--port' }
   const { file } = loadSettings(options.config)
-  const channels = readChannels(file, process.env)
-  // The gateways that use these simulators charge by the prices that vendors have announced once those begin.
-  const prices = new PriceWatch({
-    clock: systemClock,
-    timers: systemTimers,
-    begin: () => simulator.serve(readModels),
-  })
-  const readModels = () => {
-    const catalogue = readCatalogue(file, true, systemClock)
-    prices.waitFor(catalogue.nextPricesFrom)
-    return simulatedModels(catalogue, channels)
-  }
-  const models = readModels()
-  const simulator = startSandbox({
-    ...chosen,
-    ...(options.host !== undefined && { hostname: options.host }),
-    ...(chosen.port !== 0 && { memory: memoryAt(chosen.port, environment.dataFolder) }),
-    models: () => models,
-  })
+  const { simulator, models } = simulate(
+    {
+      ...chosen,
+      ...(options.host !== undefined && { hostname: options.host }),
+      ...(chosen.port !== 0 && { memory: memoryAt(chosen.port, environment.dataFolder) }),
+    },
+    { file, variables: process.env, clock: systemClock, timers: systemTimers },
+  )
 
   // Loads the simulators now, so that what was begun before a restart goes on without waiting for a call.
   simulator.warmUp()
@@ -68,6 +57,28 @@ export function sandbox(options: Options): void {
   const stop = () => void simulator.stop().finally(() => process.exit(0))
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
+}
+
+type Simulated = Pick<PlanOptions, 'file' | 'variables' | 'clock'> & { readonly timers: Timers }
+
+/**
+ * Starts the simulators with every model of the catalogue. The gateways that use them charge by the prices that vendors
+ * have announced once those begin, and so do the simulators.
+ */
+export function simulate(
+  options: Omit<SandboxOptions, 'models'>,
+  { file, variables, clock, timers }: Simulated,
+): { readonly simulator: Sandbox; readonly models: readonly SandboxModel[] } {
+  const channels = readChannels(file, variables)
+  const prices = new PriceWatch({ clock, timers, begin: () => simulator.serve(readModels) })
+  const readModels = () => {
+    const catalogue = readCatalogue(file, true, clock)
+    prices.waitFor(catalogue.nextPricesFrom)
+    return simulatedModels(catalogue, channels)
+  }
+  const models = readModels()
+  const simulator = startSandbox({ ...options, models: () => models })
+  return { simulator, models }
 }
 
 /**
