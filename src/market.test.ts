@@ -66,6 +66,8 @@ test('a configured channel replaces the local server of the same id until it is 
 describe('prices that Google has announced for 2027', () => {
   const google = 'channels: [{ id: google, vendor: google, keys: ["test-key"] }]'
 
+  const changed = 'the prices are now those that vendors have announced for this time'
+
   function openAtGoogle() {
     const logged: string[] = []
     const opened = openTimedMarket(google, (line) => logged.push(JSON.parse(line).msg))
@@ -81,8 +83,21 @@ describe('prices that Google has announced for 2027', () => {
     expect(timers.waiting).toEqual([1_000])
     clock.advance(1_000)
     timers.fire()
-    expect([input(), logged]).toEqual([pico(1_500_000n), ['prices that a vendor had announced apply from now on']])
-    expect(timers.waiting).toEqual([])
+    expect([input(), logged]).toEqual([pico(1_500_000n), [changed]])
+  })
+
+  test('no longer apply where the clock had run ahead and is set back, and apply again at their moment', () => {
+    const { clock, timers, logged, input } = openAtGoogle()
+    clock.advance(86_400_000)
+    timers.fire()
+    expect(input()).toBe(pico(1_500_000n))
+    clock.setBack(86_400_000)
+    expect(timers.waiting).toEqual([3_600_000])
+    timers.fire()
+    expect(input()).toBe(pico(750_000n))
+    clock.advance(1_000)
+    timers.fire()
+    expect([input(), logged]).toEqual([pico(1_500_000n), [changed, changed, changed]])
   })
 
   test('are waited for once, however often the file changes', () => {

@@ -60,13 +60,13 @@ export function makeMarket(options: MarketOptions): Market {
   const isSandbox = mode === 'sandbox'
   const sandbox = isSandbox ? openSandbox(options, () => simulatedModels(catalogue, configured)) : undefined
   if (sandbox !== undefined) closing.opened('simulators', () => sandbox.stop())
-  const prices = new PriceWatch({ clock, timers, begin: beginPrices })
+  const prices = new PriceWatch({ clock, timers, change: changePrices })
   closing.opened('prices', () => prices.close())
 
   let used = file
   let found: readonly LocalServer[] = []
   let current = offeringOf(catalogue, configured)
-  prices.waitFor(catalogue.nextPricesFrom)
+  prices.waitFor(catalogue.priceSpan)
 
   function offeringOf(listed: Catalogue, real: readonly Channel[]): Offering {
     const all = sandbox === undefined ? real : simulatedChannels(real, (vendor) => sandbox.baseUrl(vendor))
@@ -86,18 +86,21 @@ export function makeMarket(options: MarketOptions): Market {
     const listed = readCatalogue(changed, isSandbox, clock, local)
     sandbox?.serve(() => simulatedModels(listed, written))
     current = offeringOf(listed, [...written, ...local.map(({ channel }) => channel)])
-    prices.waitFor(listed.nextPricesFrom)
+    prices.waitFor(listed.priceSpan)
     used = changed
     return local
   }
 
-  function beginPrices(): void {
+  function changePrices(): void {
     try {
       reload(used)
-      log.info({}, 'prices that a vendor had announced apply from now on')
+      log.info({}, 'the prices are now those that vendors have announced for this time')
     } catch (thrown) {
       // The files were read before; only another version of the program, installed over this one, can make them unfit.
-      log.error({ cause: String(thrown) }, 'prices that a vendor had announced apply only after a restart')
+      log.error(
+        { cause: String(thrown) },
+        'the prices that vendors have announced for this time apply only after a restart',
+      )
     }
   }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { pico } from '../base/money.ts'
-import { nextPricesFrom, pricesAt } from './dated-prices.ts'
+import { priceSpanAt, pricesAt } from './dated-prices.ts'
 import { buildCatalogue, loadFamilies } from './load.ts'
 import { familySchema, readOverrides, type FamilyFile } from './schema.ts'
 
@@ -28,7 +28,7 @@ const justBefore = (moment: string) => at(moment) - 1
 function seenAt(moment: string) {
   const catalogue = buildCatalogue({ families: [family(announced)], sandbox: false, at: at(moment) })
   const model = catalogue.models.get('a-model')
-  return [model?.prices.rates.input, model?.source, catalogue.nextPricesFrom]
+  return [model?.prices.rates.input, model?.source, catalogue.priceSpan]
 }
 
 describe('prices that a vendor has announced', () => {
@@ -52,17 +52,30 @@ describe('prices that a vendor has announced', () => {
     })
   })
 
-  test('a snapshot has the prices and the source of its moment, and says when it is out of date', () => {
-    expect(seenAt('2026-08-16')).toEqual([pico(1_000_000n), 'a list', at('2026-08-16T16:00:00Z')])
-    expect(seenAt('2026-08-17')).toEqual([pico(2_000_000n), 'a page', at('2027-01-01')])
-    expect(seenAt('2027-01-01')).toEqual([pico(4_000_000n), 'another page', undefined])
+  test('a snapshot has the prices and the source of its moment, and says until when it holds, and since when', () => {
+    expect(seenAt('2026-08-16')).toEqual([
+      pico(1_000_000n),
+      'a list',
+      { from: -Infinity, until: at('2026-08-16T16:00:00Z') },
+    ])
+    expect(seenAt('2026-08-17')).toEqual([
+      pico(2_000_000n),
+      'a page',
+      { from: at('2026-08-16T16:00:00Z'), until: at('2027-01-01') },
+    ])
+    expect(seenAt('2027-01-01')).toEqual([
+      pico(4_000_000n),
+      'another page',
+      { from: at('2027-01-01'), until: Infinity },
+    ])
   })
 
-  test('the next of all models counts', () => {
+  test('the nearest of all models count, before and after', () => {
     const sooner = family({ prices: first, laterPrices: [{ from: '2026-09-10', source: 'a page', prices: second }] })
-    expect(nextPricesFrom([family(announced), sooner], at('2026-09-01'))).toBe(at('2026-09-10'))
-    expect(nextPricesFrom([family(announced), sooner], at('2026-09-10'))).toBe(at('2027-01-01'))
-    expect(nextPricesFrom([family({ prices: first })], at('2026-09-01'))).toBeUndefined()
+    const [begun, next, last] = [at('2026-08-16T16:00:00Z'), at('2026-09-10'), at('2027-01-01')]
+    expect(priceSpanAt([family(announced), sooner], at('2026-09-01'))).toEqual({ from: begun, until: next })
+    expect(priceSpanAt([family(announced), sooner], next)).toEqual({ from: next, until: last })
+    expect(priceSpanAt([family({ prices: first })], next)).toEqual({ from: -Infinity, until: Infinity })
   })
 
   test("an operator's markup and prices hold for later ones too", () => {

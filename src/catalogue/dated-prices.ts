@@ -16,11 +16,14 @@ export function pricesAt(
   return prices === undefined ? undefined : { written: prices, path: ['prices'] }
 }
 
-/** When the next prices of any model begin; undefined if none are announced. */
-export function nextPricesFrom(families: readonly FamilyFile[], at: number): number | undefined {
+/** Between two moments at which prices of any model change (Unix milliseconds); without one, an end is infinite. */
+export type PriceSpan = { readonly from: number; readonly until: number }
+
+/** How long around a moment the prices are those of the moment. */
+export function priceSpanAt(families: readonly FamilyFile[], at: number): PriceSpan {
   const begins = families
     .flatMap(({ models }) => models)
     .flatMap(({ laterPrices = [] }) => laterPrices.map(({ from }) => Date.parse(from)))
-    .filter((begin) => begin > at)
-  return begins.length === 0 ? undefined : Math.min(...begins)
+  const from = Math.max(...begins.filter((begin) => begin <= at)) // of no numbers: minus infinity
+  return { from, until: Math.min(...begins.filter((begin) => begin > at)) }
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { parseYaml } from '../base/yaml.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 import { missingPrices, sandboxPrices } from './complete.ts'
-import { nextPricesFrom } from './dated-prices.ts'
+import { priceSpanAt } from './dated-prices.ts'
 import { CatalogueError } from './error.ts'
 import { embeddingLimits, imageLimits, speechLimits, videoLimits } from './limits.ts'
 import type { Catalogue, Model, Unsold } from './model.ts'
@@ -69,12 +69,11 @@ export function buildCatalogue({ families, overrides = [], exchange, sandbox, at
   const ordered = new Map([...models].toSorted(([a], [b]) => (a < b ? -1 : 1)))
   // Arrays that came from the files are shared with the models, and are frozen too.
   for (const model of ordered.values()) freeze(model)
-  const nextPrices = nextPricesFrom(families, at)
   return Object.freeze({
     models: sealed(ordered),
     unsold: freeze(unsold),
     unpriced: freeze(unpriced),
-    ...(nextPrices !== undefined && { nextPricesFrom: nextPrices }),
+    priceSpan: priceSpanAt(families, at),
   })
 }
 

@@ -2,6 +2,7 @@ import type { Capability } from '../capabilities/capability.ts'
 import type { EmbeddingLimits, ImageLimits, SpeechLimits, VideoLimits } from '../capabilities/limits.ts'
 import type { ModelRule } from '../capabilities/model-rules.ts'
 import type { PriceList } from '../capabilities/usage.ts'
+import type { PriceSpan } from './dated-prices.ts'
 
 /** Where a model can be had: on every channel of a vendor, or on one channel. */
 export type Offer = { readonly upstreamModel: string } & (
@@ -79,6 +80,6 @@ export type Catalogue = {
   readonly unsold: readonly Unsold[]
   /** The ids of those among the unsold that only lack a price. */
   readonly unpriced: readonly string[]
-  /** Unix milliseconds: from then on, other prices apply, and the snapshot is out of date. */
-  readonly nextPricesFrom?: number
+  /** Before and after it, other prices apply, and the snapshot is out of date. */
+  readonly priceSpan: PriceSpan
 }

@@ -1,4 +1,5 @@
 import type { Clock, Timers } from '../base/clock.ts'
+import type { PriceSpan } from './dated-prices.ts'
 
 // The runtime's timers overflow after 24 days, and the machine's clock may be set meanwhile.
 const lookMsMax = 3_600_000
@@ -6,11 +7,14 @@ const lookMsMax = 3_600_000
 type PriceWatchParts = {
   readonly clock: Pick<Clock, 'now'>
   readonly timers: Timers
-  /** Called when the prices that were announced begin. */
-  readonly begin: () => void
+  /**
+   * Called when other prices apply: those that were announced have begun, or the clock, which had run ahead, is set
+   * back to before they do.
+   */
+  readonly change: () => void
 }
 
-/** Waits for the moment at which prices begin that a vendor has announced. */
+/** Waits for the moments at which prices begin that a vendor has announced. */
 export class PriceWatch {
   readonly #parts: PriceWatchParts
   #cancel = () => {}
@@ -20,15 +24,17 @@ export class PriceWatch {
     this.#parts = parts
   }
 
-  /** Waits for this moment (Unix milliseconds), and no longer for the one before. */
-  waitFor(moment: number | undefined): void {
+  /** Waits until the prices of this span no longer apply, and no longer for those before. */
+  waitFor(span: PriceSpan): void {
+    const { from, until } = span
     this.#cancel()
-    if (moment === undefined || this.#isClosed) return
-    const { clock, timers, begin } = this.#parts
-    const leftMs = moment - clock.now()
+    if (this.#isClosed || (from === -Infinity && until === Infinity)) return
+    const { clock, timers, change } = this.#parts
+    const leftMs = until - clock.now()
     this.#cancel = timers.after(Math.min(Math.max(leftMs, 0), lookMsMax), () => {
-      if (clock.now() < moment) this.waitFor(moment)
-      else begin()
+      const now = clock.now()
+      if (from <= now && now < until) this.waitFor(span)
+      else change()
     })
   }
 

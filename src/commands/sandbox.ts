@@ -70,10 +70,10 @@ export function simulate(
   { file, variables, clock, timers }: Simulated,
 ): { readonly simulator: Sandbox; readonly models: readonly SandboxModel[] } {
   const channels = readChannels(file, variables)
-  const prices = new PriceWatch({ clock, timers, begin: () => simulator.serve(readModels) })
+  const prices = new PriceWatch({ clock, timers, change: () => simulator.serve(readModels) })
   const readModels = () => {
     const catalogue = readCatalogue(file, true, clock)
-    prices.waitFor(catalogue.nextPricesFrom)
+    prices.waitFor(catalogue.priceSpan)
     return simulatedModels(catalogue, channels)
   }
   const models = readModels()

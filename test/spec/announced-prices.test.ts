@@ -33,7 +33,7 @@ test('a request that began at the old prices is charged at them, and the next at
   const begun = await ask({ stream: true })
   expect(begun.status).toBe(200)
   clock.advance(100)
-  await until(() => gateway.logged.some((line) => line.includes('announced apply from now on')))
+  await until(() => gateway.logged.some((line) => line.includes('announced for this time')))
   const next = await ask({})
   expect(next.status).toBe(200)
   await Promise.all([begun.text(), next.text()])
