@@ -18,6 +18,8 @@ export type ForeignCommand = {
 
 const startMsMax = 120_000
 const lookEveryMs = 20
+// A server that takes the connection and is not ready to answer must not hold up the look at its end.
+const healthMsMax = 5_000
 
 export async function startForeign(core: Core, foreign: ForeignCommand): Promise<Foreign> {
   const port = await freePort()
@@ -27,7 +29,7 @@ export async function startForeign(core: Core, foreign: ForeignCommand): Promise
     stdio: ['ignore', 'ignore', 'ignore'],
   })
   const stop = async () => {
-    child.kill('SIGKILL')
+    for (const { own } of familyOf(child.pid)) kill(own)
     await child.exited
   }
   while (!(await isHealthy(`http://127.0.0.1:${port}${foreign.healthPath}`))) {
@@ -43,7 +45,7 @@ export async function startForeign(core: Core, foreign: ForeignCommand): Promise
 
 async function isHealthy(url: string): Promise<boolean> {
   try {
-    const response = await fetch(url)
+    const response = await fetch(url, { signal: AbortSignal.timeout(healthMsMax) })
     await response.arrayBuffer()
     return response.ok
   } catch {
@@ -54,8 +56,16 @@ async function isHealthy(url: string): Promise<boolean> {
 const microsPerTick = 10_000 // proc(5): a hundred ticks a second on every machine that matters here
 const pageBytes = 4096
 
-/** Of a process and all that it started. */
 function vitalsOf(pid: number): Pick<Vitals, 'cpuMicros' | 'rssBytes'> {
+  const ours = familyOf(pid)
+  return {
+    cpuMicros: ours.reduce((sum, { ticks }) => sum + ticks, 0) * microsPerTick,
+    rssBytes: ours.reduce((sum, { pages }) => sum + pages, 0) * pageBytes,
+  }
+}
+
+/** A process and all that it started. */
+function familyOf(pid: number) {
   const processes = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? (statOf(name) ?? []) : []))
   const family = new Set([pid])
   // A child may come before its parent in the list where numbers have wrapped around.
@@ -63,10 +73,14 @@ function vitalsOf(pid: number): Pick<Vitals, 'cpuMicros' | 'rssBytes'> {
     size = family.size
     for (const { own, parent } of processes) if (family.has(parent)) family.add(own)
   }
-  const ours = processes.filter(({ own }) => family.has(own))
-  return {
-    cpuMicros: ours.reduce((sum, { ticks }) => sum + ticks, 0) * microsPerTick,
-    rssBytes: ours.reduce((sum, { pages }) => sum + pages, 0) * pageBytes,
+  return processes.filter(({ own }) => family.has(own))
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // it ended in between
   }
 }
 
