@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { isOfMode } from './mode.ts'
+import { isBehind, type PageEnd } from './pages.ts'
 import type { AttemptRecord, Charged, RequestRecord } from './requests.ts'
 import { dayMs } from './rollups.ts'
 import type { AttemptTable, Mode, Queries, RequestTable, Scope } from './schema.ts'
@@ -13,15 +14,13 @@ export type AttemptRow = Omit<AttemptRecord, 'delivered' | 'createdAt'>
 export async function listRequests(
   db: Queries,
   filter: UsageFilter,
-  page: { readonly limit: number; readonly before?: { readonly createdAt: number; readonly id: string } },
+  page: { readonly limit: number; readonly before?: PageEnd },
 ): Promise<RequestRow[]> {
   const { before } = page
   const narrowed = await onUsedDays(db, filter)
   if (narrowed === undefined) return []
   let query = requestsOf(db, narrowed).selectAll().orderBy('created_at', 'desc').orderBy('id', 'desc').limit(page.limit)
-  if (before !== undefined) {
-    query = query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before.createdAt, before.id)))
-  }
+  if (before !== undefined) query = query.where(isBehind(before))
   const { scope, mode } = filter
   if (scope !== 'every-account' || mode === undefined) return (await query.execute()).map(toRequest)
   const rows = await query.where('created_at', '>=', firstDayOf(mode)).execute()
@@ -114,7 +113,7 @@ export async function requestById(
 export async function placeOfRequest(
   db: Queries,
   by: { readonly scope: Scope; readonly id: string },
-): Promise<{ createdAt: number; id: string } | undefined> {
+): Promise<PageEnd | undefined> {
   const row = await requestsOf(db, { scope: by.scope }).select('created_at').where('id', '=', by.id).executeTakeFirst()
   return row && { createdAt: row.created_at, id: by.id }
 }

@@ -1,6 +1,6 @@
 import type { Nano } from '../base/money.ts'
 import { isOfMode } from './mode.ts'
-import { inPages } from './pages.ts'
+import { inPages, isBehind, type PageEnd } from './pages.ts'
 import type { Mode, Queries, Scope } from './schema.ts'
 import { sum } from './sum.ts'
 import type { StoredTaskState } from './task-schema.ts'
@@ -17,13 +17,11 @@ export type TaskFilter = {
   readonly to?: number | undefined
 }
 
-type Place = { readonly createdAt: number; readonly id: string }
-
 /** Newest first; `before` is the last task of the page before. */
 export async function listTasks(
   db: Queries,
   filter: TaskFilter,
-  page: { readonly limit: number; readonly before?: Place },
+  page: { readonly limit: number; readonly before?: PageEnd },
 ): Promise<Task[]> {
   const { scope, mode, states, model, inDoubt, from, to } = filter
   const { before } = page
@@ -35,9 +33,7 @@ export async function listTasks(
   if (inDoubt !== undefined) query = query.where('in_doubt', '=', inDoubt)
   if (from !== undefined) query = query.where('created_at', '>=', from)
   if (to !== undefined) query = query.where('created_at', '<', to)
-  if (before !== undefined) {
-    query = query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before.createdAt, before.id)))
-  }
+  if (before !== undefined) query = query.where(isBehind(before))
   return (await query.execute()).map(toTask)
 }
 

@@ -3,6 +3,7 @@ import { type Actor, recordChange } from './audit.ts'
 import { isOfMode } from './mode.ts'
 import type { Store } from './open.ts'
 import type { WebhookAttempt } from './outbox.ts'
+import { isBehind, type PageEnd } from './pages.ts'
 import type { Mode, Queries, Scope } from './schema.ts'
 import { unclaimed, type WebhookEventState, type WebhookEventTable } from './task-schema.ts'
 
@@ -37,7 +38,7 @@ export type EventFilter = {
 export async function listEvents(
   db: Queries,
   filter: EventFilter,
-  page: { readonly limit: number; readonly before?: { readonly createdAt: number; readonly id: string } },
+  page: { readonly limit: number; readonly before?: PageEnd },
 ): Promise<WebhookEvent[]> {
   const { scope, state, taskId, from, to } = filter
   const { before } = page
@@ -53,9 +54,7 @@ export async function listEvents(
   if (taskId !== undefined) query = query.where('task_id', '=', taskId)
   if (from !== undefined) query = query.where('created_at', '>=', from)
   if (to !== undefined) query = query.where('created_at', '<', to)
-  if (before !== undefined) {
-    query = query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before.createdAt, before.id)))
-  }
+  if (before !== undefined) query = query.where(isBehind(before))
   return (await query.execute()).map(toEvent)
 }
 
