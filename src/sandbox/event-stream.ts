@@ -120,9 +120,7 @@ const lastMomentMs = 20
 
 /** Kills the connection. Bun prints any error that carries a reason, so none is given. */
 export async function breakOff(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-  await new Promise((resolve) => {
-    setTimeout(resolve, lastMomentMs)
-  })
+  await pause(lastMomentMs)
   controller.error()
 }
 

@@ -1,4 +1,4 @@
-import { type Fields, isFields, isGiven } from '../fields.ts'
+import { type Fields, isFields, isGiven, parsedOr } from '../fields.ts'
 import { invalid, invalidPayload } from './errors.ts'
 
 /**
@@ -68,10 +68,8 @@ export function readMessage(text: string, expected: Message): Fields {
   if (Buffer.byteLength(text) > requestBytesMax) {
     throw invalid(`Request payload size exceeds the limit: ${requestBytesMax} bytes.`)
   }
-  let parsed: unknown
-  try {
-    parsed = JSON.parse(text)
-  } catch {
+  const parsed = parsedOr(text, undefined)
+  if (parsed === undefined) {
     throw invalid(`Invalid JSON payload received. Unexpected token.\n${text.slice(0, 40)}\n^`)
   }
   if (!isFields(parsed)) throw invalid('Invalid JSON payload received. Root element must be a message.')

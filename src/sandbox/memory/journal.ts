@@ -10,6 +10,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { parsedOr } from '../fields.ts'
 
 /** What outlives the process, one record per line. */
 export type Journal = {
@@ -97,13 +98,8 @@ function isOutdated(path: string, now: number): boolean {
 function readRecords(path: string): unknown[] {
   return readText(path)
     .split('\n')
-    .flatMap((line): unknown[] => {
-      try {
-        return [JSON.parse(line)]
-      } catch {
-        return []
-      }
-    })
+    .map((line) => parsedOr(line, undefined))
+    .filter((record) => record !== undefined)
 }
 
 function readText(path: string): string {

@@ -1,7 +1,7 @@
 import { noUnits, type Units } from '../bill.ts'
 import { namedEventEncoder } from '../event-stream.ts'
 import { faultAfterDelay, type Refusals } from '../faults.ts'
-import { type Fields, isFields } from '../fields.ts'
+import { type Fields, isFields, parsedOr } from '../fields.ts'
 import type { SandboxModel } from '../model.ts'
 import type { Call, World } from '../protocol.ts'
 import type { Answer, Endpoint } from '../serve.ts'
@@ -65,12 +65,8 @@ const bodyBytesMax = 32 * 1024 * 1024
 
 function readBody(text: string): Fields {
   if (text.length > bodyBytesMax || Buffer.byteLength(text) > bodyBytesMax) throw errorForStatus(413)
-  let body: unknown
-  try {
-    body = JSON.parse(text)
-  } catch {
-    throw invalid('', 'The request body is not valid JSON.')
-  }
+  const body = parsedOr(text, undefined)
+  if (body === undefined) throw invalid('', 'The request body is not valid JSON.')
   if (!isFields(body)) throw invalid('', 'Input should be a valid dictionary')
   return body
 }
