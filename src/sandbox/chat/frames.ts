@@ -3,7 +3,7 @@ import { type Frame, free } from '../event-stream.ts'
 import type { ChatAsk } from './ask.ts'
 import type { Choice, Composition, ToolCall } from './compose.ts'
 import { errorBody, errorForStatus } from './errors.ts'
-import { seeded, seededId } from '../seeded.ts'
+import { paddingBy } from '../padding.ts'
 import { showsReasoning } from './reasoning.ts'
 import { writeLogprobs, writeUsage } from './write.ts'
 
@@ -16,16 +16,12 @@ export function frames(ask: ChatAsk, composition: Composition): Generator<Frame,
   })
 }
 
-const paddingMax = 16
-
-/** Adds meaningless letters of random length to every chunk. `[DONE]` is not a chunk and stays as it is. */
+/** Adds padding to every chunk. `[DONE]` is not a chunk and stays as it is. */
 function* padded(regular: Iterable<Frame>, seed: number): Generator<Frame, void> {
-  const random = seeded(seed)
-  const letters = seededId('', seed)
+  const padding = paddingBy(seed)
   for (const frame of regular) {
-    const padding = letters.slice(0, 1 + Math.floor(random() * paddingMax))
     const isChunk = frame.text.endsWith('}')
-    yield isChunk ? { ...frame, text: `${frame.text.slice(0, -1)},"obfuscation":"${padding}"}` } : frame
+    yield isChunk ? { ...frame, text: `${frame.text.slice(0, -1)}${padding()}}` } : frame
   }
 }
 

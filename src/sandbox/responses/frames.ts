@@ -1,6 +1,6 @@
 import { disturb } from '../disturb.ts'
 import { type Frame, free } from '../event-stream.ts'
-import { seeded, seededId } from '../seeded.ts'
+import { paddingBy } from '../padding.ts'
 import type { ResponsesAsk } from './ask.ts'
 import type { Composition, Item, Message, ReasoningItem, ToolCall } from './compose.ts'
 import { writeEmptyItem, writeItem, writeLogprobs, writePart, writeResponse, writeSummary } from './write.ts'
@@ -24,13 +24,11 @@ export function frames(ask: ResponsesAsk, composition: Composition, progress: Pr
   return numbered(disturbed, ask)
 }
 
-const paddingMax = 16
 const typeAt = '{"type":"'.length
 
-/** Adds its sequence number to every event, and meaningless letters of random length to every delta. */
+/** Adds its sequence number to every event, and padding to every delta. */
 function* numbered(events: Iterable<Frame>, { seed, isPadded }: ResponsesAsk): Generator<Frame, void> {
-  const random = seeded(seed)
-  const letters = seededId('', seed)
+  const padding = paddingBy(seed)
   let number = 0
   for (const frame of events) {
     if (frame.kind === 'cut') {
@@ -39,9 +37,8 @@ function* numbered(events: Iterable<Frame>, { seed, isPadded }: ResponsesAsk): G
     }
     const at = frame.text.indexOf('"', typeAt) + 1
     const isDelta = frame.text.slice(0, at).endsWith('.delta"') && frame.text.endsWith('}')
-    const padding =
-      isPadded && isDelta ? `,"obfuscation":"${letters.slice(0, 1 + Math.floor(random() * paddingMax))}"` : ''
-    yield { ...frame, text: `${frame.text.slice(0, at)},"sequence_number":${number}${padding}${frame.text.slice(at)}` }
+    const added = `,"sequence_number":${number}${isPadded && isDelta ? padding() : ''}`
+    yield { ...frame, text: `${frame.text.slice(0, at)}${added}${frame.text.slice(at)}` }
     number += 1
   }
 }
