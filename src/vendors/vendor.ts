@@ -154,8 +154,11 @@ export type ChatAdapter = {
   /** Throws where the body is an error or no answer, whatever the status was. */
   readAnswer(body: Uint8Array): Reply
   openReader(): ReplyReader
-  /** The events of a stream that would have said what a whole answer says. Absent where servers stream if asked to. */
-  readonly answerEvents?: (body: Uint8Array) => readonly Uint8Array[]
+  /**
+   * The events of a stream that would have said what a whole answer says, with the choices that were asked for. Absent
+   * where servers stream if asked to.
+   */
+  readonly answerEvents?: (body: Uint8Array, choicesMax: number) => readonly Uint8Array[]
   /** Whether a refusal is only about showing our account the reasoning: without that, the ask may be sent again. */
   readonly refusedToShowReasoning?: (error: GatewayError) => boolean
   /** A second protocol of the vendor, and which asks are better served in it. */

@@ -375,11 +375,10 @@ test('a whole answer in place of a stream becomes the stream in every protocol, 
 })
 
 test.each([1, 2])('choices that take a call each are one stream, with %d of them whole', async (wholes) => {
+  const choices = ['word', 'not asked for'].map((content) => ({ message: { content } }))
+  const whole = answer(200, completion('', { choices }))
   const streamed = stream(opening + delta('word') + finish + usageEvent(10, 5) + done)
-  const { gateway } = await gatewayTo(
-    (socket, { call }) => void socket.write(call <= wholes ? answer(200, completion('word')) : streamed),
-    'deepseek',
-  )
+  const { gateway } = await gatewayTo((to, { call }) => void to.write(call <= wholes ? whole : streamed), 'deepseek')
   const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm', stream: true, n: 2 }))
   const text = await response.text()
   for (const index of [0, 1]) expect(text).toMatch(new RegExp(`"index":${index},"delta":{[^}]*"content":"word"}`))

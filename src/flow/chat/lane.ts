@@ -100,7 +100,7 @@ export function answerOf(routed: ChatRouted, reply: Reply): ChatAnswer {
 export function answerEventsOf(routed: ChatRouted, body: Uint8Array): readonly Uint8Array[] {
   const { answerEvents } = chatOf(routed)
   if (answerEvents === undefined) throw didNotStream()
-  return answerEvents(body)
+  return answerEvents(body, routed.ask.choices)
 }
 
 export function writerFor(routed: ChatRouted): ReplyWriter {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Json, JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
+import { objectIn, objectsIn, parseLoosely } from '../loose.ts'
 import { answerEvents } from './answer-events.ts'
 import { passStream } from './chat-stream.ts'
 import { openReader } from './reply-reader.ts'
@@ -18,7 +19,7 @@ function answerOf(message: JsonObject, more: JsonObject = {}): Buffer {
 }
 
 function choicesIn(body: Uint8Array): Json[] {
-  const data = answerEvents(body).map((event) => dataOf(event))
+  const data = answerEvents(body, 2).map((event) => dataOf(event))
   expect(data.at(-1)).toBe('[DONE]')
   return data.slice(0, -1).flatMap((text) => {
     const chunk = JSON.parse(text) as { object: string; id: string; choices: Json[] }
@@ -117,7 +118,7 @@ test('the logprobs of an answer come with its words, behind its reasoning, and a
   expect(thoughts).toEqual({ index: 0, delta: { role: 'assistant', reasoning_content: 'hm' }, finish_reason: null })
   expect(later).toMatchObject([{ delta: { content: 'Hi' }, logprobs }, last('stop')])
   const reader = openReader()
-  const read = answerEvents(body).flatMap((event) => reader.read(event))
+  const read = answerEvents(body, 1).flatMap((event) => reader.read(event))
   expect(read).toContainEqual({ kind: 'text-delta', choice: 0, text: 'Hi', logprobs })
 })
 
@@ -125,18 +126,29 @@ test('what stands beside the choices is not repeated for each of them', () => {
   const choices = Array.from({ length: 128 }, (_, index) => ({ index, message: { content: 'a' } }))
   const [id, citations] = ['i'.repeat(10_000), ['x'.repeat(10_000)]]
   const body = Buffer.from(JSON.stringify({ id, citations, choices }))
-  expect(Buffer.concat(answerEvents(body)).length).toBeLessThan(3 * body.length)
+  expect(Buffer.concat(answerEvents(body, 128)).length).toBeLessThan(3 * body.length)
+})
+
+test('no more choices are streamed than were asked for, however many there are', () => {
+  const id = 'i'.repeat(400)
+  const body = Buffer.from(`{"id":"${id}","choices":[{"message":{"content":"a"}}${',{}'.repeat(10_000)}]}`)
+  const events = answerEvents(body, 1)
+  expect(events.flatMap((event) => objectsIn(objectIn(parseLoosely(dataOf(event)))['choices']))).toEqual([
+    { index: 0, delta: { role: 'assistant', content: 'a' }, finish_reason: null },
+    last('stop'),
+  ])
+  expect(Buffer.concat(events).length).toBeLessThan(body.length)
 })
 
 test('all that was made counts as output where the server gives no usage', () => {
   const words = { content: 'w'.repeat(100), reasoning_content: 't'.repeat(100) }
   const body = answerOf({ ...words, images: [{ type: 'image_url' }], tool_calls: [call(0, 'a')] })
   const stream = passStream(plainAsk)
-  for (const event of answerEvents(body)) stream.take(event)
+  for (const event of answerEvents(body, 1)) stream.take(event)
   expect(stream.facts).toMatchObject({ finished: true, ended: true, outputEvents: 4, images: 1 })
   expect(stream.facts.outputBytes).toBeGreaterThan(190)
   const reader = openReader()
-  const read = answerEvents(body).flatMap((event) => reader.read(event))
+  const read = answerEvents(body, 1).flatMap((event) => reader.read(event))
   expect(read.map(({ kind }) => kind)).toEqual([
     'reply-start',
     'thinking-delta',

@@ -8,9 +8,10 @@ const encoder = new TextEncoder()
 /**
  * A whole answer as the events of a stream, for servers that were asked to stream and answer whole. As in vendors' own
  * streams, a chunk has one choice, because LangChain and others read no more of it. What stands beside the choices may
- * be long, and comes only with the first chunk of each stage.
+ * be long, and comes only with the first chunk of each stage. Choices that were not asked for are left out: a body of
+ * 64 MB may have millions of them, and each takes chunks of its own.
  */
-export function answerEvents(body: Uint8Array): Uint8Array[] {
+export function answerEvents(body: Uint8Array, choicesMax: number): Uint8Array[] {
   const { json, choices } = readChoices(body)
   const { usage, ...whole } = json
   const name = nameIn(whole)
@@ -18,7 +19,7 @@ export function answerEvents(body: Uint8Array): Uint8Array[] {
     const chunk = { ...head, object: 'chat.completion.chunk', ...fields }
     return encoder.encode(`data: ${JSON.stringify(chunk)}\n\n`)
   }
-  const parts = Object.groupBy(objectsIn(choices).flatMap(partsOf), ({ stage }) => stage)
+  const parts = Object.groupBy(objectsIn(choices).slice(0, choicesMax).flatMap(partsOf), ({ stage }) => stage)
   const made = stages.flatMap((stage) => {
     return (parts[stage] ?? []).map(({ part }, at) => write(at === 0 ? whole : name, { choices: [part] }))
   })
@@ -29,7 +30,7 @@ export function answerEvents(body: Uint8Array): Uint8Array[] {
   ]
 }
 
-// Vendors' names have less than half of that. A body of 64 MB may be one long id beside a million choices.
+// Vendors' names have less than half of that. A body of 64 MB may be one long id beside all of its choices.
 const nameCharsMax = 500
 
 /** What says of which stream a chunk is. */
