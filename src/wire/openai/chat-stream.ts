@@ -43,7 +43,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   const facts = new RelayFacts()
   /** The indexes of the choices that have a finish. */
   const finished: unknown[] = []
-  /** The last deltas of the choices without a finish, by index, the newest at the end. */
+  /** The last deltas of choices without a finish, by index, the newest at the end, and as many as were asked for. */
   const going = new Map<Json | undefined, JsonObject>()
   let lastChunk: Uint8Array | undefined
   let heldUsage: Uint8Array | undefined
@@ -80,8 +80,11 @@ export function passStream(ask: ChatAsk): ChatStream {
   /** Counts the choices that finish in this event. It may hold text as well, and a reason may be empty. */
   function takeFinish(event: Uint8Array): void {
     const { choices } = objectIn(parseLoosely(dataOf(event)))
-    for (const { index, finish_reason: reason } of objectsIn(choices)) if (textIn(reason) !== '') finished.push(index)
-    facts.finished = finished.length >= ask.choices
+    for (const { index, finish_reason: reason } of objectsIn(choices)) {
+      if (textIn(reason) !== '') finished.push(index)
+      facts.finished = finished.length >= ask.choices
+      if (facts.finished) return // of choices that nobody asked for there may be any number
+    }
   }
 
   function takeDeltas(event: Uint8Array): JsonObject {
@@ -89,6 +92,8 @@ export function passStream(ask: ChatAsk): ChatStream {
     for (const { index, delta } of objectsIn(chunk['choices'])) {
       going.delete(index)
       if (!finished.includes(index)) going.set(index, objectIn(delta))
+      const [oldest] = going.keys()
+      if (going.size > ask.choices) going.delete(oldest)
     }
     return chunk
   }
@@ -116,9 +121,9 @@ export function passStream(ask: ChatAsk): ChatStream {
       if (isError && told === undefined) return unreadable()
       facts.failure = isObject(told) ? failureOf(told) : undefined
       if (facts.failure !== undefined) return undefined
-      if (valueByteAfter(event, finishKey) === quote) takeFinish(event)
+      if (!facts.finished && valueByteAfter(event, finishKey) === quote) takeFinish(event)
       // A keep-alive goes on with the last chunk of its choice, which may not be the last of a stream of several.
-      if (ask.choices > 1) takeDeltas(shown)
+      if (ask.choices > 1 && !facts.finished) takeDeltas(shown)
       if (wordBytes > 0 || !saysNothing(told)) facts.said.add(wordBytes)
       if (wordBytes === 0) facts.images += imagesIn(objectIn(told)['choices'], 'delta')
       if (valueByteAfter(event, usageKey) === openBrace) {
