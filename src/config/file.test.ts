@@ -164,6 +164,7 @@ describe('variables', () => {
       expect.stringContaining('turnpike.yaml:4:15 log.level: must be one of'),
     ])
     expect(complaints('log: *quiet\npublicUrl: "${URL}"\n').complaints.map(({ line }) => line)).toEqual([1, 2])
+    expect(complaints('publicUrl:\n  "${URL}"\n').message).toBe('turnpike.yaml:1:1: the variable URL is not set')
   })
 
   test.each(['${KEY:-none}', 'x-${KEY', '${}', '${ KEY }', '$KEY'])(

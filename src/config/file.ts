@@ -141,26 +141,28 @@ function valueOf(name: string, document: yaml.Document): unknown {
 function substitute({ parser, document, lines }: Parsed, environment: Record<string, string | undefined>) {
   const unset: Complaint[] = []
   const unanchored: Complaint[] = []
-  const complaint = ({ range }: yaml.Scalar | yaml.Alias, message: string): Complaint => {
-    const { line, col } = lines.linePos(range?.[0] ?? 0)
-    return { line, column: col, path: '', message }
+  const complaint = (node: yaml.Scalar | yaml.Alias, around: unknown, message: string): Complaint => {
+    const key = parser.isPair(around) && around.value === node ? around.key : undefined
+    return { ...(placeOf(node, key, lines) ?? beginning), path: '', message }
   }
   parser.visit(document, {
-    Alias(_key, node) {
+    Alias(_key, node, ancestors) {
       if (node.resolve(document) !== undefined) return
-      unanchored.push(complaint(node, `there is no anchor &${node.source} above this line; ${quotedStar}`))
+      const message = `there is no anchor &${node.source} above this line; ${quotedStar}`
+      unanchored.push(complaint(node, ancestors.at(-1), message))
     },
-    Scalar(_key, node) {
+    Scalar(_key, node, ancestors) {
       if (typeof node.value !== 'string') return
+      const around = ancestors.at(-1)
       node.value = node.value.replace(substitution, (written, variable: string | undefined) => {
         if (variable === undefined) {
           const message = 'a variable is written as ${NAME}, without a default or anything else beside its name'
-          unset.push(complaint(node, message))
+          unset.push(complaint(node, around, message))
           return written
         }
         const value = environment[variable]
         if (value !== undefined && value !== '') return value
-        unset.push(complaint(node, `the variable ${variable} is not set`))
+        unset.push(complaint(node, around, `the variable ${variable} is not set`))
         return written
       })
     },
@@ -195,17 +197,20 @@ function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   return [{ path, message: issue.message }]
 }
 
-/** Where a value begins or, if that is on a line below its key, where the key begins. */
 function positionOf(parsed: Parsed, path: Path): Position {
   const { document, lines } = parsed
   for (let length = path.length; length >= 0; length--) {
     const reached = path.slice(0, length)
-    const value = startOf(document.getIn(reached, true), lines)
-    if (value === undefined) continue
-    const key = startOf(keyOf(parsed, reached), lines)
-    return key !== undefined && key.line < value.line ? key : value
+    const place = placeOf(document.getIn(reached, true), keyOf(parsed, reached), lines)
+    if (place !== undefined) return place
   }
   return beginning
+}
+
+/** Where a value begins or, if that is on a line below its key, where the key begins. */
+function placeOf(value: unknown, key: unknown, lines: yaml.LineCounter): Position | undefined {
+  const [ofValue, ofKey] = [startOf(value, lines), startOf(key, lines)]
+  return ofValue !== undefined && ofKey !== undefined && ofKey.line < ofValue.line ? ofKey : ofValue
 }
 
 /** The key of an entry of a map. The document and the items of lists have none. */
