@@ -9,8 +9,14 @@ test.each([
   ['{"model":"m","messages', 'line 1, column 14 begins a text that has no closing quote'],
   ['{"model":"m\\', 'line 1, column 10 begins a text that has no closing quote'],
   // A comma too many or too few.
-  ['{"n":1,}', 'line 1, column 8 has `}` where another name in double quotes is expected'],
-  ['[1,]', 'line 1, column 4 has `]` where another value is expected'],
+  [
+    '{"n":1,}',
+    'line 1, column 8 has `}` where another name in double quotes is expected; JSON has no comma after the last one',
+  ],
+  ['[1,]', 'line 1, column 4 has `]` where another value is expected; JSON has no comma after the last one'],
+  ['{"n":[1,}', 'line 1, column 9 has `}` where another value is expected; JSON has no comma after the last one'],
+  ['[1,,2]', 'line 1, column 4 has `,` where another value is expected'],
+  ['{"n":}', 'line 1, column 6 has `}` where a value is expected'],
   ['{"n":1 "m":2}', 'line 1, column 8 has `"` where a comma or `}` is expected'],
   ['{"n" 1}', 'line 1, column 6 has `1` where a colon is expected'],
   // What other languages allow.

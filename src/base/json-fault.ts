@@ -149,6 +149,7 @@ function unexpected(text: string, at: number, wanted: Wanted): Fault {
 function adviceOn(found: string, wanted: Wanted): string {
   if (found === '\ufeff') return '; send the body without a byte order mark'
   if (found === '/') return '; JSON has no comments'
+  if (/[\]}]/.test(found) && (wanted === 'item' || wanted === 'name')) return '; JSON has no comma after the last one'
   if (/['\u2018-\u201f]/.test(found)) return '; names and texts are in straight double quotes'
   const isWord = takesValue(wanted) && /[a-z]/i.test(found)
   return isWord ? '; the only words without quotes are true, false and null' : ''

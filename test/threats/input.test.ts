@@ -68,7 +68,9 @@ describe('a body that is not a JSON object', () => {
     const body = '{\n  "model": "canary",\n}'
     const answer = await refusedForFree(gateway, () => gateway.post(to, body, { accept }))
     const said = await answer.text()
-    expect(said).toContain('line 3, column 1 has `}` where another name in double quotes is expected.')
+    expect(said).toContain(
+      'line 3, column 1 has `}` where another name in double quotes is expected; JSON has no comma after the last one.',
+    )
     expect(said).not.toContain('canary')
   })
 
