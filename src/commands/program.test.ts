@@ -31,7 +31,20 @@ const withoutSettings = { cwd: import.meta.dir, env: { PATH: process.env['PATH']
 
 test.each([
   [['keys', 'list', '--acount', 'acme'], "unknown option '--acount' (Did you mean --account?)"],
-  [['accounts', 'create'], "required option '--name <name>' not specified"],
+  [['serv'], "unknown command 'serv' (Did you mean serve?)"],
+  [
+    ['accounts', 'change', 'acme', '--enabled', 'no'],
+    "option '--enabled <value>' argument 'no' is invalid. Allowed choices are true, false.",
+  ],
+  [
+    ['accounts', 'create'],
+    "required option '--name <name>' not specified; turnpike accounts create --help says what it takes",
+  ],
+  [['webhooks', 'show', 'evt_1'], "unknown command 'show'; turnpike webhooks --help says what it takes"],
+  [
+    ['check', 'turnpike.yaml'],
+    "too many arguments for 'check'. Expected 0 arguments but got 1: turnpike.yaml; turnpike check --help says what it takes",
+  ],
 ])('%j is refused in one line with the name of the program', (args, says) => {
   const { exitCode, stdout, stderr } = Bun.spawnSync([turnpike, ...args], { ...withoutSettings, stdout: 'pipe' })
   expect([exitCode, stdout.toString(), stderr.toString()]).toEqual([1, '', `turnpike: ${says}\n`])

@@ -9,17 +9,10 @@ import { failWithoutOutput } from './output.ts'
 export const program = new Command('turnpike')
   .description('One base address and one key in front of every model.')
   .version(packageJson.version)
-  .configureOutput({ outputError: (text, write) => write(inOurForm(text)) })
   .hook('preAction', (_program, action) => {
     // A gateway goes on serving without its log.
     if (action.name() !== 'serve') failWithoutOutput()
   })
-
-/** What the parser refuses is said as everything else is: in one line, by the program's name. */
-function inOurForm(text: string): string {
-  const said = text.replace(/^error: /, '').trimEnd()
-  return `turnpike: ${said.replaceAll('\n', ' ')}\n`
-}
 
 const configOption = () => new Option('--config <file>', 'the settings file (default: turnpike.yaml, if it exists)')
 const jsonOption = () => new Option('--json', 'print JSON instead of text')
@@ -221,3 +214,20 @@ webhooks
 command(webhooks, 'secret', 'make a new signing secret and show it once; the old one stays valid for 24 h')
   .argument('<account>', 'name or id')
   .action(async (account, options) => (await import('./webhooks.ts')).secret(account, options))
+
+/** What the parser refuses is said as everything else is: in one line, by the program's name, with what to do next. */
+function complainBriefly(refusing: Command, path: string): void {
+  refusing.configureOutput({ outputError: (text, write) => write(inOurForm(text, `${path} --help`)) })
+  for (const below of refusing.commands) complainBriefly(below, `${path} ${below.name()}`)
+}
+
+function inOurForm(text: string, help: string): string {
+  const said = text
+    .replace(/^error: /, '')
+    .trimEnd()
+    .replaceAll('\n', ' ')
+  const advice = /Did you mean|Allowed choices/.test(said) ? '' : `; ${help} says what it takes`
+  return `turnpike: ${advice === '' ? said : said.replace(/\.$/, '')}${advice}\n`
+}
+
+complainBriefly(program, 'turnpike')
