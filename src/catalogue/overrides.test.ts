@@ -285,7 +285,9 @@ describe('faulty overrides', () => {
     // It is no change, since there is nothing to change, and not a new model either.
     [[{ ...llama, from: llama.id }], `models[0].from: there is no model ${llama.id}`],
     [[llama, llama], 'models[1].id: my-llama has an entry above already'],
-    [[{ id: 'gtp-4o', prices: { markup: '1' } }], 'models[0].id: there is no model gtp-4o to change'],
+    [[{ id: 'gtp-4o', hidden: true }], 'models[0].id: there is no model gtp-4o to change, but there is gpt-4o; a new'],
+    [[{ id: 'nowhere', hidden: true }], 'models[0].id: there is no model nowhere to change; a new one needs'],
+    [[llama, { id: 'x', from: 'my-lama' }], 'models[1].from: there is no model my-lama, but there is my-llama'],
     [[{ id: 'zzz-*', hidden: true }], 'models[0].id: no model matches zzz-*'],
     [[{ id: 'gpt-*', from: 'gpt-4o' }], 'models[0].from: a pattern takes only prices and hidden'],
     [[{ id: 'GPT-4o' }], 'models[0].id: '],

@@ -2,6 +2,7 @@ import { matchesGlob } from '../base/glob.ts'
 import { pricesAt } from './dated-prices.ts'
 import { CatalogueError, type Path } from './error.ts'
 import type { Confidence, Offer } from './model.ts'
+import { nearestId } from './nearest-id.ts'
 import { checkPrices } from './price-uses.ts'
 import type { PriceLayer } from './prices.ts'
 import { type FamilyFile, type FamilyModel, type OperatorModel, unitKeys, type WrittenPrices } from './schema.ts'
@@ -127,9 +128,12 @@ function applyOne(draft: Draft, override: OperatorModel, path: Path): Entry {
   const present = isCopy(override) ? undefined : entries.get(override.id)
   if (present !== undefined) return lay(present, override, path)
   const markups = markupsFor(override.id, draft)
-  if (override.from === undefined) return newEntry(override, path, markups)
+  if (override.from === undefined) return newEntry(draft, override, path, markups)
   const source = entries.get(override.from) ?? aliasEntry(draft, override.from)
-  if (source === undefined) throw new CatalogueError([...path, 'from'], `there is no model ${override.from}`)
+  if (source === undefined) {
+    const message = `there is no model ${override.from}${butThereIs(draft, override.from)}`
+    throw new CatalogueError([...path, 'from'], message)
+  }
   const laid = new Set(source.layers.map((layer) => layer.path.join()))
   const layers = [...source.layers, ...markups.filter((layer) => !laid.has(layer.path.join()))]
   // A copy is a model of its own: the aliases stay with the original, and hiding the original does not hide the copy.
@@ -157,11 +161,16 @@ function applyToAll(draft: Draft, override: OperatorModel, path: Path): void {
   if (markup !== undefined) draft.markups.push({ glob, layer: { written: { markup }, path: [...path, 'prices'] } })
 }
 
-function newEntry(override: OperatorModel, path: Path, markups: readonly PriceLayer[]): Entry {
+function butThereIs({ entries, owners }: Draft, id: string): string {
+  const meant = nearestId([...entries.keys(), ...owners.keys()], id)
+  return meant === undefined ? '' : `, but there is ${meant}`
+}
+
+function newEntry(draft: Draft, override: OperatorModel, path: Path, markups: readonly PriceLayer[]): Entry {
   const capabilities = capabilitiesOf(override)
   if (capabilities === undefined) {
-    const advice = 'a new one needs capability, and channels or vendor'
-    throw new CatalogueError([...path, 'id'], `there is no model ${override.id} to change; ${advice}`)
+    const advice = `${butThereIs(draft, override.id)}; a new one needs capability, and channels or vendor`
+    throw new CatalogueError([...path, 'id'], `there is no model ${override.id} to change${advice}`)
   }
   if (override.channels === undefined && override.vendor === undefined) {
     throw new CatalogueError(path, 'a new model needs channels or vendor: where it can be had')

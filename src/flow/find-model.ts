@@ -1,7 +1,7 @@
 import { GatewayError } from '../base/errors.ts'
-import { nearest, slipsBetween } from '../base/slips.ts'
 import { pathsOf, type Capability } from '../capabilities/capability.ts'
 import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
+import { nearestId } from '../catalogue/nearest-id.ts'
 import type { Principal } from '../keys/key-ring.ts'
 
 type User = Pick<Principal, 'mayUse'>
@@ -43,27 +43,12 @@ function unknownModel(models: ModelsOnOffer, principal: User, id: string): Gatew
 function meantIds(models: ModelsOnOffer, principal: User, id: string): readonly string[] {
   const known = respelled(models, principal, id)
   if (known.length > 0) return known
-  return [...new Set(likelyIds(id).flatMap((likely) => nearestId(models, principal, likely) ?? []))]
+  const mayUse = (other: string) => principal.mayUse(other)
+  return [...new Set(likelyIds(id).flatMap((likely) => nearestId(models.keys(), likely, mayUse) ?? []))]
 }
 
 function respelled(models: ModelsOnOffer, principal: User, id: string): readonly string[] {
   return likelyIds(id).filter((likely) => models.has(likely) && principal.mayUse(likely))
-}
-
-/**
- * Another number is another version or size, and no slip. The search takes 20 µs among the built-in models, and 0.4 ms
- * among 5,000.
- */
-function nearestId(models: ModelsOnOffer, principal: User, likely: string): string | undefined {
-  const digits = digitsOf(likely)
-  return nearest(models.keys(), (known) => {
-    const slips = slipsBetween(likely, known)
-    return slips !== Infinity && digitsOf(known) === digits && principal.mayUse(known) ? slips : Infinity
-  })
-}
-
-function digitsOf(id: string): string {
-  return id.replace(/\D/g, '')
 }
 
 /**
