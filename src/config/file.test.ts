@@ -66,6 +66,16 @@ describe('a mistake in the file', () => {
     ['log:\n\tlevel: info\n', 'Tabs are not allowed as indentation'],
     ['log: *quiet\n', 'there is no anchor &quiet above this line; a text that begins with * or & is written in quotes'],
     ['models:\n  - { id: *, hidden: true }\n', 'a text that begins with * or & is written in quotes'],
+    [
+      'channels:\n  - { id: a vendor: openai }\n',
+      'between { and }, or [ and ], a comma or the closing bracket is missing',
+    ],
+    [
+      'publicUrl: host: 80\n',
+      'a name with a colon follows where a value is expected: write a text with a colon in quotes',
+    ],
+    ['channels\n  - id: a\n', 'a colon is missing after this name, or the line below is indented too far'],
+    ['publicUrl: @host\n', 'a text that begins with @, % or a backquote is written in quotes'],
     ['sandbox: yes\n', 'must be true or false, without quotes'],
     ['log: { level: debug }\n', 'must be one of info, warn, error, silent'],
     ['billing:\n  mode:\n', 'has no value: write one, or remove the line'],

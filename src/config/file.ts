@@ -173,8 +173,15 @@ function substitute({ parser, document, lines }: Parsed, environment: Record<str
 // Who writes a pattern of model ids does not know that YAML means something else by a star.
 const quotedStar = 'a text that begins with * or & is written in quotes'
 
-// The parser's own message names a function of the parser.
+// The parser's own messages name a function of the parser, or parts of its grammar.
 const inOurWords = new Map<yaml.ErrorCode, string>([
+  ['BLOCK_IN_FLOW', 'between { and }, or [ and ], a comma or the closing bracket is missing'],
+  [
+    'BLOCK_AS_IMPLICIT_KEY',
+    'a name with a colon follows where a value is expected: write a text with a colon in quotes',
+  ],
+  ['MULTILINE_IMPLICIT_KEY', 'a colon is missing after this name, or the line below is indented too far'],
+  ['BAD_SCALAR_START', 'a text that begins with @, % or a backquote is written in quotes'],
   ['MULTIPLE_DOCS', 'a second document begins here, but a file may have only one: remove the ---'],
   ['DUPLICATE_KEY', 'this name stands above already: remove one of the two'],
   ['BAD_ALIAS', quotedStar],
