@@ -69,12 +69,24 @@ describe('a channel from the file', () => {
   })
 })
 
-describe('a key that no header can carry', () => {
+describe('a key that no vendor can know', () => {
   test.each(['sk-pasted\n', ' ', 'sk with space', 'sk-ключ'])('%j is refused, in the file and in a variable', (key) => {
     const says = 'printable ASCII characters, without spaces or line breaks'
     const inFile = { ...entry, vendor: 'openai', keys: ['k', key] }
     expect(() => configuredChannels([inFile], {})).toThrow(`a key of vendor "openai" is ${says}`)
     expect(() => configuredChannels([], { OPENAI_API_KEY: key })).toThrow(`OPENAI_API_KEY must be ${says}`)
+  })
+
+  test.each([
+    ['openai', '"sk-abc"'],
+    ['openai', "'sk-abc'"],
+    ['kling', '"access:secret"'],
+  ])('a key of %s that came with its quotes, %s, is refused, in the file and in a variable', (vendor, key) => {
+    const says = 'written without quotes around it'
+    expect(() => configuredChannels([{ ...entry, vendor, keys: [key] }], {})).toThrow(`is ${says}`)
+    const variable = `${vendor.toUpperCase()}_API_KEY`
+    expect(() => configuredChannels([], { [variable]: key })).toThrow(`${variable} must be ${says}`)
+    expect(configuredChannels([], { [variable]: key.slice(1, -1) })).toHaveLength(1)
   })
 
   test('the error names the position of the key in the list', () => {
