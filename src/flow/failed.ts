@@ -105,6 +105,10 @@ export function noteFailure(parts: Parts, { route, requestId }: Routed): void {
 /** The client left, or the request itself was refused. */
 const causedByClient: ReadonlySet<ErrorKind> = new Set(['client-gone', 'upstream-rejected', 'bad-request'])
 
+const unknownThere =
+  "an attempt failed: the vendor knows no such model or path; compare the channel's baseUrl and the upstreamModel with " +
+  'what it documents'
+
 /** Logs a failed attempt for the operator, who can do nothing about what its client caused. */
 export function logFailure(
   parts: Pick<Parts, 'log'>,
@@ -120,11 +124,12 @@ export function logFailure(
       attempt: routed.attemptId,
       channel: routed.route.channel.id,
       model: routed.ask.model,
+      upstreamModel: routed.route.upstreamModel,
       status,
       kind: error.kind,
       cause: cause instanceof Error ? cause.message : undefined,
     },
-    'an attempt failed',
+    status === 404 ? unknownThere : 'an attempt failed',
   )
 }
 

@@ -198,3 +198,26 @@ test.each([
     for (const vendor of [first, second]) await vendor.stop()
   }
 })
+
+test('a call to a model or a path that the vendor does not know is logged with the settings to compare', async () => {
+  const vendor = await startVendor((socket, { call }) => void socket.write(answer(call === 1 ? 404 : 500, 'not here')))
+  const gateway = await startTestGateway({ yaml: channelsTo({ v0: vendor }) })
+  const logOfOne = async () => {
+    const response = await gateway.post('/v1/chat/completions', says('Hello!', { model: 'm' }))
+    await response.text()
+    expect(response.status).toBe(502)
+    return gateway.logged.splice(0).join('')
+  }
+  try {
+    gateway.logged.splice(0)
+    const unknown = await logOfOne()
+    expect(unknown).toContain(
+      "an attempt failed: the vendor knows no such model or path; compare the channel's baseUrl",
+    )
+    expect(unknown).toContain('"upstreamModel":')
+    expect(await logOfOne()).not.toContain('baseUrl')
+  } finally {
+    await gateway.close()
+    await vendor.stop()
+  }
+})
