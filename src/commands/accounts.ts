@@ -18,7 +18,7 @@ import type { Store } from '../store/open.ts'
 import type { Mode } from '../store/schema.ts'
 import { ifGiven, isTrue, mustChange, readCap, showCap } from './options.ts'
 import { actor, withInstallation, type InstallationOptions as Options } from './installation.ts'
-import { quoted, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
+import { accountToPaste, say, sayJson, sheet, showTime, table, type Column } from './output.ts'
 
 /** `turnpike accounts create` */
 export async function create(options: Options & { name: string; credit?: string; unlimited?: boolean }): Promise<void> {
@@ -38,7 +38,7 @@ export async function create(options: Options & { name: string; credit?: string;
     if (options.json) return sayJson(showAccount(made.account))
     say(describe(made.account))
     say()
-    say(`Make a key for it with: npx turnpike keys create --account ${quoted(name)}`)
+    say(`Make a key for it with: npx turnpike keys create --account ${accountToPaste(made.account)}`)
   })
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { counted, quoted, sheet, table, withoutSecretsOf } from './output.ts'
+import { accountToPaste, counted, quoted, sheet, table, withoutSecretsOf } from './output.ts'
 
 test('tables and sheets are aligned, with control characters replaced', () => {
   const rows = [
@@ -69,6 +69,15 @@ test.each([
   ['$(rm)', `'$(rm)'`],
 ])('%s is made safe for a shell', (word, safe) => {
   expect(quoted(word)).toBe(safe)
+})
+
+test.each([
+  ['acme', 'acme'],
+  ['顶点 科技', `'顶点 科技'`],
+  ['evil\u202Eemit', 'acc_1'],
+  ['two\u0085lines', 'acc_1'],
+])('an account named %j is pasted as %s', (name, word) => {
+  expect(accountToPaste({ id: 'acc_1', name })).toBe(word)
 })
 
 test('only a single thing is counted in the singular', () => {

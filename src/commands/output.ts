@@ -102,6 +102,11 @@ export function quoted(word: string): string {
   return /^[\w.@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
+/** An account, for a command to be pasted: by its id if a terminal would not show its name as it is. */
+export function accountToPaste({ id, name }: { readonly id: string; readonly name: string }): string {
+  return quoted(printable(name) === name ? name : id)
+}
+
 const secretName = /KEY|SECRET|TOKEN|PASSWORD|DATABASE_URL/i
 const secretCharactersMin = 8
 

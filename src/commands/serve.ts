@@ -6,7 +6,7 @@ import { readEnvironment } from '../config/environment.ts'
 import type { FileSettings } from '../config/schema.ts'
 import { settingsNeedingRestart } from '../config/settings-needing-restart.ts'
 import { openGateway, type Gateway } from '../gateway.ts'
-import { counted, quoted, say, withoutSecretsOf } from './output.ts'
+import { accountToPaste, counted, say, withoutSecretsOf } from './output.ts'
 import { remarksOn } from './remarks.ts'
 import { checkVersion } from './runtime.ts'
 import { defaultFile, loadSettings } from './settings.ts'
@@ -73,7 +73,7 @@ function greet(gateway: Gateway, { keyVariable, isAskedFor, simulators, remarks 
     if (account.unlimited)
       say(`Its account "${account.name}" is metered and never refused for lack of funds: keep this key to yourself.`)
   } else {
-    say(`Make a new key with: npx turnpike keys create --account ${quoted(account.name)}`)
+    say(`Make a new key with: npx turnpike keys create --account ${accountToPaste(account)}`)
   }
   if (adminKey !== undefined) {
     say("The operator's key (shown only now):")
