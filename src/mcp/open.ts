@@ -58,6 +58,8 @@ function onDemand(parts: McpParts): { readonly route: Route; close(): Promise<vo
     route: {
       method: 'POST',
       path: '/mcp',
+      // The address of the transport with two addresses, which clients of 2024 were told to use.
+      replaces: ['/sse'],
       auth: 'key',
       writeError: writeDoorError,
       serve: async (visit) => (await mcp.get()).serve(visit),

@@ -43,6 +43,8 @@ test.each([
   ['POST', '/images/edits', '/v1/images/edits'],
   ['POST', '/v1/complete', '/v1/messages'],
   ['GET', '/v1/engines', '/v1/models'],
+  ['GET', '/sse', 'POST /mcp'],
+  ['POST', '/mcp/sse', '/mcp'],
   // A letter or two are wrong.
   ['POST', '/v1/chat/completion', '/v1/chat/completions'],
   ['POST', '/chat/completion', '/v1/chat/completions'],
