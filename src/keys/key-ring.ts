@@ -41,7 +41,8 @@ const trustMs = 60_000
 const unseen = 'changes of keys cannot be read: cached keys stay valid for up to a minute'
 
 // Clients tell a bad key from a bad field by the first four words, which are OpenAI's: LiteLLM looks for them.
-const badKey = 'Incorrect API key provided, or none. Send a valid key as "Authorization: Bearer sk-…".'
+const badKey =
+  'Incorrect API key provided, or an expired or revoked one, or none. Send a valid key as "Authorization: Bearer sk-…".'
 
 /**
  * Looks keys up by their digest and remembers the answer, good or bad, until what any key may do changes: every such

@@ -94,6 +94,6 @@ describe('generateImage', () => {
     expect(unknown.message).toBe('The model `gpt-image-0` does not exist or you do not have access to it.')
     const stranger = await thrownBy(draw('gpt-image-1.5', 'sk-nobody'), APICallError)
     expect(stranger).toMatchObject({ statusCode: 401, isRetryable: false })
-    expect(stranger.message).toStartWith('Incorrect API key provided, or none.')
+    expect(stranger.message).toStartWith('Incorrect API key provided, ')
   })
 })

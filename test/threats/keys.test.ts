@@ -54,7 +54,8 @@ describe('an invalid key', () => {
       expect(body).not.toContain('canary')
       expect(JSON.parse(body)).toEqual({
         error: {
-          message: 'Incorrect API key provided, or none. Send a valid key as "Authorization: Bearer sk-…".',
+          message:
+            'Incorrect API key provided, or an expired or revoked one, or none. Send a valid key as "Authorization: Bearer sk-…".',
           type: 'invalid_request_error',
           param: null,
           code: 'invalid_api_key',

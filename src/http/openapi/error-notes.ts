@@ -40,7 +40,8 @@ export const errorNotes: Readonly<Record<ErrorKind, readonly ErrorNote[]>> = {
   unauthenticated: [
     {
       when: 'no key, or one that is malformed, unknown, disabled, revoked or expired',
-      message: 'Incorrect API key provided, or none. Send a valid key as "Authorization: Bearer sk-…".',
+      message:
+        'Incorrect API key provided, or an expired or revoked one, or none. Send a valid key as "Authorization: Bearer sk-…".',
     },
   ],
   'no-funds': [
