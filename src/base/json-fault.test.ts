@@ -8,6 +8,7 @@ test.each([
   ['{"model":"m"', 'it ends at line 1, column 13, where a comma or `}` is expected'],
   ['{"model":"m","messages', 'line 1, column 14 begins a text that has no closing quote'],
   ['{"model":"m\\', 'line 1, column 10 begins a text that has no closing quote'],
+  ['{"model":"m\\u00e', 'line 1, column 10 begins a text that has no closing quote'],
   // A comma too many or too few.
   [
     '{"n":1,}',
