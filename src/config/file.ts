@@ -5,6 +5,7 @@ import { messageOf } from '../base/errors.ts'
 import { writeFieldPath } from '../base/field-path.ts'
 import { plainWords } from './plain-words.ts'
 import { fileSchema, type FileSettings } from './schema.ts'
+import { quotedStar, syntaxFaults } from './syntax-faults.ts'
 
 type Path = readonly PropertyKey[]
 
@@ -111,12 +112,7 @@ function readYaml(name: string, text: string, environment: Record<string, string
   const parser = loadYaml()
   const lines = new parser.LineCounter()
   const document = parser.parseDocument(text, { lineCounter: lines })
-  const broken = document.errors.map(({ linePos, code, message }) => ({
-    line: linePos?.[0].line ?? 1,
-    column: linePos?.[0].col ?? 1,
-    path: '',
-    message: inOurWords.get(code) ?? withoutPlace(message),
-  }))
+  const broken = syntaxFaults(text, document.errors).map((fault) => ({ ...fault, path: '' }))
   if (broken.length > 0) throw new ConfigError(name, broken)
 
   const parsed = { parser, document, lines }
@@ -168,28 +164,6 @@ function substitute({ parser, document, lines }: Parsed, environment: Record<str
     },
   })
   return { unset, unanchored }
-}
-
-// Who writes a pattern of model ids does not know that YAML means something else by a star.
-const quotedStar = 'a text that begins with * or & is written in quotes'
-
-// The parser's own messages name a function of the parser, or parts of its grammar.
-const inOurWords = new Map<yaml.ErrorCode, string>([
-  ['BLOCK_IN_FLOW', 'between { and }, or [ and ], a comma or the closing bracket is missing'],
-  [
-    'BLOCK_AS_IMPLICIT_KEY',
-    'a name with a colon follows where a value is expected: write a text with a colon in quotes',
-  ],
-  ['MULTILINE_IMPLICIT_KEY', 'a colon is missing after this name, or the line below is indented too far'],
-  ['BAD_SCALAR_START', 'a text that begins with @, % or a backquote is written in quotes'],
-  ['MULTIPLE_DOCS', 'a second document begins here, but a file may have only one: remove the ---'],
-  ['DUPLICATE_KEY', 'this name stands above already: remove one of the two'],
-  ['BAD_ALIAS', quotedStar],
-])
-
-/** Drops what the parser adds: the position again at the end of the first line, and an excerpt of the file below it. */
-function withoutPlace(message: string): string {
-  return (message.split('\n')[0] ?? message).replace(/ at line \d+, column \d+:$/, '')
 }
 
 type Fault = { readonly path: Path; readonly message: string }
