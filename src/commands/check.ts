@@ -93,7 +93,7 @@ function note({ texts, complaints }: Findings, thrown: unknown): void {
   }
   const { file } = thrown
   for (const complaint of thrown.complaints) {
-    complaints.push({ file, ...complaint, message: clean(complaint.message) })
+    complaints.push({ file, ...complaint, path: clean(complaint.path), message: clean(complaint.message) })
   }
 }
 

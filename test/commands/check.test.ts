@@ -298,6 +298,16 @@ describe('turnpike check', () => {
     })
   })
 
+  test('a key in place of a name is shown neither in the words of a complaint nor in its path', async () => {
+    cli.write('turnpike.yaml', 'channels: [{ id: a, vendor: openai, sk-canary-0123456789: x }]\n')
+    const shown = 'channels[0].[redacted]'
+    const { err } = await cli.run(['check'])
+    expect(err).toStartWith(`turnpike.yaml:1:59 ${shown}: no such setting`)
+    const { out } = await cli.run(['check', '--json'])
+    expect(JSON.parse(out)).toMatchObject({ complaints: [{ path: shown }] })
+    expect(err + out).not.toContain('canary')
+  })
+
   test('variables that are not set hide no complaint, nor is a value that they leave open complained of twice', async () => {
     const vendors = ['openai, keys: ["${NOWHERE}"]', 'kling, keys: ["${NOBODY}"]', 'opneai, keys: [x]']
     const channels = vendors.map((vendor, at) => `  - { id: c${at}, vendor: ${vendor} }\n`).join('')
