@@ -6,12 +6,15 @@ test('tables and sheets are aligned, with control characters replaced', () => {
     { name: 'a', amount: '10' },
     { name: 'long\u001B[2Jer', amount: '5' },
     { name: 'turned\u202E', amount: '1' },
+    { name: 'a\u2028b', amount: '2' },
   ]
   const columns = [
     { name: 'NAME', show: (row: { name: string }) => row.name },
     { name: 'N', align: 'right' as const, show: (row: { amount: string }) => row.amount },
   ]
-  expect(table(columns, rows)).toBe(['NAME         N', 'a           10', 'long?[2Jer   5', 'turned?      1'].join('\n'))
+  expect(table(columns, rows)).toBe(
+    ['NAME         N', 'a           10', 'long?[2Jer   5', 'turned?      1', 'a?b          2'].join('\n'),
+  )
   expect(sheet({ id: 'x', models: 'all\n' })).toBe('id      x\nmodels  all?')
 })
 
@@ -76,6 +79,7 @@ test.each([
   ['顶点 科技', `'顶点 科技'`],
   ['evil\u202Eemit', 'acc_1'],
   ['two\u0085lines', 'acc_1'],
+  ['two\u2028lines', 'acc_1'],
 ])('an account named %j is pasted as %s', (name, word) => {
   expect(accountToPaste({ id: 'acc_1', name })).toBe(word)
 })

@@ -82,9 +82,9 @@ export function sheet(facts: Readonly<Record<string, string>>): string {
     .join('\n')
 }
 
-/** Replaces characters that a terminal would obey, also by turning the rest of the line around: names may have any. */
+/** Replaces characters that end a line, turn the rest of it around or steer the terminal: names may have any. */
 function printable(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, '?')
+  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu, '?')
 }
 
 /** To the minute, in the time zone that every log of the gateway uses. */
