@@ -3,6 +3,7 @@ import type { Server } from 'bun'
 import { systemClock, type Clock } from './clock.ts'
 import { Deadlines } from './deadlines.ts'
 import { messageOf } from './errors.ts'
+import { Gathering } from './gathering.ts'
 import { watchLongAnswer, type Sending } from './long-answer.ts'
 import { makeSocketTable, type SocketTable } from './socket-table.ts'
 import { codeOf } from './system-errors.ts'
@@ -151,6 +152,7 @@ function begin(options: ListenOptions): Server<undefined> {
     deadlines: new Deadlines(systemClock),
     idleSeconds,
   }
+  const arrivals = new Gathering()
   return Bun.serve({
     hostname: options.hostname,
     port: options.port,
@@ -159,7 +161,10 @@ function begin(options: ListenOptions): Server<undefined> {
     development: false,
     // Without this, Bun shares the port with a process that has it already, and requests go to either at random.
     reusePort: false,
-    fetch: (request, server) => options.fetch(request, new OpenConnection(request, server, shared)),
+    async fetch(request, server) {
+      await arrivals.gathered()
+      return options.fetch(request, new OpenConnection(request, server, shared))
+    },
     error: () => new Response(null, { status: 500 }),
   })
 }

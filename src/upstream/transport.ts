@@ -3,6 +3,7 @@ import { GatewayError } from '../base/errors.ts'
 import { systemTimers, type Clock } from '../base/clock.ts'
 import { IntrusiveSet } from '../base/intrusive-set.ts'
 import { Deadlines, type Deadline } from '../base/deadlines.ts'
+import { Gathering } from '../base/gathering.ts'
 import type { Outlet, Source } from '../base/pour.ts'
 import type { Call } from '../vendors/vendor.ts'
 import { ConnectionClosedError, type Connection } from './http/connection.ts'
@@ -75,13 +76,14 @@ type Shared = {
   readonly pool: Pool
   readonly deadlines: Deadlines
   readonly underway: IntrusiveSet<VendorCall>
+  readonly answers: Gathering
 }
 
 /** The one place that talks to vendors: HTTP/1.1 over sockets of our own, which docs/decisions/0002 explains. */
 export function makeTransport(clock: Clock, timers = systemTimers): StoppableTransport {
   const pool = new Pool(clock, timers)
   const underway = new IntrusiveSet<VendorCall>()
-  const shared = { clock, pool, deadlines: new Deadlines(clock, timers), underway }
+  const shared = { clock, pool, deadlines: new Deadlines(clock, timers), underway, answers: new Gathering() }
   let stopped: GatewayError | undefined
   return {
     send(call, timeouts, signal, connection) {
@@ -145,7 +147,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   begin(head: ResponseHead): void {
     this.#head = head
     this.#deadline.pause()
-    this.#sent.resolve({ kind: 'response', exchange: this })
+    this.#shared.answers.join(() => this.#sent.resolve({ kind: 'response', exchange: this }))
   }
 
   unanswered(failure: Error): void {
