@@ -60,8 +60,11 @@ export type Sale = Ending & {
  * releasing it changes nothing, so that cleaning up after a failure need not know how far the request had come.
  */
 export type Hold = {
-  /** Call it before an attempt leaves: from here on the vendor may charge. Throws if the attempt cannot be recorded. */
-  sending(attempt: SentAttempt): void
+  /**
+   * Call it before an attempt leaves, and await the promise if there is one: from then on the vendor may charge. Throws
+   * or rejects if the attempt cannot be recorded.
+   */
+  sending(attempt: SentAttempt): Promise<void> | undefined
   /** Records what would be charged if the answer ended now, in case this process dies before its end. */
   mark(progress: Progress): void
   /**

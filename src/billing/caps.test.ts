@@ -80,7 +80,7 @@ test('a hold whose settlement fails counts against the cap until its release, ev
       Promise.resolve({
         kind: 'hold' as const,
         hold: {
-          sending() {},
+          sending: () => undefined,
           mark() {},
           settle: () => Promise.reject(new Error('away')),
           release: () => Promise.reject(new Error('away')),
@@ -139,7 +139,7 @@ function slowToTell() {
       Promise.resolve({
         kind: 'hold',
         hold: {
-          sending() {},
+          sending: () => undefined,
           mark() {},
           async settle({ price }) {
             books.spent += price

@@ -7,7 +7,7 @@ export function makeCountingBilling(): Billing {
   return {
     take({ amount }) {
       const hold = {
-        sending() {},
+        sending: () => undefined,
         mark() {},
         settle: ({ price }: Sale) => Promise.resolve(price < amount ? price : amount),
         release: () => Promise.resolve(),

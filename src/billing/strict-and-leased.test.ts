@@ -40,7 +40,7 @@ async function spend(billing: Billing, seed: number): Promise<string[]> {
     if (hold === undefined) throw new Error('no hold')
     const attempts = attemptsOf(random, id)
     const ending = { status: random.pick([200, 502]), streamed: random.chance(0.5), durationMs: step, attempts }
-    for (const attempt of attempts) hold.sending(sentOf(attempt.id))
+    for (const attempt of attempts) await hold.sending(sentOf(attempt.id))
     if (attempts.length === 0 || random.chance(0.2)) {
       await hold.release(ending)
       told.push(`${id} released`)

@@ -58,7 +58,7 @@ export function makeStrictBilling(parts: {
 
     return {
       // Strict mode records nothing but the hold's row: calls that a crash interrupts are found by reconciling.
-      sending() {},
+      sending: () => undefined,
       mark() {},
       async settle(sale) {
         const settling = new Settling(store, { ...sale, hold, request: recordOf(order, sale) }, order.amount)

@@ -9,8 +9,8 @@ export class WrappedHold implements Hold {
     this.#inner = inner
   }
 
-  sending(attempt: SentAttempt): void {
-    this.#inner.sending(attempt)
+  sending(attempt: SentAttempt): Promise<void> | undefined {
+    return this.#inner.sending(attempt)
   }
 
   mark(progress: Progress): void {

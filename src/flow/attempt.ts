@@ -47,7 +47,8 @@ export async function attempt<T>(
   const timeouts = { ...limits, totalMs: limits.totalMs - begunMs }
   if (timeouts.totalMs <= 0) return { kind: 'failed', error: outOfTime(), retry: 'no', attempts: [] }
   routed.markVendorCalled()
-  routed.funds.sending(sentAttempt(routed))
+  const recorded = routed.funds.sending(sentAttempt(routed))
+  if (recorded !== undefined) await recorded
   parts.channels().asking(routed.route, timeouts.totalMs)
   crashPoint('after-send')
   const sent = await parts.transport.send(call, timeouts, routed.signal, routed.connection)

@@ -20,7 +20,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'a settlement is not written to the journal',
     file: 'src/billing/leased/leased-hold.ts',
-    from: '      this.#desk.append(ended.record)\n',
+    from: '      await this.#desk.writeWithOthers(ended.record)\n',
     to: '',
     tests: simulation,
   },
@@ -41,9 +41,23 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'a settlement is reported before it is durable',
     file: 'src/billing/leased/leased-hold.ts',
-    from: 'return journal.recorded()',
-    to: 'return undefined',
+    from: 'const recorded = journal.recorded()',
+    to: 'const recorded = undefined',
     tests: simulation,
+  },
+  {
+    name: 'a settlement is reported before it is written',
+    file: 'src/billing/leased/leased-hold.ts',
+    from: '      await this.#desk.writeWithOthers(ended.record)\n',
+    to: '      void this.#desk.writeWithOthers(ended.record)\n',
+    tests: simulation,
+  },
+  {
+    name: 'a call leaves before its hold is in the journal',
+    file: 'src/billing/leased/leased-hold.ts',
+    from: 'await this.#desk.writeWithOthers(isFirst',
+    to: 'void this.#desk.writeWithOthers(isFirst',
+    tests: ['src/billing/leased/leased.test.ts'],
   },
   {
     name: 'the price of a request is a float',

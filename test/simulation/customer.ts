@@ -43,12 +43,12 @@ export class Customers {
     if (!(await this.#take(machine, billing, request))) return
     for (let attempt = random.pick([0, 1, 1, 1, 2]); attempt > 0; attempt--) {
       await this.#pause(life)
-      if (!this.#send(machine, request)) break
+      if (!(await this.#send(machine, request))) break
     }
     const isSent = request.steps.some(({ done }) => done)
     for (let marks = isSent ? random.between(0, 3) : 0; marks > 0; marks--) {
       await this.#pause(life)
-      this.#mark(machine, request)
+      await this.#mark(machine, request)
     }
     await this.#pause(life)
     // Some stay open until the end of the run.
@@ -86,9 +86,9 @@ export class Customers {
       const ending = settles
         ? hold.settle(saleOf(price, sent))
         : hold.release(endingOf(sent, random.chance(0.5) ? 0n : price / 3n))
-      step.write = machine.disk.writes
       const charge = await ending
       if (!life.isAlive) return
+      step.write = machine.disk.writes
       step.done = true
       step.doneAt = this.#world.now
       this.counts[settles ? 'settled' : 'released']++
@@ -142,7 +142,7 @@ export class Customers {
     return false
   }
 
-  #send(machine: Machine, request: SimulatedRequest): boolean {
+  async #send(machine: Machine, request: SimulatedRequest): Promise<boolean> {
     // The calm at the end of a run ends every request, perhaps before its customer has got this far.
     if (!request.isOpen || !request.life.isAlive) return false
     const attempt = request.steps.filter(({ kind }) => kind === 'send').length
@@ -151,25 +151,26 @@ export class Customers {
     )
   }
 
-  #mark(machine: Machine, request: SimulatedRequest): void {
+  async #mark(machine: Machine, request: SimulatedRequest): Promise<void> {
     if (!request.isOpen || !request.life.isAlive) return
     const price = BigInt(this.#world.random.between(0, Math.round(Number(request.order.amount) * 1.2)))
     const sent = request.steps.filter(({ kind }) => kind === 'send')
     const delivered = sent.map((_, at) => ({ id: `${request.order.requestId}.${at}`, vendorCost: nano(price / 2n) }))
     const progress = { usage: { input: 1, output: 1 }, price: nano(price), delivered }
-    this.#record(machine, request, { kind: 'mark', price }, (hold) => hold.mark(progress))
+    await this.#record(machine, request, { kind: 'mark', price }, (hold) => hold.mark(progress))
   }
 
-  #record(
+  async #record(
     machine: Machine,
     request: SimulatedRequest,
     what: Parameters<SimulatedRequest['begin']>[0],
-    act: (hold: NonNullable<SimulatedRequest['hold']>) => void,
-  ): boolean {
+    act: (hold: NonNullable<SimulatedRequest['hold']>) => Promise<void> | undefined | void,
+  ): Promise<boolean> {
     if (request.hold === undefined) return false
     const step = request.begin(what)
     try {
-      act(request.hold)
+      await act(request.hold)
+      if (!request.life.isAlive) return false
       step.done = true
       step.doneAt = this.#world.now
       step.write = machine.disk.writes

@@ -24,8 +24,10 @@ export type Desk = {
   readonly log: Log
   /** Called when this process must not go on. */
   readonly fatal: (why: string, cause: unknown) => void
-  /** The record is written once this returns: only then may the call or the end of the answer follow. */
-  append(record: JournalRecord | EncodedRecord): void
+  /** The record is written once this returns. */
+  write(record: JournalRecord | EncodedRecord): void
+  /** The record is written once this resolves: only then may the call or the end of the answer follow. */
+  writeWithOthers(record: JournalRecord | EncodedRecord): Promise<void>
 }
 
 /**
@@ -47,7 +49,7 @@ export class LeasedHold implements Hold, Underway, Member {
     desk.underway.add(this)
   }
 
-  sending(attempt: SentAttempt): void {
+  async sending(attempt: SentAttempt): Promise<void> {
     const { id, order, sent } = this
     if (this.#desk.room.isFull) throw diskFull()
     // Written after the end of its hold, the record would look to a replay like another hold.
@@ -55,23 +57,23 @@ export class LeasedHold implements Hold, Underway, Member {
     // Added before the write, which may begin a new segment: its copy of the hold must include this attempt.
     sent.push(attempt)
     try {
-      this.#desk.append(sent.length === 1 ? { type: 'HOLD', id, order, attempt } : { type: 'SEND', id, attempt })
+      const isFirst = sent.length === 1
+      await this.#desk.writeWithOthers(isFirst ? { type: 'HOLD', id, order, attempt } : { type: 'SEND', id, attempt })
     } catch (error) {
-      sent.pop()
+      sent.splice(sent.indexOf(attempt), 1)
       throw error instanceof DiskFull ? diskFull() : error
     }
   }
 
   mark(progress: Progress): void {
     this.progress = progress
-    this.#desk.append({ type: 'MARK', id: this.id, progress })
+    this.#desk.write({ type: 'MARK', id: this.id, progress })
   }
 
   async settle(sale: Sale): Promise<Nano> {
     const { id, order } = this
     const posting = settlement(id, order, sale)
-    const recorded = this.#end(posting)
-    if (recorded !== undefined) await recorded
+    await this.#end(posting)
     logExcess(this.#desk.log, { request: order.requestId, model: order.model }, posting.excess)
     return posting.charge
   }
@@ -80,14 +82,14 @@ export class LeasedHold implements Hold, Underway, Member {
     if (this.place !== -1) await this.#end(release(this.id, this.order, ending))
   }
 
-  /** Ends the hold. The caller awaits the promise, if there is one, before it tells the client. */
-  #end(posting: Posting): Promise<void> | undefined {
+  /** Ends the hold. The caller awaits this before it tells the client. */
+  async #end(posting: Posting): Promise<void> {
     const { underway, teller, journal, fatal } = this.#desk
     if (!underway.remove(this)) throw new GatewayError('bug', `hold ${this.id} had ended already`)
     const ended = endedBy(posting)
     try {
       teller.end(this.order.amount, ended)
-      this.#desk.append(ended.record)
+      await this.#desk.writeWithOthers(ended.record)
     } catch (error) {
       // The lease's sums are wrong, or not even the disk's reserve took the record. The node must stop: were the
       // ending posted without a record, a replay would come to another outcome.
@@ -95,7 +97,8 @@ export class LeasedHold implements Hold, Underway, Member {
       throw error
     }
     teller.postLater()
-    return journal.recorded()
+    const recorded = journal.recorded()
+    if (recorded !== undefined) await recorded
   }
 }
 

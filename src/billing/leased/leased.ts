@@ -41,9 +41,11 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   const notDurable = (error: unknown) => options.fatal('the journal could not be made durable', error)
   const journal = new Journal({ ...options, fatal: notDurable }, last)
   const underway = new IntrusiveSet<LeasedHold>()
+  /** The write that requests of the same moment share. */
+  let writing: Promise<void> | undefined
   const teller = new Teller({
     ...options,
-    recorded: () => journal.durable(),
+    recorded,
     // Written along with the next record: a crash before that only resends postings that the database already has.
     flushed: (ids) => journal.append({ type: 'FLUSHED', ids }),
   })
@@ -62,10 +64,31 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   }
   if (owed.length > 0) log.warn({ postings: owed.length }, 'the journal of the last process was replayed')
 
-  const desk: Desk = { underway, teller, journal, room, log, fatal: options.fatal, append }
+  const desk: Desk = { underway, teller, journal, room, log, fatal: options.fatal, write, writeWithOthers }
 
-  function append(record: JournalRecord | EncodedRecord): void {
+  function write(record: JournalRecord | EncodedRecord): void {
     journal.append(record)
+    writeAppended()
+  }
+
+  /** Requests go in step (docs/decisions/0016), so the records of one step can share one write. */
+  function writeWithOthers(record: JournalRecord | EncodedRecord): Promise<void> {
+    journal.append(record)
+    return (writing ??= writeStep())
+  }
+
+  async function writeStep(): Promise<void> {
+    await Promise.resolve() // until every request has taken this step
+    writing = undefined
+    writeAppended()
+  }
+
+  async function recorded(): Promise<void> {
+    await writing
+    await journal.durable()
+  }
+
+  function writeAppended(): void {
     try {
       if (journal.write() === 'full') room.noticeFull()
       if (journal.wantsRotation && journal.rotate(unfinished()) === 'full') room.noticeFull()

@@ -100,7 +100,7 @@ async function sell(billing: LeasedBilling, accountId: string, at: number): Prom
   const held = await hold(billing, accountId)
   const attempt = attemptOf(String(at), 10n)
   const { id, channel, vendor, upstreamModel, createdAt } = attempt
-  held.sending({ id, channel, vendor, upstreamModel, createdAt })
+  await held.sending({ id, channel, vendor, upstreamModel, createdAt })
   const ending = { status: 200, streamed: false, durationMs: 1, attempts: [attempt] }
   await held.settle({ ...ending, basis: 'vendor', usage: { output: 1 }, price: nano(price) })
 }

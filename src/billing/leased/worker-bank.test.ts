@@ -147,7 +147,7 @@ test('requests on a real file, journal and thread are charged correctly after a 
     Array.from({ length: 10 }, async (_, at) => {
       const taken = await first.take(orderOf(`req_${at}`, accountId, 50n))
       if (taken.kind !== 'hold') throw new Error(taken.kind)
-      taken.hold.sending(sentOf(`att_${at}`))
+      await taken.hold.sending(sentOf(`att_${at}`))
       return taken.hold
     }),
   )
