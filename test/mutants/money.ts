@@ -20,7 +20,7 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'a settlement is not written to the journal',
     file: 'src/billing/leased/leased-hold.ts',
-    from: '      await this.#desk.writeWithOthers(ended.record)\n',
+    from: '      await this.#desk.writeEnding(ended.record)\n',
     to: '',
     tests: simulation,
   },
@@ -48,9 +48,16 @@ export const moneyMutants: readonly Mutant[] = [
   {
     name: 'a settlement is reported before it is written',
     file: 'src/billing/leased/leased-hold.ts',
-    from: '      await this.#desk.writeWithOthers(ended.record)\n',
-    to: '      void this.#desk.writeWithOthers(ended.record)\n',
+    from: '      await this.#desk.writeEnding(ended.record)\n',
+    to: '      void this.#desk.writeEnding(ended.record)\n',
     tests: simulation,
+  },
+  {
+    name: 'a settlement is posted before the write that it shares',
+    file: 'src/billing/leased/leased.ts',
+    from: '    await endingsWriting\n',
+    to: '',
+    tests: ['src/billing/leased/shared-writes.test.ts'],
   },
   {
     name: 'a call leaves before its hold is in the journal',

@@ -26,8 +26,10 @@ export type Desk = {
   readonly fatal: (why: string, cause: unknown) => void
   /** The record is written once this returns. */
   write(record: JournalRecord | EncodedRecord): void
-  /** The record is written once this resolves: only then may the call or the end of the answer follow. */
-  writeWithOthers(record: JournalRecord | EncodedRecord): Promise<void>
+  /** The record is written once this resolves: only then may the call follow. */
+  writeWithOthers(record: JournalRecord): Promise<void>
+  /** The same for the record of an ending: only then may the end of the answer follow, or a turn post it. */
+  writeEnding(record: EncodedRecord): Promise<void>
 }
 
 /**
@@ -89,7 +91,7 @@ export class LeasedHold implements Hold, Underway, Member {
     const ended = endedBy(posting)
     try {
       teller.end(this.order.amount, ended)
-      await this.#desk.writeWithOthers(ended.record)
+      await this.#desk.writeEnding(ended.record)
     } catch (error) {
       // The lease's sums are wrong, or not even the disk's reserve took the record. The node must stop: were the
       // ending posted without a record, a replay would come to another outcome.

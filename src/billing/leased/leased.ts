@@ -43,6 +43,8 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   const underway = new IntrusiveSet<LeasedHold>()
   /** The write that requests of the same moment share. */
   let writing: Promise<void> | undefined
+  /** The last write with an ending in it. A turn waits for it, and for no write of attempts alone, which may fail. */
+  let endingsWriting: Promise<void> | undefined
   const teller = new Teller({
     ...options,
     recorded,
@@ -64,7 +66,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   }
   if (owed.length > 0) log.warn({ postings: owed.length }, 'the journal of the last process was replayed')
 
-  const desk: Desk = { underway, teller, journal, room, log, fatal: options.fatal, write, writeWithOthers }
+  const desk: Desk = { underway, teller, journal, room, log, fatal: options.fatal, write, writeWithOthers, writeEnding }
 
   function write(record: JournalRecord | EncodedRecord): void {
     journal.append(record)
@@ -77,6 +79,11 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
     return (writing ??= writeStep())
   }
 
+  function writeEnding(record: EncodedRecord): Promise<void> {
+    endingsWriting = writeWithOthers(record)
+    return endingsWriting
+  }
+
   async function writeStep(): Promise<void> {
     await Promise.resolve() // until every request has taken this step
     writing = undefined
@@ -84,7 +91,7 @@ export async function openLeasedBilling(options: LeasedOptions): Promise<LeasedB
   }
 
   async function recorded(): Promise<void> {
-    await writing
+    await endingsWriting
     await journal.durable()
   }
 

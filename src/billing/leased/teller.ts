@@ -130,7 +130,7 @@ export class Teller {
     this.#queue.push(ended)
   }
 
-  /** Call it once everything that has ended is written to the journal. */
+  /** Call it once an ending is written to the journal. A turn waits for the records of the others. */
   postLater(): void {
     if (this.#fillsTurn) this.#startTurnIfIdle()
     else this.#flushLater()
