@@ -103,3 +103,44 @@ test('a request whose time is up is not sent, and owes no vendor anything', asyn
   expect(outcome).toMatchObject({ kind: 'failed', error: { kind: 'upstream-timeout' }, retry: 'no', attempts: [] })
   expect(told).toEqual([])
 })
+
+/** One call, which `sending` records; tells what happened in which order. */
+function recordedBy(sending: () => Promise<void>) {
+  const told: string[] = []
+  const send = () => {
+    told.push('sent')
+    return Promise.resolve({ kind: 'response', exchange: scriptedExchange(200, ['{}']) })
+  }
+  const parts = { transport: { send }, timeouts: { whole: { totalMs: 1_000 } }, channels: failingChannels }
+  const routed = {
+    ask: { model: 'm', stream: false },
+    route,
+    markVendorCalled() {},
+    funds: {
+      async sending() {
+        await sending()
+        told.push('recorded')
+      },
+    },
+    elapsedMs: () => 0,
+  }
+  const outcome = attempt(parts as never, routed as never, {} as never, (from) => from.readAll(1_000))
+  return { outcome, told }
+}
+
+test('a call leaves only once it is recorded', async () => {
+  const written = Promise.withResolvers<void>()
+  const { outcome, told } = recordedBy(() => written.promise)
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(told).toEqual([])
+  written.resolve()
+  expect(await outcome).toMatchObject({ kind: 'accepted' })
+  expect(told).toEqual(['recorded', 'sent'])
+})
+
+test('a call that cannot be recorded is not made', async () => {
+  const full = new GatewayError('overloaded', 'Nothing new can be recorded.')
+  const { outcome, told } = recordedBy(() => Promise.reject(full))
+  expect(await outcome.catch((thrown: unknown) => thrown)).toBe(full)
+  expect(told).toEqual([])
+})

@@ -67,6 +67,13 @@ export const moneyMutants: readonly Mutant[] = [
     tests: ['src/billing/leased/leased.test.ts'],
   },
   {
+    name: 'a call does not wait for its record',
+    file: 'src/flow/attempt.ts',
+    from: 'if (recorded !== undefined) await recorded',
+    to: 'void recorded?.catch(() => {})',
+    tests: ['src/flow/attempt.test.ts'],
+  },
+  {
     name: 'the price of a request is a float',
     file: 'src/billing/price.ts',
     from: 'return rounded(picoOf(usage, prices))',
