@@ -28,10 +28,31 @@ export class Customers {
   /** Whether no other data fills the disk, so that an ending always fits into the reserve. */
   endingsAlwaysFit = true
   #made = 0
+  /** What happens at some moment in one event. Requests go in step, and what several of them record is one write. */
+  readonly #steps = new Map<number, (() => void)[]>()
+  /** How far these moments are apart: with 1 there is mostly one request in each. */
+  readonly #stepMs: number
 
   constructor(world: World, model: ModelBank) {
     this.#world = world
     this.#model = model
+    this.#stepMs = world.random.pick([1, 1, 20, 100])
+  }
+
+  /** Runs it at the next step in so many milliseconds, with all others of that step. */
+  inStep(ms: number, run: () => void): void {
+    const at = Math.ceil((this.#world.now + ms) / this.#stepMs) * this.#stepMs
+    const others = this.#steps.get(at)
+    if (others !== undefined) {
+      others.push(run)
+      return
+    }
+    const step = [run]
+    this.#steps.set(at, step)
+    this.#world.after(at - this.#world.now, () => {
+      this.#steps.delete(at)
+      for (const each of step) each()
+    })
   }
 
   /** One request, from its take to its end, in its own time. */
@@ -185,7 +206,7 @@ export class Customers {
   #pause(life: Life): Promise<void> {
     const { random } = this.#world
     const ms = random.chance(0.1) ? random.between(0, 3_000) : random.between(0, 60)
-    return new Promise((resolve) => this.#world.after(ms, () => life.isAlive && resolve()))
+    return new Promise((resolve) => this.inStep(ms, () => life.isAlive && resolve()))
   }
 
   /**

@@ -31,13 +31,13 @@ export function simulate(seed: number): Outcome {
 
   const endsAt = world.now + random.between(1_000, 6_000)
   for (let left = random.between(10, 60); left > 0; left--) {
-    world.after(random.between(0, endsAt - world.now), () => arrive(parts))
+    customers.inStep(random.between(0, endsAt - world.now), () => arrive(parts))
   }
   // Sometimes many requests arrive at once.
   for (let bursts = random.pick([0, 0, 1, 3]); bursts > 0; bursts--) {
     const at = random.between(0, endsAt - world.now)
     for (let left = random.between(5, 30); left > 0; left--)
-      world.after(at + random.between(0, 20), () => arrive(parts))
+      customers.inStep(at + random.between(0, 20), () => arrive(parts))
   }
   scheduleTrouble(parts, endsAt)
   world.run(endsAt)
