@@ -47,6 +47,36 @@ async function until(isTrue: () => boolean, ms = closesWithinMs): Promise<void> 
   while (!isTrue() && performance.now() < giveUpAt) await Bun.sleep(10)
 }
 
+// Requests set out at the end of the turn in which they arrive, so a stop may come in between.
+test.each([
+  { how: 'gently', outcome: 'is answered', aborted: false, answer: 'whole' },
+  { how: 'at-once', outcome: 'sets out as one whose client has left', aborted: true, answer: '' },
+] as const)('a request that arrives just before a stop, $how, $outcome', async ({ how, aborted, answer }) => {
+  const seen: boolean[] = []
+  const listener = listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    setting: 'PORT',
+    bodyBytesMax: 1_000,
+    fetch({ signal }) {
+      seen.push(signal.aborted)
+      return new Response('whole')
+    },
+  })
+  const socket = connect(listener.port, '127.0.0.1')
+  sockets.push(socket)
+  let text = ''
+  socket.on('data', (bytes) => (text += bytes.toString('latin1')))
+  const closed = new Promise((resolve) => socket.on('close', resolve))
+  socket.write(whole)
+  while (listener.underway === 0) await new Promise((resolve) => setImmediate(resolve))
+  expect(seen).toEqual([])
+  await listener.stop(how)
+  await closed
+  expect(seen).toEqual([aborted])
+  expect(text.split('\r\n').at(-1)).toBe(answer)
+})
+
 describe('a connection on which nothing more comes', () => {
   test.concurrent.each([
     ['from the beginning', ''],
