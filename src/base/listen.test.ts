@@ -77,6 +77,24 @@ test.each([
   expect(text.split('\r\n').at(-1)).toBe(answer)
 })
 
+test('two reads in one packet are both answered, in order', async () => {
+  const listener = listen({
+    hostname: '127.0.0.1',
+    port: 0,
+    setting: 'PORT',
+    bodyBytesMax: 1_000,
+    fetch: ({ url }) => Promise.resolve(new Response(new URL(url).pathname)),
+  })
+  listeners.push(listener)
+  const socket = connect(listener.port, '127.0.0.1')
+  sockets.push(socket)
+  let text = ''
+  socket.on('data', (bytes) => (text += bytes.toString('latin1')))
+  socket.write('GET /first HTTP/1.1\r\nhost: a\r\n\r\nGET /second HTTP/1.1\r\nhost: a\r\n\r\n')
+  await until(() => text.includes('/second'))
+  expect(text.match(/\/(?:first|second)/g)).toEqual(['/first', '/second'])
+})
+
 describe('a connection on which nothing more comes', () => {
   test.concurrent.each([
     ['from the beginning', ''],

@@ -161,9 +161,10 @@ function begin(options: ListenOptions): Server<undefined> {
     development: false,
     // Without this, Bun shares the port with a process that has it already, and requests go to either at random.
     reusePort: false,
-    async fetch(request, server) {
-      await arrivals.gathered()
-      return options.fetch(request, new OpenConnection(request, server, shared))
+    fetch(request, server) {
+      const answer = () => options.fetch(request, new OpenConnection(request, server, shared))
+      // What is only read is answered at once, or the runtime would cut off a client that pipelines.
+      return request.method === 'POST' ? arrivals.gathered().then(answer) : answer()
     },
     error: () => new Response(null, { status: 500 }),
   })
