@@ -16,8 +16,26 @@ import { median, printTable, ratiosOf, systems, type All, type Figures, type Sys
 const quick = process.argv.includes('--quick')
 // The runtime optimises hot code in several steps, and has finished with a gateway after some 80,000 requests.
 const plan = quick
-  ? { rounds: 3, warmAnswers: 10_000, warmMs: 2_500, againMs: 500, plainMs: 500, chunks: 100, latencyMs: 500, starts: 2 }
-  : { rounds: 9, warmAnswers: 100_000, warmMs: 25_000, againMs: 3_000, plainMs: 1_000, chunks: 200, latencyMs: 2_500, starts: 5 }
+  ? {
+      rounds: 3,
+      warmAnswers: 10_000,
+      warmMs: 2_500,
+      againMs: 500,
+      plainMs: 500,
+      chunks: 100,
+      latencyMs: 500,
+      starts: 2,
+    }
+  : {
+      rounds: 9,
+      warmAnswers: 100_000,
+      warmMs: 25_000,
+      againMs: 3_000,
+      plainMs: 1_000,
+      chunks: 200,
+      latencyMs: 2_500,
+      starts: 5,
+    }
 
 const plainConnections = 16
 const streamConnections = 32

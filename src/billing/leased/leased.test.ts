@@ -1,67 +1,9 @@
 import { describe, expect, test } from 'bun:test'
-import { SimulatedDisk } from '../../../test/simulation/disk.ts'
-import { Machine } from '../../../test/simulation/machine.ts'
-import { ModelBank } from '../../../test/simulation/model-bank.ts'
-import { Network } from '../../../test/simulation/network.ts'
 import { endingOf, orderOf, saleOf, sentOf } from '../../../test/simulation/request.ts'
-import { World } from '../../../test/simulation/world.ts'
+import { held, send, town, up, watch } from '../../../test/simulation/town.ts'
 import { GatewayError } from '../../base/errors.ts'
-import type { Hold, TakeOutcome } from '../billing.ts'
 import { recoverJournal } from './journal.ts'
-import type { LeasedBilling } from './leased.ts'
 import { replay } from './replay.ts'
-
-/** One node or several on a bank, in a simulated world whose time stands still until `pass` moves it. */
-function town(options: { nodes?: number; balance?: bigint; segmentBytes?: number } = {}) {
-  const world = new World(1)
-  const model = new ModelBank()
-  const network = new Network(world, model)
-  network.latencyMsMax = 0
-  network.committed = () => expect(model.breaches).toEqual([])
-  model.addAccount('acc_a', options.balance ?? 1_000n, false)
-  const nodes = options.nodes ?? 1
-  const machines = Array.from({ length: nodes }, (_, at) => {
-    const disk = new SimulatedDisk(world, { capacityBytes: 100_000, reserveBytes: 30_000, syncMsMax: 0 })
-    const parts = { world, network, node: `node_${at}`, shared: nodes > 1, sync: 'interval', syncMsMax: 0 } as const
-    return new Machine({ ...parts, segmentBytes: options.segmentBytes ?? 10_000 }, disk)
-  })
-  const [machine] = machines
-  if (machine === undefined) throw new Error('no machine')
-  const start = () => {
-    for (const each of machines) each.start()
-    pass(100)
-  }
-  const pass = (ms: number) => {
-    world.run(world.now + ms)
-    expect(world.failures).toEqual([])
-  }
-  return { world, model, network, machine, machines, start, pass }
-}
-
-/** The state of a promise, which can be looked at without awaiting it. */
-function watch<T>(promise: Promise<T>): { value?: T; error?: unknown } {
-  const seen: { value?: T; error?: unknown } = {}
-  promise.then(
-    (value) => (seen.value = value),
-    (error: unknown) => (seen.error = error),
-  )
-  return seen
-}
-
-function up(machine: Machine | undefined): LeasedBilling {
-  if (machine?.billing === undefined) throw new Error('the node is not up')
-  return machine.billing
-}
-
-function held(seen: { value?: TakeOutcome }): Hold {
-  if (seen.value?.kind !== 'hold') throw new Error(`not held: ${seen.value?.kind}`)
-  return seen.value.hold
-}
-
-/** Sends an attempt, which is recorded once the world has run. */
-function send(hold: Hold, id: string): { value?: unknown; error?: unknown } {
-  return watch(Promise.resolve(hold.sending(sentOf(id))))
-}
 
 const overloaded = expect.objectContaining({ kind: 'overloaded' })
 const nothingNew = expect.objectContaining({ message: 'Nothing new can be recorded at the moment.' })
