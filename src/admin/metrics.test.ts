@@ -6,6 +6,7 @@ import { fundedAccount } from '../../test/support/ledger.ts'
 import { putAccount, putEvent } from '../../test/support/outbox.ts'
 import { put, recorded } from '../../test/support/stored-tasks.ts'
 import { Closing } from '../base/closing.ts'
+import { asResponse } from '../base/http/reply.ts'
 import { openTelemetry } from '../telemetry/telemetry.ts'
 import type { Call } from './call.ts'
 import { metricCalls, type MetricParts } from './metrics.ts'
@@ -28,7 +29,8 @@ eachEngine('a scrape of the metrics', (open) => {
       isDraining: () => false,
     } as unknown as MetricParts)
     const scrape = async () => {
-      const shown = readExposition(await (await show({ visit: { responseHeaders: {} } } as unknown as Call)).text())
+      const reply = await show({ visit: { responseHeaders: {} } } as unknown as Call)
+      const shown = readExposition(await asResponse(reply).text())
       return {
         open: shown.all('turnpike_video_tasks_open'),
         inDoubt: shown.value('turnpike_video_tasks_in_doubt'),

@@ -1,3 +1,4 @@
+import { Reply } from '../base/http/reply.ts'
 import { within } from '../base/within.ts'
 import type { Model } from '../catalogue/model.ts'
 import { countWaitingEvents } from '../store/outbox.ts'
@@ -44,7 +45,7 @@ export function metricCalls(parts: MetricParts) {
           .all.filter(({ vendor }) => vendor.video !== undefined)
           .map(({ id }) => ({ channel: id, count: parts.tasks.unknownStates.of(id).count })),
       })
-      return new Response(text, { headers: { ...visit.responseHeaders, 'content-type': contentType } })
+      return new Reply(200, { ...visit.responseHeaders, 'content-type': contentType }, Buffer.from(text))
     },
   }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { HttpRequest } from '../base/http/request.ts'
 import type { Channel, Channels } from '../upstream/channels.ts'
 import { pageFields, pageOf, readQuery } from '../reports/query.ts'
 import type { Call } from './call.ts'
@@ -31,7 +32,7 @@ export function offeringCalls({ models, unsold, channels, tasks }: AdminParts) {
   }
 }
 
-function listById<T extends { readonly id: string }>(request: Request, all: readonly T[]) {
+function listById<T extends { readonly id: string }>(request: HttpRequest, all: readonly T[]) {
   const { limit, after } = readQuery(request, listed)
   // An `after` that does not exist is no mistake here: that entry may be gone since the previous page.
   const left = all.filter(({ id }) => after === undefined || id > after).toSorted((a, b) => (a.id < b.id ? -1 : 1))

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { Address } from '../base/listen.ts'
+import type { Address } from '../base/http/connection.ts'
 import { sameBytes } from '../base/secret.ts'
 import { AuthFailures } from '../keys/auth-failures.ts'
 import { hintOf, type SecretKeys } from '../keys/secret-keys.ts'

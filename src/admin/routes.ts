@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { jsonReply, Reply } from '../base/http/reply.ts'
 import type { Unsold } from '../catalogue/model.ts'
 import { bearerOf } from '../edge/credential.ts'
 import type { Route, Visit } from '../edge/route.ts'
@@ -63,19 +64,19 @@ export function makeAdminRoutes(parts: AdminParts): readonly Route[] {
     guarded('GET', '/admin/models', offering.models),
     guarded('GET', '/admin/channels', offering.channels),
     guarded('GET', '/metrics', metricCalls(parts).show, 'scrapers'),
-    { method: 'GET', path: '/healthz', auth: 'open', writeError, serve: () => Response.json({ status: 'ok' }) },
+    { method: 'GET', path: '/healthz', auth: 'open', writeError, serve: () => jsonReply({ status: 'ok' }) },
   ]
 
   /** Checks the operator's key before a call sees anything of the request, so that no call can forget to. */
   function guarded(method: Route['method'], path: string, work: (call: Call) => unknown, alsoFor?: 'scrapers'): Route {
-    const serve = async (visit: Visit): Promise<Response> => {
+    const serve = async (visit: Visit): Promise<Reply> => {
       try {
         const key = bearerOf(visit.request)
         const actor = await (alsoFor === 'scrapers'
           ? operators.authenticateScraper(key, visit.address)
           : operators.authenticate(key, visit.address))
         const body = await work({ visit, actor, id: idOf(visit) })
-        return body instanceof Response ? body : Response.json(body, { headers: visit.responseHeaders })
+        return body instanceof Reply ? body : jsonReply(body, { headers: visit.responseHeaders })
       } catch (thrown) {
         throw storeError(thrown)
       }

@@ -1,5 +1,8 @@
 import { afterAll, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
+import { streamOf } from './http/pushed-body.ts'
+import { Reply } from './http/reply.ts'
+import { serveHttp } from './http/server.ts'
 import { Tap } from './tap.ts'
 
 /** A tap, and what it tells its watcher. */
@@ -9,20 +12,23 @@ function tapped(signal: AbortSignal = new AbortController().signal) {
   return { tap: new Tap(watcher, signal), told }
 }
 
-const bodies: (() => ReadableStream<Uint8Array>)[] = []
-const server = Bun.serve({
+const taps: Tap[] = []
+const server = serveHttp({
   hostname: '127.0.0.1',
   port: 0,
-  idleTimeout: 0,
-  fetch: () => new Response(bodies.shift()?.()),
+  setting: 'PORT',
+  answer(_request, connection) {
+    connection.follow()
+    return new Reply(200, {}, taps.shift() ?? new Uint8Array())
+  },
 })
-afterAll(() => server.stop(true))
+afterAll(() => server.stop('at-once'))
 
 /** A client on its own socket that is sent a tapped body, and reads it only if `isReading`, or once it is resumed. */
 async function visit({ signal, isReading = true }: { signal?: AbortSignal; isReading?: boolean } = {}) {
   const { tap, told } = tapped(signal)
-  bodies.push(() => tap.body)
-  const socket: Socket = connect(server.port ?? 0, '127.0.0.1')
+  taps.push(tap)
+  const socket: Socket = connect(server.port, '127.0.0.1')
   let read = ''
   socket.on('data', (bytes) => (read += bytes.toString('latin1')))
   socket.on('error', () => {}) // a close follows
@@ -63,7 +69,7 @@ test('the watcher is asked for bytes only once the body is read', async () => {
   const { tap, told } = tapped()
   await Bun.sleep(10)
   expect(told).toEqual([])
-  const text = new Response(tap.body).text()
+  const text = new Response(streamOf(tap)).text()
   expect(told).toEqual(['wanted'])
   tap.put(bytes('now'))
   tap.end()
@@ -84,7 +90,7 @@ test('a body that fails is cut off without a last chunk, and no client is report
 test('a body that fails before it is read is cut off', async () => {
   const { tap, told } = tapped()
   tap.fail()
-  const outcome = await new Response(tap.body).text().then(
+  const outcome = await new Response(streamOf(tap)).text().then(
     () => 'whole',
     () => 'cut',
   )
@@ -106,8 +112,8 @@ test('bytes that are put after the end of the body are dropped', async () => {
 
 test('cancelling the body before the first read reports the client gone', async () => {
   const { tap, told } = tapped()
-  await tap.body.cancel()
-  expect(told).toEqual(['gone'])
+  await streamOf(tap).cancel()
+  expect(told).toEqual(['wanted', 'gone'])
 })
 
 test('an abort before the first read reports the client gone once and empties the body', async () => {
@@ -115,14 +121,14 @@ test('an abort before the first read reports the client gone once and empties th
   const { tap, told } = tapped(abort.signal)
   abort.abort()
   expect(told).toEqual(['gone'])
-  expect(await new Response(tap.body).text()).toBe('')
+  expect(await new Response(streamOf(tap)).text()).toBe('')
   expect(told).toEqual(['gone'])
 })
 
 test('a signal aborted beforehand reports the client gone once and empties the body', async () => {
   const { tap, told } = tapped(AbortSignal.abort())
   expect(told).toEqual(['gone'])
-  expect(await new Response(tap.body).text()).toBe('')
+  expect(await new Response(streamOf(tap)).text()).toBe('')
   expect(told).toEqual(['gone'])
 })
 

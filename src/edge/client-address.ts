@@ -1,4 +1,5 @@
-import type { Connection } from '../base/listen.ts'
+import type { Connection } from '../base/http/connection.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 import { isAddress } from '../base/public-address.ts'
 
 /** Whether the operator named this address as a trusted proxy's. */
@@ -9,7 +10,7 @@ export type IsProxy = (address: string) => boolean
  * appends its caller's address at the right, so the header is read from there, up to the first address that is not a
  * named proxy's. Anything further left is the client's own claim.
  */
-export function clientAddress(request: Request, connection: Pick<Connection, 'address'>, isProxy: IsProxy): string {
+export function clientAddress(request: HttpRequest, connection: Pick<Connection, 'address'>, isProxy: IsProxy): string {
   let address = connection.address()
   if (!isProxy(address)) return address
   const callers = request.headers.get('x-forwarded-for')?.split(',') ?? []

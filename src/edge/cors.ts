@@ -1,8 +1,10 @@
+import { emptyReply, type HttpResponse, type Reply } from '../base/http/reply.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 /** Cross-origin access for the origins that an operator names; without any, pages of other origins get no access. */
 export type Cors = {
   /** The response to a preflight request, or undefined for any other request. */
-  preflight(request: Request): Response | undefined
-  allow(request: Request, response: Response): void
+  preflight(request: HttpRequest): Reply | undefined
+  allow(request: HttpRequest, response: HttpResponse): void
 }
 
 const preflightSeconds = 600
@@ -25,20 +27,17 @@ const exposed = [
 
 export function makeCors(origins: readonly string[]): Cors | undefined {
   if (origins.length === 0) return undefined
-  const allowed = (request: Request) => {
+  const allowed = (request: HttpRequest) => {
     const origin = request.headers.get('origin')
     return origin !== null && (origins.includes('*') || origins.includes(origin)) ? origin : undefined
   }
   return {
     preflight(request) {
       if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return undefined
-      return new Response(null, {
-        status: 204,
-        headers: {
-          'access-control-allow-methods': 'GET, POST, DELETE',
-          'access-control-allow-headers': request.headers.get('access-control-request-headers') ?? '*',
-          'access-control-max-age': String(preflightSeconds),
-        },
+      return emptyReply(204, {
+        'access-control-allow-methods': 'GET, POST, DELETE',
+        'access-control-allow-headers': request.headers.get('access-control-request-headers') ?? '*',
+        'access-control-max-age': String(preflightSeconds),
       })
     },
     allow(request, response) {

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { asResponse } from '../base/http/reply.ts'
 import { makeLog } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import { Tally } from '../telemetry/tally.ts'
@@ -43,12 +44,14 @@ const edge = makeEdge({
 })
 let handedOver = 0
 let headerCount = 0
-const visit = (request: Request) =>
-  edge(request, {
-    address: () => '127.0.0.1',
-    headerCount: () => headerCount,
-    handOver: () => void handedOver++,
-  } as unknown as Parameters<typeof edge>[1])
+const visit = async (request: Request) =>
+  asResponse(
+    await edge(request, {
+      address: () => '127.0.0.1',
+      headerCount: () => headerCount,
+      handOver: () => void handedOver++,
+    } as unknown as Parameters<typeof edge>[1]),
+  )
 const ask = (path: string, method = 'POST', headers: Record<string, string> = {}) =>
   visit(new Request(`http://gateway.test${path}`, { method, headers: { host: 'gateway.test', ...headers } }))
 const send = (path: string, body: BodyInit, headers: Record<string, string> = {}) =>

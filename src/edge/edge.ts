@@ -1,6 +1,8 @@
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import { newRequestId, type RequestId } from '../base/ids.ts'
-import type { Connection } from '../base/listen.ts'
+import type { Connection } from '../base/http/connection.ts'
+import { Reply, type HttpResponse } from '../base/http/reply.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 import type { Log } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import type { Tally } from '../telemetry/tally.ts'
@@ -26,7 +28,7 @@ export type EdgeOptions = {
   readonly isDraining?: () => boolean
 }
 
-export type Serve = (request: Request, connection: Connection) => Promise<Response>
+export type Serve = (request: HttpRequest, connection: Connection) => Promise<HttpResponse>
 
 /** From a socket's request to a route and back: ids, routing, and every error in the protocol of its path. */
 export function makeEdge(options: EdgeOptions): Serve {
@@ -36,7 +38,7 @@ export function makeEdge(options: EdgeOptions): Serve {
     const requestId = newRequestId()
     const responseHeaders: Record<string, string> = { 'x-request-id': requestId }
     let { writeError } = options
-    let response: Response
+    let response: HttpResponse
     let route: Route | undefined
     const waiter = options.waiting?.enter()
     try {
@@ -66,7 +68,7 @@ export function makeEdge(options: EdgeOptions): Serve {
     return response
   }
 
-  function dispatch(arrival: Arrival, found: Found): Promise<Response> | Response {
+  function dispatch(arrival: Arrival, found: Found): Promise<HttpResponse> | HttpResponse {
     const { request, connection } = arrival
     if (found.kind === 'nothing') {
       const advice = found.meant === undefined ? '' : `. Did you mean ${found.meant.method} ${found.meant.path}?`
@@ -85,21 +87,21 @@ export function makeEdge(options: EdgeOptions): Serve {
     requestId: RequestId,
     responseHeaders: Readonly<Record<string, string>>,
     writeError: WriteError,
-  ): Response {
+  ): HttpResponse {
     logFault(options.log, requestId, error)
     const { status, headers, body } = writeError(error, requestId)
-    return new Response(body, { status, headers: { ...responseHeaders, ...headers } })
+    return new Reply(status, { ...responseHeaders, ...headers }, Buffer.from(body))
   }
 }
 
 /** Reads what a refused client still sends, and tells whether it ended. A stop interrupts this like any other wait. */
-async function isHeardOut(request: Request, waiter: Waiter | undefined): Promise<boolean> {
+async function isHeardOut(request: HttpRequest, waiter: Waiter | undefined): Promise<boolean> {
   if (waiter === undefined) return passOver(request)
   return !waiter.isDismissed && waiter.for(passOver(request)).catch(() => false)
 }
 
 /** Routes that take a key send the `responseHeaders`; open routes do not, so the request id is added here. */
-async function identified(answer: Promise<Response> | Response, requestId: RequestId): Promise<Response> {
+async function identified(answer: Promise<HttpResponse> | HttpResponse, requestId: RequestId): Promise<HttpResponse> {
   const response = await answer
   response.headers.set('x-request-id', requestId)
   return response

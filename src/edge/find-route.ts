@@ -1,4 +1,5 @@
 import { RegExpRouter } from 'hono/router/reg-exp-router'
+import type { HttpRequest } from '../base/http/request.ts'
 import { meantRoute } from './meant-path.ts'
 import type { Route } from './route.ts'
 import { decodeId, pathOf } from './target.ts'
@@ -17,7 +18,7 @@ export type Found =
 
 const shownPathCharactersMax = 100
 
-export function makeFinder(routes: readonly Route[]): (request: Request) => Found {
+export function makeFinder(routes: readonly Route[]): (request: HttpRequest) => Found {
   const router = new RegExpRouter<Route>()
   /** Paths without an id are found without the router, because most requests are for one of them. */
   const fixed = new Map<string, Found>()

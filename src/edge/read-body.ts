@@ -2,6 +2,7 @@ import { discard, joined } from '../base/bytes.ts'
 import { badRequest, GatewayError } from '../base/errors.ts'
 import { systemClock } from '../base/clock.ts'
 import { Deadlines } from '../base/deadlines.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 import { canonical, isObject, parseBody, type JsonLimits } from '../base/json.ts'
 import type { ReadBody } from '../capabilities/ask.ts'
 
@@ -12,7 +13,7 @@ const bytesPerMsMin = 1024 / 1000
 const jsonType = /^application\/json\s*(?:;|$)/i
 
 /** Reads a JSON object, bounded in bytes (checked as they arrive), time, depth and keys. */
-export async function readJsonBody(request: Request, bytesMax: number, limits: JsonLimits): Promise<ReadBody> {
+export async function readJsonBody(request: HttpRequest, bytesMax: number, limits: JsonLimits): Promise<ReadBody> {
   checkHeaders(request, jsonType, 'application/json')
   const raw = await readBytes(request, bytesMax)
   const bytes = raw.length
@@ -32,7 +33,7 @@ export async function readJsonBody(request: Request, bytesMax: number, limits: J
 }
 
 /** Gives the whole content type, because its parameters may matter. */
-export function checkHeaders({ headers }: Request, wanted: RegExp, name: string): string {
+export function checkHeaders({ headers }: HttpRequest, wanted: RegExp, name: string): string {
   const encoding = headers.get('content-encoding')
   if (encoding !== null && encoding !== 'identity') {
     throw new GatewayError(
@@ -48,13 +49,13 @@ export function checkHeaders({ headers }: Request, wanted: RegExp, name: string)
 // Nearly every chat request fits into this. Larger bodies, and those of unknown length, are counted piece by piece.
 const smallBytesMax = 64 * 1024
 
-function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+function readBytes(request: HttpRequest, bytesMax: number): Promise<Uint8Array> {
   const declared = declaredLength(request, bytesMax)
   return declared <= smallBytesMax ? readSmall(request, declared) : readPieces(request, bytesMax)
 }
 
 /** The declared length of the body, refused at once if it is too large; NaN if the client declares none. */
-function declaredLength({ headers }: Request, bytesMax: number): number {
+function declaredLength({ headers }: HttpRequest, bytesMax: number): number {
   const declared = Number(headers.get('content-length') ?? Number.NaN)
   if (declared > bytesMax) throw tooLarge(bytesMax)
   return declared
@@ -67,10 +68,10 @@ function asHungUp(thrown: unknown): GatewayError {
 
 const deadlines = new Deadlines(systemClock)
 /** Requests whose body was not read to its end. */
-const leftUnread = new WeakSet<Request>()
+const leftUnread = new WeakSet<HttpRequest>()
 
 /** Reads the body natively, not piece by piece: this takes 20 µs less than a reader, an eighth of a request. */
-function readSmall(request: Request, declared: number): Promise<Uint8Array> {
+function readSmall(request: HttpRequest, declared: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const deadline = deadlines.open(() => {
       leftUnread.add(request)
@@ -90,7 +91,7 @@ function readSmall(request: Request, declared: number): Promise<Uint8Array> {
   })
 }
 
-async function readPieces(request: Request, bytesMax: number): Promise<Uint8Array> {
+async function readPieces(request: HttpRequest, bytesMax: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   try {
     await eachPiece(request, bytesMax, (piece) => chunks.push(piece))
@@ -107,7 +108,7 @@ async function readPieces(request: Request, bytesMax: number): Promise<Uint8Arra
  * thrown after the body has ended.
  */
 export async function takePieces(
-  request: Request,
+  request: HttpRequest,
   bytesMax: number,
   take: (piece: Uint8Array) => Promise<void>,
 ): Promise<number> {
@@ -141,7 +142,7 @@ const passedOverBytesMax = 256 * 1024 * 1024
  * without reading, and take a connection that closes meanwhile for a failed one; and a proxy may send the next request
  * after half a body. False if the body did not end: its connection must then be closed.
  */
-export async function passOver(request: Request): Promise<boolean> {
+export async function passOver(request: HttpRequest): Promise<boolean> {
   if (request.bodyUsed) return !leftUnread.has(request)
   try {
     await takePieces(request, passedOverBytesMax, () => Promise.resolve())
@@ -151,13 +152,17 @@ export async function passOver(request: Request): Promise<boolean> {
   }
 }
 
-async function onePiece(request: Request, declared: number, take: (piece: Uint8Array) => unknown): Promise<number> {
+async function onePiece(request: HttpRequest, declared: number, take: (piece: Uint8Array) => unknown): Promise<number> {
   const whole = await readSmall(request, declared)
   await take(whole)
   return whole.length
 }
 
-async function eachPiece(request: Request, bytesMax: number, take: (piece: Uint8Array) => unknown): Promise<number> {
+async function eachPiece(
+  request: HttpRequest,
+  bytesMax: number,
+  take: (piece: Uint8Array) => unknown,
+): Promise<number> {
   if (request.body === null) return 0
   const reader = request.body.getReader()
   const startedAt = performance.now()

@@ -8,6 +8,7 @@ import {
 } from '@remix-run/multipart-parser'
 import { joined } from '../base/bytes.ts'
 import { badRequest, GatewayError } from '../base/errors.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 import { canonical } from '../base/json.ts'
 import type { AskedFile, ReadBody } from '../capabilities/ask.ts'
 import { checkHeaders, takePieces } from './read-body.ts'
@@ -22,7 +23,7 @@ const fieldBytesMax = 64 * 1024
 const turnBytes = 256 * 1024
 
 /** Reads a form of text fields and files as it arrives, so that the raw body is never in memory beside its files. */
-export async function readForm(request: Request, bytesMax: number): Promise<ReadBody> {
+export async function readForm(request: HttpRequest, bytesMax: number): Promise<ReadBody> {
   const wanted = 'multipart/form-data, with each image as a file and every other field as text'
   const type = checkHeaders(request, /^multipart\/form-data\s*(?:;|$)/i, wanted)
   const parser = new MultipartParser(boundaryOf(type), {

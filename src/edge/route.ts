@@ -1,10 +1,12 @@
 import type { RequestId } from '../base/ids.ts'
-import type { Address, Connection } from '../base/listen.ts'
+import type { Address, Connection } from '../base/http/connection.ts'
+import type { HttpResponse } from '../base/http/reply.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 
 /** One request as the edge sees it, before the first stage of the flow. */
 export type Visit = {
-  readonly request: Request
+  readonly request: HttpRequest
   readonly requestId: RequestId
   readonly connection: Connection
   /** The client's address; a forwarding header counts only behind a trusted proxy. */
@@ -33,5 +35,5 @@ export type Route = {
   readonly speaksBelow?: true
   /** How the paths end that this one has replaced in its protocol: older clients that call one are told of this one. */
   readonly replaces?: readonly string[]
-  readonly serve: (visit: Visit) => Promise<Response> | Response
+  readonly serve: (visit: Visit) => Promise<HttpResponse> | HttpResponse
 }

@@ -1,4 +1,5 @@
 import { badRequest } from '../base/errors.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 
 const host = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?\.?|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?$/
 
@@ -6,7 +7,7 @@ const host = /^(?:[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?\.?|\[[0-9A-Fa
  * The path by which a request is routed, cut from its URL without parsing. A Host header that is not one plain host, or
  * that comes twice, could move the cut, so it is refused first, for every route.
  */
-export function pathOf(request: Request): string {
+export function pathOf(request: HttpRequest): string {
   const given = request.headers.get('host')
   if (given === null || !host.test(given)) throw badRequest('The Host header is not a host.', undefined, 'invalid_host')
   const { url } = request

@@ -168,7 +168,7 @@ test('a mark that is due and cannot be written ends the stream and its hold', as
   give('a')
   await first
   pass(2_100)
-  expect(Buffer.from((await reader.read()).value).toString()).toBe('error')
+  expect(Buffer.from((await reader.read()).value ?? []).toString()).toBe('error')
   await ended
   expect(seen.settled).toBe(1)
 })

@@ -1,6 +1,7 @@
 import { crashPoint } from '../base/crash-points.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import { asGatewayError, forbidRetry, GatewayError } from '../base/errors.ts'
+import type { PushedBody } from '../base/http/pushed-body.ts'
 import type { Log } from '../base/log.ts'
 import type { Nano } from '../base/money.ts'
 import type { Outlet } from '../base/pour.ts'
@@ -90,8 +91,8 @@ class MeteredStream implements Outlet, Watcher {
     this.#tap = new Tap(this, routed.signal)
   }
 
-  get body(): ReadableStream<Uint8Array> {
-    return this.#tap.body
+  get body(): PushedBody {
+    return this.#tap
   }
 
   /** Resolves once the stream's hold has ended, or could not be ended. */

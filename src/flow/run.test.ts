@@ -3,6 +3,7 @@ import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import { systemClock } from '../base/clock.ts'
 import { Deadlines } from '../base/deadlines.ts'
 import { GatewayError } from '../base/errors.ts'
+import { streamOf } from '../base/http/pushed-body.ts'
 import { newRequestId } from '../base/ids.ts'
 import { silentLog } from '../base/log.ts'
 import { nano, pico } from '../base/money.ts'
@@ -194,13 +195,12 @@ async function walk(
     header: () => null,
     readBody: async () => ({ body, files: [], canonicalBytes: Buffer.from(JSON.stringify(body)), bytes: 100 }),
   }
-  let text = ''
+  let [text, mayTryAgain] = ['', true]
   let error: string | undefined
-  let mayTryAgain = true
   try {
     const answer = await run(parts, received)
     if (answer.kind === 'whole') text = Buffer.from(answer.body).toString()
-    else text = await readStream(answer.body, options.readBytes ?? Infinity)
+    else text = await readStream(streamOf(answer.body), options.readBytes ?? Infinity)
   } catch (thrown) {
     error = thrown instanceof GatewayError ? thrown.kind : String(thrown)
     mayTryAgain = !(thrown instanceof GatewayError) || thrown.details.shouldRetry !== false

@@ -1,5 +1,7 @@
-import type { Address, Connection } from '../base/listen.ts'
+import type { ClientSignal } from '../base/http/client-signal.ts'
+import type { PushedBody } from '../base/http/pushed-body.ts'
 import type { GatewayError } from '../base/errors.ts'
+import type { Address, Connection } from '../base/http/connection.ts'
 import type { AttemptId, RequestId } from '../base/ids.ts'
 import type { Nano } from '../base/money.ts'
 import type { AskFacts, ReadBody } from '../capabilities/ask.ts'
@@ -25,7 +27,7 @@ export type Received = {
   /** Call before asking a vendor: until then a stopping node may refuse the request, since nothing was bought yet. */
   readonly markVendorCalled: () => void
   /** Aborts when the client hangs up. */
-  readonly signal: AbortSignal
+  readonly signal: ClientSignal
   /** Unix milliseconds. */
   readonly receivedAt: number
   /** Whole milliseconds since `receivedAt`, by a clock that never jumps. */
@@ -101,7 +103,7 @@ export type Answer =
   | WholeAnswer
   | {
       readonly kind: 'stream'
-      readonly body: ReadableStream<Uint8Array>
+      readonly body: PushedBody
       readonly contentType: string
       readonly cost?: Nano
       /** Resolves once the stream's hold has ended, or could not be ended. */

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { asGatewayError, forbidRetry } from '../base/errors.ts'
+import { abortSignalOf } from '../base/http/client-signal.ts'
 import type { JsonObject } from '../base/json.ts'
 import { type Nano, zeroNano } from '../base/money.ts'
 import type { ReceivedRequest } from '../capabilities/ask.ts'
@@ -39,7 +40,8 @@ export async function placeVideo(
   query: NonNullable<ReceivedRequest['query']>,
   remembered: IdempotencyRecord | undefined,
 ): Promise<WholeAnswer> {
-  const { principal, requestId, receivedAt, signal } = ordered
+  const { principal, requestId, receivedAt } = ordered
+  const signal = abortSignalOf(ordered.signal)
   const among = { models: parts.models, capability: 'video' } as const
   const { read: request, model } = await readAsked(ordered, among, (asked, lookUp) => {
     return parts.readAsk({ ...asked, query }, lookUp)

@@ -1,6 +1,7 @@
 import type { Artifact, Artifacts } from '../artifacts/artifacts.ts'
 import type { Clock } from '../base/clock.ts'
 import { badRequest } from '../base/errors.ts'
+import { emptyReply, type HttpResponse } from '../base/http/reply.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import type { Visit } from '../edge/route.ts'
 import { writeError } from '../wire/openai/errors.ts'
@@ -21,14 +22,14 @@ const harmless = {
 
 /** `GET /artifacts/{id}`: a kept result, or a part of it, for every holder of its signed link. */
 export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
-  return async ({ request, id, responseHeaders, connection }: Visit): Promise<Response> => {
+  return async ({ request, id, responseHeaders, connection }: Visit): Promise<HttpResponse> => {
     const query = new URL(request.url).searchParams
     const link = { id, expires: query.get('expires'), signature: query.get('signature') }
     const artifact = await parts.artifacts.find(link)
     const { bytes } = artifact
     const etag = `"${id}"`
     const headers = { ...headersOf(artifact, id, parts.clock.now()), etag }
-    if (hasTag(request, etag)) return new Response(null, { status: 304, headers })
+    if (hasTag(request, etag)) return emptyReply(304, headers)
 
     const isHead = request.method === 'HEAD'
     const isSame = (request.headers.get('if-range') ?? etag) === etag

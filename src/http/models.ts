@@ -1,3 +1,5 @@
+import type { Reply } from '../base/http/reply.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 import type { ListedModel } from '../capabilities/listing.ts'
 import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import { showPrices } from '../catalogue/show-prices.ts'
@@ -39,7 +41,7 @@ export function serveModel({ line, models }: ModelParts) {
 /** Answers in the form of the client's protocol, with its errors and its header for the request id. */
 function serveEither(line: Line, work: (visit: Visit, principal: Principal) => unknown) {
   const serve = serveKeyed(line, credentialOf, work)
-  return (visit: Visit): Promise<Response> => {
+  return (visit: Visit): Promise<Reply> => {
     if (speaksMessages(visit.request)) {
       visit.speak(writeMessagesError)
       visit.responseHeaders['request-id'] = visit.requestId
@@ -54,11 +56,11 @@ function withPrices(id: string, model: Model) {
 }
 
 /** Clients of that protocol send this header with every request, and only with it is `x-api-key` accepted. */
-export function speaksMessages(request: Request): boolean {
+export function speaksMessages(request: HttpRequest): boolean {
   return request.headers.has('anthropic-version')
 }
 
-function credentialOf(request: Request): string | undefined {
+function credentialOf(request: HttpRequest): string | undefined {
   return speaksMessages(request) ? bearerOrApiKeyOf(request) : bearerOf(request)
 }
 

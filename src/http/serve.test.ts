@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { newRequestId } from '../base/ids.ts'
 import { systemClock } from '../base/clock.ts'
+import { pushed } from '../base/http/pushed-body.ts'
 import { zeroNano } from '../base/money.ts'
 import type { Visit } from '../edge/route.ts'
 import type { Answer, Limited } from '../flow/stages.ts'
@@ -44,6 +45,11 @@ test('a connection is held open from the end of its body until the answer is the
 })
 
 test('a connection is held open and followed while its answer is streamed', async () => {
-  const streamed = happened({ kind: 'stream', body: new ReadableStream(), contentType, ended: Promise.resolve() })
+  const streamed = happened({
+    kind: 'stream',
+    body: pushed(new ReadableStream()),
+    contentType,
+    ended: Promise.resolve(),
+  })
   expect(await streamed).toEqual(['held open', 'the vendor is asked', 'followed'])
 })

@@ -1,6 +1,7 @@
-import { unshared } from '../base/bytes.ts'
+import { Reply } from '../base/http/reply.ts'
 import type { JsonLimits } from '../base/json.ts'
 import type { Clock } from '../base/clock.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
 import type { Job } from '../flow/job.ts'
 import { run, type Line } from '../flow/run.ts'
@@ -14,7 +15,7 @@ export type ServeParts = { line: Line; clock: Clock; bodyBytesMax: number; json:
 /** What a path is for, how its clients send their key and body, and where they look for the request id. */
 export type Endpoint = {
   readonly job: Job
-  readonly credentialOf: (request: Request) => string | undefined
+  readonly credentialOf: (request: HttpRequest) => string | undefined
   /** The header in which its clients look, beside our own. */
   readonly requestIdHeader?: string
   /** A JSON object, unless the path takes something else. */
@@ -23,7 +24,7 @@ export type Endpoint = {
 
 /** Puts a request on the line and its answer on the socket. */
 export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader, readBody = readJson }: Endpoint) {
-  return async (visit: Visit): Promise<Response> => {
+  return async (visit: Visit): Promise<Reply> => {
     const { request, requestId } = visit
     if (requestIdHeader !== undefined) visit.responseHeaders[requestIdHeader] = requestId
     const received: Received = { ...receive(visit, parts, credentialOf(request), readBody), job }
@@ -31,25 +32,21 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
     if (answer.cost !== undefined) sayCost(visit, answer.cost)
     if (answer.kind === 'stream') {
       visit.connection.follow()
-      return new Response(answer.body, {
-        headers: {
-          'content-type': answer.contentType,
-          'cache-control': 'no-cache',
-          'x-accel-buffering': 'no', // nginx would hold the stream back
-          ...visit.responseHeaders,
-        },
-      })
+      const headers = {
+        'content-type': answer.contentType,
+        'cache-control': 'no-cache',
+        'x-accel-buffering': 'no', // nginx would hold the stream back
+        ...visit.responseHeaders,
+      }
+      return new Reply(200, headers, answer.body)
     }
     visit.connection.letGo(answer.body.length)
     return respondWhole(answer, visit)
   }
 }
 
-export function respondWhole(answer: WholeAnswer, { responseHeaders }: Pick<Visit, 'responseHeaders'>): Response {
-  return new Response(unshared(answer.body), {
-    status: answer.status ?? 200,
-    headers: { 'content-type': answer.contentType, ...responseHeaders },
-  })
+export function respondWhole(answer: WholeAnswer, { responseHeaders }: Pick<Visit, 'responseHeaders'>): Reply {
+  return new Reply(answer.status ?? 200, { 'content-type': answer.contentType, ...responseHeaders }, answer.body)
 }
 
 /** Call before the response is made. */

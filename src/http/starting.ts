@@ -1,6 +1,9 @@
+import type { HttpRequest } from '../base/http/request.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
+import { Reply } from '../base/http/reply.ts'
 import { newRequestId } from '../base/ids.ts'
-import { listen, type Listener, type ListenOptions } from '../base/listen.ts'
+import { serveHttp } from '../base/http/server.ts'
+import type { Listener, Place } from '../base/listen.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import type { Serve } from '../edge/edge.ts'
 import { pathOf } from '../edge/target.ts'
@@ -17,14 +20,9 @@ export type Port = {
 }
 
 /** A port that is open from the first moment, so that a health check can tell a slow start from a dead process. */
-export function openPort(at: Pick<ListenOptions, 'hostname' | 'port' | 'setting'>): Port {
+export function openPort(at: Place): Port {
   let current: Serve = serveWhileStarting
-  const listener = listen({
-    ...at,
-    // Bodies are limited by route, with an error in the route's shape; the listener's own limit knows no routes.
-    bodyBytesMax: Number.MAX_SAFE_INTEGER,
-    fetch: (request, connection) => current(request, connection),
-  })
+  const listener = serveHttp({ ...at, answer: (request, connection) => current(request, connection) })
   return {
     listener,
     serve(serve) {
@@ -34,7 +32,7 @@ export function openPort(at: Pick<ListenOptions, 'hostname' | 'port' | 'setting'
 }
 
 /** Until the database answers, the node is alive but not ready, and serves nothing else. */
-async function serveWhileStarting(request: Request): Promise<Response> {
+async function serveWhileStarting(request: HttpRequest): Promise<Reply> {
   try {
     const path = pathOf(request)
     return path === '/healthz' ? serveHealth() : refuse(stillStarting(), writerFor(request, path))
@@ -49,13 +47,13 @@ function stillStarting(): GatewayError {
   })
 }
 
-function refuse(error: GatewayError, write: WriteError): Response {
+function refuse(error: GatewayError, write: WriteError): Reply {
   const { status, headers, body } = write(error, newRequestId())
-  return new Response(body, { status, headers })
+  return new Reply(status, { ...headers }, Buffer.from(body))
 }
 
 /** The routes know their protocols but are not there yet. All others write this error in the common one's form. */
-function writerFor(request: Request, path: string): WriteError {
+function writerFor(request: HttpRequest, path: string): WriteError {
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return writeMessagesError
   if (path === '/v1/models' || path.startsWith('/v1/models/'))
     return speaksMessages(request) ? writeMessagesError : writeError

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
+import { jsonReply, type Reply } from '../base/http/reply.ts'
 import { taskStates } from '../capabilities/video.ts'
 import { bearerOf } from '../edge/credential.ts'
 import { passOver } from '../edge/read-body.ts'
@@ -19,7 +20,7 @@ export type VideoRouteParts = ServeParts & VideoParts
 
 /** `POST /v1/videos/generations` */
 export function serveVideoOrder(parts: VideoRouteParts) {
-  return async (visit: Visit): Promise<Response> => {
+  return async (visit: Visit): Promise<Reply> => {
     const { request } = visit
     const query = new URL(request.url).searchParams
     const received = receive(visit, parts, bearerOf(request), readJson)
@@ -94,12 +95,12 @@ export function serveVideoList(parts: VideoRouteParts) {
  * path.
  */
 export function serveVideoCallback({ tasks }: Pick<VideoParts, 'tasks'>) {
-  return async ({ id, request }: Visit): Promise<Response> => {
+  return async ({ id, request }: Visit): Promise<Reply> => {
     const heard = await tasks.hint(id).catch((thrown: unknown) => {
       throw storeError(thrown)
     })
     if (heard === 'unknown') throw new GatewayError('not-found', 'Unknown path.')
     await passOver(request)
-    return Response.json({})
+    return jsonReply({})
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import { BoundedMap } from '../base/bounded-map.ts'
 import { GatewayError } from '../base/errors.ts'
-import type { Address } from '../base/listen.ts'
+import type { Address } from '../base/http/connection.ts'
 import type { SecretKeys } from './secret-keys.ts'
 
 const windowMs = 60_000

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { GatewayError } from '../base/errors.ts'
 import { systemTimers, type Clock, type Timers } from '../base/clock.ts'
-import type { Address } from '../base/listen.ts'
+import type { Address } from '../base/http/connection.ts'
 import type { Log } from '../base/log.ts'
 import { readRevision } from '../store/audit.ts'
 import { keyByDigest, type ApiKey, type KeyAccount, type SpendingCap } from '../store/keys.ts'

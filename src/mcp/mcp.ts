@@ -1,6 +1,8 @@
+import type { HttpRequest } from '../base/http/request.ts'
 import { createMcpHandler, isLegacyRequest, specTypeSchemas, type McpHttpHandler } from '@modelcontextprotocol/server'
 import { badRequest } from '../base/errors.ts'
 import { writeFieldPath } from '../base/field-path.ts'
+import { abortSignalOf } from '../base/http/client-signal.ts'
 import { isObject, withoutNull, type JsonLimits, type JsonObject } from '../base/json.ts'
 import type { Mac } from '../base/secret.ts'
 import { bearerOf } from '../edge/credential.ts'
@@ -15,7 +17,7 @@ import { makeSessions, type Answering } from './sessions.ts'
 export type McpParts = Omit<ServerParts, 'routes'> & {
   readonly routes: readonly Route[]
   /** Throws if the Host or the Origin of a request is not allowed. */
-  readonly checkOrigin: (request: Request) => void
+  readonly checkOrigin: (request: HttpRequest) => void
   /** Clients request lists, pages and completions by the dozen, so these are counted apart from paid calls. */
   readonly limiter: Limiter
   readonly sessionMac: Mac
@@ -66,19 +68,27 @@ export function makeMcp(parts: McpParts): Mcp {
 
   async function dispatch(handler: McpHttpHandler, body: JsonObject, caller: Caller): Promise<Response> {
     const { request, responseHeaders } = caller.visit
+    const ours = abortSignalOf(request.signal)
+    const headers = acceptingBoth(new Headers([...request.headers]))
     const answer = async (signal: AbortSignal) => {
-      const inner = new Request(request.url, { method: 'POST', headers: acceptingBoth(request.headers), signal })
+      const inner = new Request(request.url, { method: 'POST', headers, signal })
       callers.set(inner, caller)
       const response = await handler.fetch(inner, { parsedBody: body })
       for (const [header, value] of Object.entries(responseHeaders)) response.headers.set(header, value)
       return response
     }
-    return (await isLegacyRequest(request, body)) ? answerOlder(body, caller, answer) : answer(request.signal)
+    const isOlder = await isLegacyRequest(new Request(request.url, { method: 'POST', headers }), body)
+    return isOlder ? answerOlder(body, caller, ours, answer) : answer(ours)
   }
 
   /** Older clients begin with a handshake, cancel within the session that it gave them, and know other error codes. */
-  async function answerOlder(body: JsonObject, { visit, principal }: Caller, answer: Answering): Promise<Response> {
-    const { headers, signal } = visit.request
+  async function answerOlder(
+    body: JsonObject,
+    { visit, principal }: Caller,
+    signal: AbortSignal,
+    answer: Answering,
+  ): Promise<Response> {
+    const { headers } = visit.request
     const { method } = body
     const id = idOf(body)
     if (method === 'initialize' && id !== null) checkInitialize(body)
@@ -116,9 +126,8 @@ function withoutNulls(body: JsonObject): JsonObject {
 function acceptingBoth(given: Headers): Headers {
   const accepted = given.get('accept') ?? '*/*'
   if (!/\*\/\*|text\/(?:event-stream|\*)/i.test(accepted)) return given
-  const headers = new Headers(given)
-  headers.set('accept', 'application/json, text/event-stream')
-  return headers
+  given.set('accept', 'application/json, text/event-stream')
+  return given
 }
 
 /**

@@ -2,7 +2,8 @@ import type { Cors } from '../edge/cors.ts'
 import { makeEdge, type EdgeOptions } from '../edge/edge.ts'
 import type { Route } from '../edge/route.ts'
 import type { Opening } from '../base/closing.ts'
-import { listen, type Listener } from '../base/listen.ts'
+import { serveHttp } from '../base/http/server.ts'
+import type { Listener } from '../base/listen.ts'
 import { Later } from '../base/later.ts'
 import { writeDoorError } from './errors.ts'
 import type { McpParts } from './mcp.ts'
@@ -36,12 +37,11 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
     return { url: `${at.url}/mcp`, publicRoutes: [mcp.route], listener: undefined }
   }
   // The port's number may be known only once it is open.
-  const listener = listen({
+  const listener = serveHttp({
     hostname: at.hostname,
     port,
     setting: 'mcp.port in turnpike.yaml',
-    bodyBytesMax: Number.MAX_SAFE_INTEGER,
-    fetch: (request, connection) => serve(request, connection),
+    answer: (request, connection) => serve(request, connection),
   })
   closing.opened('tool port', () => listener.stop('at-once'))
   const checkOrigin = makeOriginCheck({ ...allowed, hostname: at.hostname, port: listener.port })

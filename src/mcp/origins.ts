@@ -1,5 +1,6 @@
 import { badRequest } from '../base/errors.ts'
 import { isHttpUrl } from '../base/http-url.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 import { addressesOfThisMachine, isEverywhere } from '../base/listen.ts'
 
 export type OriginParts = {
@@ -19,7 +20,7 @@ const loopback = ['localhost', '127.0.0.1', '[::1]']
  * Refuses what a page in a browser could send on behalf of its visitor: a foreign Origin, or a host name that was made
  * to point here for a moment (DNS rebinding). Applies to every address it listens on, not only to loopback.
  */
-export function makeOriginCheck(parts: OriginParts): (request: Request) => void {
+export function makeOriginCheck(parts: OriginParts): (request: HttpRequest) => void {
   const allowed = new Set(allowedHosts(parts))
   const origins = new Set(parts.origins)
   return ({ headers }) => {

@@ -3,7 +3,8 @@ import type { Clock } from '../base/clock.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { GuardedFetch } from '../base/guarded-fetch.ts'
 import { newRequestId, type RequestId } from '../base/ids.ts'
-import type { Connection } from '../base/listen.ts'
+import type { Connection } from '../base/http/connection.ts'
+import { asResponse } from '../base/http/reply.ts'
 import type { Log } from '../base/log.ts'
 import type { WireError, WriteError } from '../capabilities/errors.ts'
 import type { ModelsOnOffer } from '../catalogue/model.ts'
@@ -139,7 +140,7 @@ export function makeToolContext(
           waiter.markVendorCalled()
         },
       })
-      return await (served instanceof Promise ? waiter.for(served) : served)
+      return asResponse(await (served instanceof Promise ? waiter.for(served) : served))
     } catch (thrown) {
       throw refuse(thrown, requestId, write)
     }

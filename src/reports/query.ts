@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { badRequest } from '../base/errors.ts'
+import type { HttpRequest } from '../base/http/request.ts'
 import { parseMoment } from '../base/moment.ts'
 import { fieldError } from '../wire/issues.ts'
 
 /** The query of a request, checked like a body: an unknown name is refused, since it would silently filter nothing. */
-export function readQuery<S extends z.ZodType>(request: Request, schema: S): z.output<S> {
+export function readQuery<S extends z.ZodType>(request: HttpRequest, schema: S): z.output<S> {
   const given: Record<string, string> = {}
   for (const [name, value] of new URL(request.url).searchParams) {
     if (Object.hasOwn(given, name)) throw badRequest(`'${name}' is given twice.`, name)

@@ -65,9 +65,9 @@
  * alone), and DELETE on either to clear it.
  */
 import { Later } from '../base/later.ts'
-import type { ListenOptions } from '../base/listen.ts'
 import { baseOf } from './bases.ts'
 import { openJournal } from './memory/journal.ts'
+import type { ListenOptions } from './listen.ts'
 import { listenAgain } from './memory/port.ts'
 import type { SandboxModel } from './model.ts'
 
@@ -110,8 +110,7 @@ export function startSandbox(options: SandboxOptions): Sandbox {
     const journal = memory && openJournal({ ...memory, now: Date.now() })
     return makeSimulators(sold(), journal && { journal, origin: listener.url })
   })
-  const fetch: ListenOptions['fetch'] = async (request, connection) =>
-    (await simulators.get()).answer(request, connection)
+  const fetch: ListenOptions['fetch'] = async (request, holdOpen) => (await simulators.get()).answer(request, holdOpen)
   const listener = listenAgain({ hostname, port, setting, bodyBytesMax, fetch }, memory?.folder)
   return {
     url: listener.url,

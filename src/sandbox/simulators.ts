@@ -1,5 +1,4 @@
 import { systemClock, systemTimers } from '../base/clock.ts'
-import type { Connection } from '../base/listen.ts'
 import { createBill } from './bill.ts'
 import { type Calls, createCalls } from './calls.ts'
 import { createMarkedCache } from './marked-cache.ts'
@@ -15,7 +14,7 @@ import { createVideos } from './video/tasks.ts'
 
 /** All vendors' simulators behind one address, with the bill and the memory they share. */
 export type Simulators = {
-  answer(request: Request, connection: Pick<Connection, 'holdOpen'>): Promise<Response>
+  answer(request: Request, holdOpen: () => void): Promise<Response>
   serve(models: readonly SandboxModel[]): void
   stop(): void
 }
@@ -39,7 +38,7 @@ export function makeSimulators(models: readonly SandboxModel[], memory?: Memory)
   const calls = createCalls()
   let routes = createRoutes(world)
   return {
-    async answer(request, connection) {
+    async answer(request, holdOpen) {
       const path = pathOf(request.url)
       if (path.startsWith('/__')) return answerControl(request, path, world, calls)
       const found = routes.find(path, request.method)
@@ -49,7 +48,7 @@ export function makeSimulators(models: readonly SandboxModel[], memory?: Memory)
         return unknownAddress(405, 'method_not_supported', `Not allowed to ${request.method} on ${path}`)
       }
       const text = request.method === 'GET' ? '' : await readText(request)
-      connection.holdOpen()
+      holdOpen()
       const { headers } = request
       const ref = headers.get('x-client-request-id')
       calls.add({ vendor, path, ref, headers, text })

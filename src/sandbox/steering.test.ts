@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from 'bun:test'
 import { lines, sendRaw } from '../../test/support/raw-socket.ts'
-import { bodyDecoderFor } from '../upstream/http/body-decoder.ts'
+import { bodyDecoderFor } from '../base/http/body-decoder.ts'
 import {
   type Chunk,
   chunksOf,

@@ -4,6 +4,7 @@ import { systemTimers, type Clock } from '../base/clock.ts'
 import { IntrusiveSet } from '../base/intrusive-set.ts'
 import { Deadlines, type Deadline } from '../base/deadlines.ts'
 import { Gathering } from '../base/gathering.ts'
+import { type ClientSignal } from '../base/http/client-signal.ts'
 import type { Outlet, Source } from '../base/pour.ts'
 import type { Call } from '../vendors/vendor.ts'
 import { ConnectionClosedError, type Connection } from './http/connection.ts'
@@ -63,7 +64,7 @@ export type Sent =
 
 export type Transport = {
   /** `signal` is the client's: it ends the call until the response is over, or `outliveClient` was called. */
-  send(call: Call, timeouts: Timeouts, signal: AbortSignal, connection: 'kept' | 'new'): Promise<Sent>
+  send(call: Call, timeouts: Timeouts, signal: ClientSignal, connection: 'kept' | 'new'): Promise<Sent>
 }
 
 export type StoppableTransport = Transport & {
@@ -107,7 +108,7 @@ const goodbyeMsMax = 2_000
 class VendorCall implements Exchange, Asker, Outlet<Error> {
   readonly #shared: Shared
   readonly #timeouts: Timeouts
-  readonly #signal: AbortSignal
+  readonly #signal: ClientSignal
   readonly #deadline: Deadline
   readonly #clientGone = () => this.stop(new GatewayError('client-gone', 'The client hung up.'))
   #stopped: GatewayError | undefined
@@ -121,7 +122,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   /** Its place among the calls under way. */
   place = -1
 
-  constructor(shared: Shared, timeouts: Timeouts, signal: AbortSignal) {
+  constructor(shared: Shared, timeouts: Timeouts, signal: ClientSignal) {
     this.#shared = shared
     this.#timeouts = timeouts
     this.#signal = signal

@@ -55,7 +55,8 @@ const composing = new Set([
 /** The places that another runtime would have to replace. */
 const bunSeams = [
   'src/base/listen.ts',
-  'src/base/tap.ts',
+  'src/base/http/client-connection.ts',
+  'src/base/http/server.ts',
   'src/base/yaml.ts',
   'src/upstream/http/connection.ts',
   'src/store/sqlite.ts',

@@ -1,6 +1,7 @@
 import { World } from '../simulation/world.ts'
 import { Deadlines } from '../../src/base/deadlines.ts'
 import type { GatewayError } from '../../src/base/errors.ts'
+import { streamOf } from '../../src/base/http/pushed-body.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { pico } from '../../src/base/money.ts'
 import type { Outlet } from '../../src/base/pour.ts'
@@ -8,7 +9,7 @@ import type { Ending, Sale } from '../../src/billing/billing.ts'
 import { Drains } from '../../src/flow/drains.ts'
 import { makeMeter } from '../../src/flow/meter.ts'
 import type { Relay } from '../../src/flow/relay.ts'
-import type { Delivered } from '../../src/flow/stages.ts'
+import type { Answer, Delivered } from '../../src/flow/stages.ts'
 import type { AttemptRecord } from '../../src/store/requests.ts'
 
 /** The estimated usage of an answer that the vendor did not count: two tokens. */
@@ -80,11 +81,11 @@ export function atMeter(options: AtMeter = {}) {
 /** One stream through the meter: what its reader gets, and what happened to its hold. */
 export function metered(relay: Relay, options: AtMeter = {}, failed: AttemptRecord[] = []) {
   const { measure, ...rest } = atMeter(options)
-  const answer = measure({ kind: 'streaming', relay, contentType: 'text/event-stream' }, failed) as {
-    body: ReadableStream
-    ended: Promise<void>
-  }
-  return { ...answer, ...rest }
+  const answer = measure({ kind: 'streaming', relay, contentType: 'text/event-stream' }, failed) as Extract<
+    Answer,
+    { kind: 'stream' }
+  >
+  return { body: streamOf(answer.body), ended: answer.ended, ...rest }
 }
 
 /** A stream that a test drives by hand. */

@@ -2,6 +2,7 @@ import { expect, test } from 'bun:test'
 import { scriptedExchange } from '../../../test/support/scripted-exchange.ts'
 import { systemClock } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
+import { abortSignalOf } from '../../base/http/client-signal.ts'
 import { silentLog } from '../../base/log.ts'
 import type { Outlet } from '../../base/pour.ts'
 import { chatAsk } from '../../capabilities/chat.ts'
@@ -81,7 +82,7 @@ async function twoChoices(
     if (typeof body === 'string') bodies.push(body)
     const respond = responses[calls++]
     if (respond === undefined) throw new Error('too many calls')
-    return respond(signal)
+    return respond(abortSignalOf(signal))
   }
   const channels = makeChannels([], systemClock, () => 0)
   const parts = {

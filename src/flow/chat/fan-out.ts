@@ -1,4 +1,5 @@
 import { asGatewayError, badRequest } from '../../base/errors.ts'
+import { abortSignalOf } from '../../base/http/client-signal.ts'
 import { newAttemptId } from '../../base/ids.ts'
 import type { Json } from '../../base/json.ts'
 import type { ChatAsk, ChatStream, ReplyReader, ReplyWriter } from '../../capabilities/chat.ts'
@@ -34,7 +35,7 @@ export async function callSideBySide(parts: CallParts, routed: ChatRouted): Prom
   const writer = writerFor(routed)
   // A call that fails makes the others useless, so they end with it.
   const stop = new AbortController()
-  const signal = AbortSignal.any([routed.signal, stop.signal])
+  const signal = AbortSignal.any([abortSignalOf(routed.signal), stop.signal])
   let failure: Failed | undefined
   const begun: StreamRelay[] = []
 

@@ -1,4 +1,5 @@
 import { badRequest } from '../../base/errors.ts'
+import { abortSignalOf } from '../../base/http/client-signal.ts'
 import { readImageHead } from '../../base/image-head.ts'
 import { isPdf } from '../../base/pdf-head.ts'
 import { GuardRefusal } from '../../base/untrusted-url.ts'
@@ -66,7 +67,7 @@ class LinkedFiles {
   constructor(asked: Asked, fetchLink: FetchLink) {
     this.#asked = asked
     this.#fetchLink = asked.linkTime.bound(fetchLink, () => asked.elapsedMs())
-    this.#until = AbortSignal.any([asked.signal, this.#stop.signal])
+    this.#until = AbortSignal.any([abortSignalOf(asked.signal), this.#stop.signal])
   }
 
   /** `larger`: the file exceeds its share of the room. Throws, naming the field, for a file that cannot be used. */

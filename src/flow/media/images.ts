@@ -1,4 +1,5 @@
 import type { Artifacts } from '../../artifacts/artifacts.ts'
+import { abortSignalOf } from '../../base/http/client-signal.ts'
 import { countImages } from '../../capabilities/image-tokens.ts'
 import type {
   EditsAsk,
@@ -100,7 +101,8 @@ async function deliver(
 }
 
 async function keep(artifacts: Artifacts, { media }: MadeImage, { parts, routed }: Way): Promise<MadeImage['media']> {
-  const { signal, principal } = routed
+  const { principal } = routed
+  const signal = abortSignalOf(routed.signal)
   const about = { accountId: principal.accountId, signal }
   if (media.kind === 'bytes') {
     const { mediaType, base64 } = media

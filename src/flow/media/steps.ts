@@ -1,4 +1,5 @@
 import { asGatewayError, forbidRetry, GatewayError, refusedInside } from '../../base/errors.ts'
+import { abortSignalOf } from '../../base/http/client-signal.ts'
 import { newAttemptId } from '../../base/ids.ts'
 import { decodeUtf8 } from '../../base/utf8.ts'
 import type { Counted } from '../../capabilities/usage.ts'
@@ -166,7 +167,7 @@ class Walk {
       // route.
       if (outcome.retry === 'no' || tries === triesMax || stop.aborted || this.#hasFailed()) return outcome
       this.#noteFailed(outcome)
-      const until = [this.#routed.signal, this.#parts.stopping, stop]
+      const until = [abortSignalOf(this.#routed.signal), this.#parts.stopping, stop]
       if (outcome.retry === 'anew') connection = 'new'
       else if (!(await pauseBefore(tries, outcome.error, until))) return { ...outcome, attempts: [] }
     }
@@ -190,7 +191,7 @@ class Walk {
 
   /** Fetching is free, so it ends when a call beside it fails. A call to the vendor is not, and goes on to its end. */
   #fetch(call: Exclude<StepCall, { transport: 'vendor' }>, stop: AbortSignal): Promise<VendorResponse> {
-    return fetchInTime(this.#parts, this.#routed, call, AbortSignal.any([this.#routed.signal, stop]))
+    return fetchInTime(this.#parts, this.#routed, call, AbortSignal.any([abortSignalOf(this.#routed.signal), stop]))
   }
 
   /** Records every call so far as useless; where the adapter can tell what a call cost, that is our loss. */

@@ -3,6 +3,7 @@ import { until } from '../../../test/support/gateway.ts'
 import { scriptedExchange } from '../../../test/support/scripted-exchange.ts'
 import { systemClock } from '../../base/clock.ts'
 import { GatewayError } from '../../base/errors.ts'
+import { abortSignalOf } from '../../base/http/client-signal.ts'
 import { makeChannels } from '../../upstream/channels.ts'
 import type { Exchange, Sent, Transport } from '../../upstream/transport.ts'
 import { SpeechRelay } from './relay.ts'
@@ -36,7 +37,8 @@ async function speaking(
     elapsedMs: () => 0,
     route: { channel: { id: 'c', vendor: { id: 'v' }, baseUrl: '' }, credential: '', upstreamModel: 'm' },
   }
-  const send: Transport['send'] = async (_call, _timeouts, signal) => {
+  const send: Transport['send'] = async (_call, _timeouts, given) => {
+    const signal = abortSignalOf(given)
     signals.push(signal)
     return (answers[signals.length - 1] ?? audio)(signal)
   }

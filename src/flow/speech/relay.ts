@@ -1,4 +1,5 @@
 import { GatewayError } from '../../base/errors.ts'
+import { abortSignalOf } from '../../base/http/client-signal.ts'
 import { newAttemptId } from '../../base/ids.ts'
 import { zeroNano } from '../../base/money.ts'
 import { Pump, type Outlet } from '../../base/pour.ts'
@@ -186,7 +187,7 @@ export class SpeechRelay implements Relay {
 
   async #openNext(): Promise<PieceAudio> {
     let { connection } = this.#routed
-    this.#stop ??= stopBeside(this.#routed.signal)
+    this.#stop ??= stopBeside(abortSignalOf(this.#routed.signal))
     const { signal } = this.#stop
     for (let tries = 1; ; tries++) {
       this.#checkUnbroken()

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { emptyReply, Reply } from '../../base/http/reply.ts'
 import type { Visit } from '../../edge/route.ts'
 import { hasTag } from '../etag.ts'
 
@@ -13,7 +14,7 @@ const shared = { 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff
  * read from, unless the operator has set `publicUrl`: a proxy may serve us below a path, which readers of the contract
  * would lose.
  */
-export function serveContract(publicUrl: string | undefined): (visit: Visit) => Response {
+export function serveContract(publicUrl: string | undefined): (visit: Visit) => Reply {
   return servePage(() => {
     const written = read('./openapi.json')
     const body = publicUrl === undefined ? written : withServer(written, publicUrl)
@@ -26,7 +27,7 @@ function withServer(contract: string, url: string): string {
 }
 
 /** `GET /docs`: the reference. Its policy allows the one style by its hash, and nothing else to load or run. */
-export function serveReference(address: string): (visit: Visit) => Response {
+export function serveReference(address: string): (visit: Visit) => Reply {
   return servePage(() => makeReferencePage(address))
 }
 
@@ -48,18 +49,18 @@ function makeReferencePage(address: string): Page {
 }
 
 /** `GET /` leads a browser to the reference. The address is relative, because a proxy may serve us below a path. */
-export function serveLanding(): Response {
-  return new Response(null, { status: 302, headers: { location: 'docs' } })
+export function serveLanding(): Reply {
+  return emptyReply(302, { location: 'docs' })
 }
 
 /** The page is read when it is first asked for, so that a start does not wait for it. */
-function servePage(load: () => Page): (visit: Visit) => Response {
+function servePage(load: () => Page): (visit: Visit) => Reply {
   let page: Page | undefined
   return ({ request }) => {
     page ??= load()
     const { body, headers } = page
-    if (hasTag(request, headers.etag)) return new Response(null, { status: 304, headers })
-    return new Response(body, { headers })
+    if (hasTag(request, headers.etag)) return emptyReply(304, headers)
+    return new Reply(200, { ...headers }, Buffer.from(body))
   }
 }
 

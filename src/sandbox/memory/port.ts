@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { listen, type Listener, type ListenOptions } from '../../base/listen.ts'
+import type { Listener } from '../../base/listen.ts'
+import { listen, type ListenOptions } from '../listen.ts'
 
 /**
  * Opens the chosen port. If none was chosen, opens the port of the last run, so that links already given out still

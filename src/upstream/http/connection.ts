@@ -2,9 +2,9 @@ import type { Socket } from 'bun'
 import type { Timers } from '../../base/clock.ts'
 import { discard, partOf } from '../../base/bytes.ts'
 import { asError } from '../../base/errors.ts'
-import { bodyDecoderFor, type BodyDecoder } from './body-decoder.ts'
+import { bodyDecoderFor, type BodyDecoder } from '../../base/http/body-decoder.ts'
 import type { Flow, Incoming } from './incoming.ts'
-import { MalformedResponseError } from './malformed-response-error.ts'
+import { MalformedMessageError } from '../../base/http/malformed-message-error.ts'
 import { readHead, type ResponseHead } from './response-head.ts'
 import type { Target } from './target.ts'
 
@@ -159,7 +159,7 @@ export class Connection implements Flow {
 
   #received(bytes: Uint8Array): void {
     try {
-      if (this.#incoming === undefined) throw new MalformedResponseError('nobody had asked')
+      if (this.#incoming === undefined) throw new MalformedMessageError('nobody had asked')
       this.#isSilent = false
       const rest = this.#body === undefined ? this.#readHead(bytes) : bytes
       if (rest !== undefined) this.#readBody(rest)
@@ -174,13 +174,13 @@ export class Connection implements Flow {
     let from = Math.max(0, (this.#headBytes?.length ?? 0) - headEnd.length)
     for (;;) {
       const end = indexOf.call(all, headEnd, from)
-      if ((end === -1 ? all.length : end) > headBytesMax) throw new MalformedResponseError('its head has no end')
+      if ((end === -1 ? all.length : end) > headBytesMax) throw new MalformedMessageError('its head has no end')
       this.#headBytes = end === -1 ? all : undefined
       if (end === -1) return undefined
       const head = readHead(latin1Slice.call(all, 0, end))
       all = partOf(all, end + headEnd.length)
       from = 0
-      if (head.status === 101) throw new MalformedResponseError('it wants to speak another protocol')
+      if (head.status === 101) throw new MalformedMessageError('it wants to speak another protocol')
       if (head.status < 200) continue // an interim response: the answer is still to come
       this.#head = head
       this.#body = bodyDecoderFor(head.framing)

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { leastMs } from '../../../test/support/least-ms.ts'
-import { MalformedResponseError } from './malformed-response-error.ts'
-import { readHead, type Framing } from './response-head.ts'
+import type { Framing } from '../../base/http/body-decoder.ts'
+import { MalformedMessageError } from '../../base/http/malformed-message-error.ts'
+import { readHead } from './response-head.ts'
 
 const ok = 'HTTP/1.1 200 OK'
 const until = { kind: 'until-close' } as const
@@ -104,7 +105,7 @@ describe('a malformed head', () => {
     ['chunked with a parameter', `${ok}\r\ntransfer-encoding: chunked;q=1`],
     ['chunked after a vertical tab', `${ok}\r\ntransfer-encoding: \vchunked`],
   ])('a head is refused: %s', (_why, text) => {
-    expect(() => readHead(text)).toThrow(MalformedResponseError)
+    expect(() => readHead(text)).toThrow(MalformedMessageError)
   })
 })
 

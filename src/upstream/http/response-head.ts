@@ -1,12 +1,6 @@
-import { MalformedResponseError } from './malformed-response-error.ts'
-import { HeaderLines } from './header-lines.ts'
-
-/** How a response says where its body ends: by its length, in chunks, by closing, or that there is none. */
-export type Framing =
-  | { readonly kind: 'none' }
-  | { readonly kind: 'length'; readonly bytes: number }
-  | { readonly kind: 'chunked' }
-  | { readonly kind: 'until-close' }
+import type { Framing } from '../../base/http/body-decoder.ts'
+import { HeaderLines } from '../../base/http/header-lines.ts'
+import { MalformedMessageError } from '../../base/http/malformed-message-error.ts'
 
 export type ResponseHead = {
   readonly status: number
@@ -26,7 +20,7 @@ export function readHead(text: string): ResponseHead {
   const lineEnd = text.indexOf('\r\n')
   const first = lineEnd === -1 ? text : text.slice(0, lineEnd)
   const [, minor, code] = statusLine.exec(first) ?? []
-  if (code === undefined || control.test(first)) throw new MalformedResponseError('its first line')
+  if (code === undefined || control.test(first)) throw new MalformedMessageError('its first line')
   const status = Number(code)
   const headers = new HeaderLines(text, first.length + 2)
   const framing = framingOf(status, headers)
@@ -48,11 +42,11 @@ function framingOf(status: number, headers: HeaderLines): Framing {
   if (status < 200 || status === 204 || status === 304) return { kind: 'none' }
   const encoding = headers.get('transfer-encoding')
   if (encoding !== undefined) {
-    if (encoding.toLowerCase() !== 'chunked') throw new MalformedResponseError(`the transfer encoding ${encoding}`)
+    if (encoding.toLowerCase() !== 'chunked') throw new MalformedMessageError(`the transfer encoding ${encoding}`)
     return { kind: 'chunked' }
   }
   const length = headers.get('content-length')
   if (length === undefined) return { kind: 'until-close' }
-  if (!digits.test(length)) throw new MalformedResponseError('its length')
+  if (!digits.test(length)) throw new MalformedMessageError('its length')
   return { kind: 'length', bytes: Number(length) }
 }

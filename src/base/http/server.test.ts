@@ -1,6 +1,9 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
-import { callableHost, listen, type Connection, type Listener } from './listen.ts'
+import { callableHost, type Listener } from '../listen.ts'
+import type { Connection } from './connection.ts'
+import { Reply, type HttpResponse } from './reply.ts'
+import { serveHttp } from './server.ts'
 
 const listeners: Listener[] = []
 const sockets: Socket[] = []
@@ -9,18 +12,19 @@ afterAll(async () => {
   await Promise.all(listeners.map((listener) => listener.stop('at-once')))
 })
 
-const whole = 'POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 2\r\n\r\nab'
+const sentWhole = 'POST / HTTP/1.1\r\nhost: here\r\ncontent-length: 2\r\n\r\nab'
+
+const whole = () => new Reply(200, {}, Buffer.from('whole'))
 
 /** Opens a port whose connections may be idle for `idleSeconds`, and sends a request, or part of one, to it. */
-function visit(answer: (connection: Connection) => Response, idleSeconds = 1, sent = whole) {
-  const listener = listen({
+function visit(answer: (connection: Connection) => HttpResponse, idleSeconds = 1, sent = sentWhole) {
+  const listener = serveHttp({
     hostname: '127.0.0.1',
     port: 0,
     setting: 'PORT',
-    bodyBytesMax: 1_000,
     idleSeconds,
-    async fetch(request, connection) {
-      await request.text()
+    async answer(request, connection) {
+      await request.bytes()
       connection.holdOpen()
       const response = answer(connection)
       connection.handOver()
@@ -53,14 +57,13 @@ test.each([
   { how: 'at-once', outcome: 'sets out as one whose client has left', aborted: true, answer: '' },
 ] as const)('a request that arrives just before a stop, $how, $outcome', async ({ how, aborted, answer }) => {
   const seen: boolean[] = []
-  const listener = listen({
+  const listener = serveHttp({
     hostname: '127.0.0.1',
     port: 0,
     setting: 'PORT',
-    bodyBytesMax: 1_000,
-    fetch({ signal }) {
+    answer({ signal }) {
       seen.push(signal.aborted)
-      return new Response('whole')
+      return whole()
     },
   })
   const socket = connect(listener.port, '127.0.0.1')
@@ -68,7 +71,7 @@ test.each([
   let text = ''
   socket.on('data', (bytes) => (text += bytes.toString('latin1')))
   const closed = new Promise((resolve) => socket.on('close', resolve))
-  socket.write(whole)
+  socket.write(sentWhole)
   while (listener.underway === 0) await new Promise((resolve) => setImmediate(resolve))
   expect(seen).toEqual([])
   await listener.stop(how)
@@ -78,12 +81,11 @@ test.each([
 })
 
 test('two reads in one packet are both answered, in order', async () => {
-  const listener = listen({
+  const listener = serveHttp({
     hostname: '127.0.0.1',
     port: 0,
     setting: 'PORT',
-    bodyBytesMax: 1_000,
-    fetch: ({ url }) => Promise.resolve(new Response(new URL(url).pathname)),
+    answer: ({ url }) => Promise.resolve(new Reply(200, {}, Buffer.from(new URL(url).pathname))),
   })
   listeners.push(listener)
   const socket = connect(listener.port, '127.0.0.1')
@@ -98,11 +100,11 @@ test('two reads in one packet are both answered, in order', async () => {
 describe('a connection on which nothing more comes', () => {
   test.concurrent.each([
     ['from the beginning', ''],
-    ['in the middle of a body', whole.slice(0, -1)],
+    ['in the middle of a body', sentWhole.slice(0, -1)],
   ])(
     'the connection is closed: %s',
     async (_name, sent) => {
-      const { text, isClosed } = visit(() => new Response('whole'), 1, sent)
+      const { text, isClosed } = visit(() => whole(), 1, sent)
       // The runtime gives a head twelve seconds, whatever the listener asks for.
       await until(isClosed, 2 * closesWithinMs)
       expect([isClosed(), text()]).toEqual([true, ''])
@@ -113,7 +115,7 @@ describe('a connection on which nothing more comes', () => {
 
 describe('a connection that was held open for its answer', () => {
   test.concurrent('the connection is closed when no further request comes', async () => {
-    const { text, isClosed } = visit(() => new Response('whole'))
+    const { text, isClosed } = visit(() => whole())
     await until(() => text().endsWith('whole'))
     expect(text()).toEndWith('whole')
     await until(isClosed)
@@ -121,7 +123,7 @@ describe('a connection that was held open for its answer', () => {
   }, 120_000)
 
   test.concurrent('the connection is closed when the head of a further request stays incomplete', async () => {
-    const { socket, text, isClosed } = visit(() => new Response('whole'))
+    const { socket, text, isClosed } = visit(() => whole())
     await until(() => text().endsWith('whole'))
     socket.write('POST / HTTP/1.1\r\nhos')
     await until(isClosed)
@@ -132,7 +134,7 @@ describe('a connection that was held open for its answer', () => {
     const bytes = 64 * 1024
     const { text, isClosed } = visit((connection) => {
       connection.letGo(bytes)
-      return new Response(`${'x'.repeat(bytes - 5)}whole`)
+      return new Reply(200, {}, Buffer.from(`${'x'.repeat(bytes - 5)}whole`))
     })
     await until(() => text().endsWith('whole'))
     expect(text()).toEndWith('whole')
@@ -146,7 +148,7 @@ describe('a connection that was held open for its answer', () => {
     const idleSeconds = 8
     const { socket, text, isClosed } = visit((connection) => {
       connection.letGo(bytes)
-      return new Response(`${'x'.repeat(bytes - 5)}whole`)
+      return new Reply(200, {}, Buffer.from(`${'x'.repeat(bytes - 5)}whole`))
     }, idleSeconds)
     // The client reads slowly for twice the idle time, and then takes the rest at once.
     const readUntil = performance.now() + 16_000

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { bodyDecoderFor } from './body-decoder.ts'
-import { MalformedResponseError } from './malformed-response-error.ts'
-import type { Framing } from './response-head.ts'
+import { bodyDecoderFor, type Framing } from './body-decoder.ts'
+import { MalformedMessageError } from './malformed-message-error.ts'
 
 type Decoded = { readonly body: Buffer; readonly taken: number; readonly isOver: boolean }
 
@@ -150,14 +149,14 @@ describe('a chunked body', () => {
     ['endless trailers', `0\r\n${'x: y\r\n'.repeat(5 * 1024)}`],
   ])('a body with %s is refused', (_why, text) => {
     const bytes = latin1(text)
-    expect(() => decode(chunked, bytes)).toThrow(MalformedResponseError)
+    expect(() => decode(chunked, bytes)).toThrow(MalformedMessageError)
     expect(() =>
       decode(
         chunked,
         bytes,
         Array.from(bytes.subarray(0, 64), (_, i) => i),
       ),
-    ).toThrow(MalformedResponseError)
+    ).toThrow(MalformedMessageError)
   })
 
   test('thousands of chunks may each have an extension', () => {

@@ -1,12 +1,18 @@
-import { partOf } from '../../base/bytes.ts'
-import { MalformedResponseError } from './malformed-response-error.ts'
-import type { Framing } from './response-head.ts'
+import { partOf } from '../bytes.ts'
+import { MalformedMessageError } from './malformed-message-error.ts'
+
+/** How a message says where its body ends: by its length, in chunks, by closing, or that there is none. */
+export type Framing =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'length'; readonly bytes: number }
+  | { readonly kind: 'chunked' }
+  | { readonly kind: 'until-close' }
 
 /** Takes the bytes of a body out of what comes over a connection. */
 export type BodyDecoder = {
   /** Whether the body's last byte has been taken. */
   readonly isOver: boolean
-  /** Gives the body's bytes to `give`, and returns how many of `bytes` belonged to this response. */
+  /** Gives the body's bytes to `give`, and returns how many of `bytes` belonged to this message. */
   take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number
 }
 
@@ -135,21 +141,21 @@ class ChunkedBody implements BodyDecoder {
       this.#digits++
       return
     }
-    if (this.#digits === 0 || digit !== undefined) throw new MalformedResponseError("a chunk's size")
+    if (this.#digits === 0 || digit !== undefined) throw new MalformedMessageError("a chunk's size")
     if (byte === cr) this.#place = 'size-end'
     // Some servers leave room for a longer size and fill it with blanks.
     else if (byte === semicolon || byte === space || byte === tab) this.#place = 'extension'
-    else throw new MalformedResponseError("a chunk's size")
+    else throw new MalformedMessageError("a chunk's size")
   }
 
   #expect(byte: number, wanted: number, next: Place): void {
-    if (byte !== wanted) throw new MalformedResponseError('the end of a chunk')
+    if (byte !== wanted) throw new MalformedMessageError('the end of a chunk')
     this.#place = next
   }
 
   #aside(byte: number, next?: Place): void {
     if (byte === lf || ++this.#asideBytes > asideBytesMax)
-      throw new MalformedResponseError('what stands beside its chunks')
+      throw new MalformedMessageError('what stands beside its chunks')
     if (next !== undefined) this.#place = next
   }
 }

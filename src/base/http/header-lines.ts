@@ -1,4 +1,4 @@
-import { MalformedResponseError } from './malformed-response-error.ts'
+import { MalformedMessageError } from './malformed-message-error.ts'
 
 const colon = 58
 const upperBit = 32
@@ -11,7 +11,7 @@ for (let code = 65; code <= 90; code++) allowed[code] = allowed[code | upperBit]
 for (let code = 32; code < 256; code++) if (code !== 127) allowed[code] = (allowed[code] ?? 0) | 2
 allowed[9] = 2
 
-/** The headers of a response, checked once and kept as text: a vendor sends two dozen, and four or five are read. */
+/** The headers of a message, checked once and kept as text: there may be two dozen, and four or five are read. */
 export class HeaderLines {
   readonly #text: string
   /** Three numbers for each line: where it starts, where its colon is, where it ends. */
@@ -21,6 +21,17 @@ export class HeaderLines {
   constructor(text: string, start: number) {
     this.#text = text
     for (let at = start; at <= text.length;) at = this.#readLine(at) + 2
+  }
+
+  get count(): number {
+    return this.#places.length / 3
+  }
+
+  /** Each line's name, as it was sent, and value. */
+  *[Symbol.iterator](): Generator<[name: string, value: string]> {
+    for (let i = 0; i < this.#places.length; i += 3) {
+      yield [this.#text.slice(this.#places[i], this.#places[i + 1]), this.#valueAt(i)]
+    }
   }
 
   /** The values of a header that came several times are joined. */
@@ -46,10 +57,10 @@ export class HeaderLines {
     const end = found === -1 ? text.length : found
     let at = start
     while (at < end && isAllowed(text, at, 1)) at++
-    if (at === start || text.charCodeAt(at) !== colon) throw new MalformedResponseError('a header without a name')
+    if (at === start || text.charCodeAt(at) !== colon) throw new MalformedMessageError('a header without a name')
     this.#places.push(start, at, end)
     for (at++; at < end; at++)
-      if (!isAllowed(text, at, 2)) throw new MalformedResponseError('a header with a control character')
+      if (!isAllowed(text, at, 2)) throw new MalformedMessageError('a header with a control character')
     return end
   }
 

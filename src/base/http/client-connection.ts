@@ -1,0 +1,353 @@
+import type { Socket } from 'bun'
+import { partOf } from '../bytes.ts'
+import type { Member } from '../intrusive-set.ts'
+import { Exchange } from './exchange.ts'
+import { HeadMemory } from './head-memory.ts'
+import { MalformedMessageError } from './malformed-message-error.ts'
+import { Outflow } from './outflow.ts'
+import { Pouring, type Vessel } from './pouring.ts'
+import { pushed, type PushedBody } from './pushed-body.ts'
+import { emptyReply, Reply, writeHead, type HttpResponse } from './reply.ts'
+import type { BodySource } from './request-body.ts'
+import {
+  readRequestHead,
+  refuseBareLineFeeds,
+  RefusedHeadError,
+  withoutLineEnds,
+  type RequestHead,
+} from './request-head.ts'
+import type { Serving } from './serving.ts'
+
+const headBytesMax = 16 * 1024
+// A head that drips in occupies a socket no longer than this.
+const headSecondsMax = 12
+// How long a client may go on sending after the last response, before the socket is closed under it: what a client
+// still sends when that happens would destroy what it has not read yet.
+const lingerSecondsMax = 2
+// What may wait here while an earlier request on the connection is answered.
+const pipelinedBytesMax = 64 * 1024
+// A larger body is not copied behind its head.
+const copiedBytesMax = 64 * 1024
+
+const headEnd = Buffer.from('\r\n\r\n')
+const none = new Uint8Array(0)
+
+// Methods of Buffer for plain Uint8Arrays: making a Buffer of the bytes would cost more than what is done with them.
+const { indexOf, latin1Slice } = Buffer.prototype
+
+/** One socket of a client, and the requests that come over it, one after another. */
+export class ClientConnection implements BodySource, Vessel, Member {
+  readonly #serving: Serving
+  readonly #socket: Socket<ClientConnection>
+  readonly #memory = new HeadMemory()
+  /** The peer's address, asked for at once: a closed socket does not tell it any more. */
+  readonly address: string
+  /** Bytes of a head that is not whole, or of requests whose turn has not come. */
+  #unread: Uint8Array | undefined
+  #exchange: Exchange | undefined
+  #pouring: Pouring | undefined
+  readonly #out: Outflow
+  #isClosed = false
+  /** The last response is sent: what still comes is dropped. */
+  #isDeaf = false
+  #isPaused = false
+  /** How long the connection may be quiet, in seconds; 0 for ever. */
+  quietSecondsMax: number
+  #quietSeconds = 0
+  #headSeconds = 0
+  place = -1
+
+  constructor(serving: Serving, socket: Socket<ClientConnection>) {
+    this.#serving = serving
+    this.#socket = socket
+    this.#out = new Outflow(socket)
+    this.address = socket.remoteAddress
+    this.quietSecondsMax = this.idleSeconds
+    serving.connections.add(this)
+  }
+
+  get idleSeconds(): number {
+    return this.watching.idleSeconds
+  }
+
+  get watching(): Serving['watching'] {
+    return this.#serving.watching
+  }
+
+  /** Whether the response of this exchange is not finished. */
+  carries(exchange: Exchange): boolean {
+    return this.#exchange === exchange
+  }
+
+  unreadBytes(ageMsMax: number): Promise<number | undefined> {
+    if (this.#isClosed) return Promise.resolve(undefined)
+    const { localPort, remotePort: port } = this.#socket
+    return this.#serving.sockets.unreadBytes({ localPort, address: this.address, port }, ageMsMax)
+  }
+
+  received(bytes: Uint8Array): void {
+    this.#quietSeconds = 0
+    if (this.#isDeaf) return
+    try {
+      this.#take(bytes)
+    } catch (thrown) {
+      if (!(thrown instanceof MalformedMessageError)) throw thrown
+      this.#refuse(thrown)
+    }
+  }
+
+  drained(): void {
+    this.#quietSeconds = 0
+    if (this.#out.drain()) this.#pouring?.body.drained()
+  }
+
+  closed(): void {
+    this.#isClosed = true
+    this.#isDeaf = true
+    this.#out.drop()
+    this.#unread = undefined
+    this.#abandon()
+    this.#serving.connections.remove(this)
+    this.#serving.closed()
+  }
+
+  /** Called every second. */
+  tick(): void {
+    this.#quietSeconds++
+    const isHead = this.#exchange === undefined && this.#unread !== undefined
+    this.#headSeconds = isHead ? this.#headSeconds + 1 : 0
+    if (this.#isDeaf && this.#out.isEmpty) {
+      if (this.#quietSeconds > lingerSecondsMax) this.terminate()
+    } else if (this.#headSeconds > headSecondsMax || this.#isTooQuiet) this.terminate()
+  }
+
+  /** Closes the connection once the response under way, if any, is sent. */
+  stop(): void {
+    if (this.#exchange === undefined) this.#hearNoMore()
+  }
+
+  /** Closes the connection now, whatever it carries. */
+  terminate(): void {
+    this.#socket.terminate()
+  }
+
+  pause(): void {
+    if (this.#isPaused || this.#isClosed) return
+    this.#isPaused = true
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    if (!this.#isPaused || this.#isClosed) return
+    this.#isPaused = false
+    this.#socket.resume()
+  }
+
+  wanted(): void {
+    const exchange = this.#exchange
+    if (exchange?.head.expectsContinue !== true || exchange.isContinued) return
+    exchange.isContinued = true
+    this.write(Buffer.from('HTTP/1.1 100 Continue\r\n\r\n', 'latin1'))
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return !this.#isClosed && this.#out.write(bytes)
+  }
+
+  get #isTooQuiet(): boolean {
+    return this.quietSecondsMax > 0 && this.#quietSeconds > this.quietSecondsMax
+  }
+
+  #take(bytes: Uint8Array): void {
+    const exchange = this.#exchange
+    if (exchange === undefined) return this.#readHead(bytes)
+    const taken = exchange.content.isOver ? 0 : exchange.content.take(bytes)
+    if (taken < bytes.length) this.#keep(partOf(bytes, taken))
+  }
+
+  /** Keeps what belongs to the next request until its turn comes. */
+  #keep(bytes: Uint8Array): void {
+    this.#unread = this.#unread === undefined ? bytes : Buffer.concat([this.#unread, bytes])
+    if (this.#unread.length > pipelinedBytesMax) this.pause()
+  }
+
+  #readHead(bytes: Uint8Array): void {
+    const all = withoutLineEnds(this.#unread === undefined ? bytes : Buffer.concat([this.#unread, bytes]))
+    this.#unread = undefined
+    if (all.length === 0) return
+    const recalled = this.#memory.recall(all)
+    if (recalled !== undefined) return this.#begin(recalled, all, this.#memory.end)
+    const end = indexOf.call(all, headEnd)
+    if ((end === -1 ? all.length : end) > headBytesMax) throw new RefusedHeadError(431, 'its head has no end')
+    if (end === -1) {
+      refuseBareLineFeeds(all)
+      this.#unread = all
+      return
+    }
+    const head = readRequestHead(latin1Slice.call(all, 0, end))
+    this.#memory.remember(all, end + headEnd.length, head)
+    this.#begin(head, all, end + headEnd.length)
+  }
+
+  #begin(head: RequestHead, all: Uint8Array, headLength: number): void {
+    const exchange = new Exchange(head, this)
+    this.#exchange = exchange
+    this.#serving.underway++
+    if (all.length > headLength) this.#take(partOf(all, headLength))
+    const setOut = () => this.#answer(exchange)
+    // What is only read is answered at once.
+    if (head.method === 'POST') this.#serving.arrivals.join(setOut)
+    else setOut()
+  }
+
+  #answer(exchange: Exchange): void {
+    const fail = () => this.#respond(exchange, emptyReply(500, {}))
+    try {
+      const answer = this.#serving.answer(exchange, exchange)
+      if (answer instanceof Promise) answer.then((response) => this.#respond(exchange, response), fail)
+      else this.#respond(exchange, answer)
+    } catch {
+      fail()
+    }
+  }
+
+  #respond(exchange: Exchange, response: HttpResponse): void {
+    const isGone = this.#exchange !== exchange
+    if (!(response instanceof Reply)) {
+      if (isGone) response.body?.cancel().catch(() => {})
+      else void this.#sendWebResponse(exchange, response)
+      return
+    }
+    const { status, headers, body } = response
+    if (body instanceof Uint8Array) {
+      if (!isGone) this.#sendWhole(exchange, status, headers.all, body)
+    } else if (isGone) body.left()
+    else this.#pour(exchange, status, headers.all, 'chunked', body)
+  }
+
+  async #sendWebResponse(exchange: Exchange, response: Response): Promise<void> {
+    const { status, body } = response
+    const headers = Object.fromEntries(response.headers)
+    const length = headers['content-length']
+    if (exchange.method === 'HEAD' || body === null) {
+      body?.cancel().catch(() => {})
+      return this.#sendWhole(exchange, status, headers, none, length === undefined ? 0 : Number(length))
+    }
+    // A document is made in one go; anything else that does not say its length is sent as it comes.
+    if (length !== undefined || headers['content-type']?.startsWith('application/json') !== true) {
+      return this.#pour(exchange, status, headers, length === undefined ? 'chunked' : Number(length), pushed(body))
+    }
+    try {
+      const bytes = await response.bytes()
+      if (this.carries(exchange)) this.#sendWhole(exchange, status, headers, bytes)
+    } catch {
+      if (this.carries(exchange)) this.terminate()
+    }
+  }
+
+  #sendWhole(
+    exchange: Exchange,
+    status: number,
+    headers: Readonly<Record<string, string>>,
+    body: Uint8Array,
+    length = body.length,
+  ): void {
+    const keeps = this.#keeps(exchange, headers)
+    const isBare = status === 204 || status === 304
+    const head = writeHead(status, headers, isBare ? 'none' : length, said(exchange, keeps))
+    const content = isBare || exchange.method === 'HEAD' ? none : body
+    if (content.length <= copiedBytesMax) {
+      const all = Buffer.allocUnsafe(head.length + content.length)
+      all.write(head, 'latin1')
+      all.set(content, head.length)
+      this.write(all)
+    } else {
+      this.write(Buffer.from(head, 'latin1'))
+      this.write(content)
+    }
+    this.finish(exchange, keeps)
+  }
+
+  #pour(
+    exchange: Exchange,
+    status: number,
+    headers: Readonly<Record<string, string>>,
+    size: number | 'chunked',
+    body: PushedBody,
+  ): void {
+    const delimiting = size === 'chunked' && exchange.head.isOld ? 'until-close' : size
+    const keeps = this.#keeps(exchange, headers) && delimiting !== 'until-close'
+    const head = writeHead(status, headers, delimiting, said(exchange, keeps))
+    this.#pouring = new Pouring(this, exchange, body, { head, delimiting, keeps })
+    body.begin(this.#pouring)
+  }
+
+  /** Whether the connection may carry another request after this response. */
+  #keeps({ head, content }: Exchange, headers: Readonly<Record<string, string>>): boolean {
+    return head.keepsOpen && content.isOver && headers['connection'] !== 'close' && !this.#serving.isStopping
+  }
+
+  /** The response is written. Once the client's socket has taken it, the next request has its turn. */
+  finish(exchange: Exchange, keeps: boolean): void {
+    this.#out.whenSent(() => {
+      if (!this.carries(exchange)) return
+      this.#exchange = this.#pouring = undefined
+      this.#serving.underway--
+      this.quietSecondsMax = this.idleSeconds
+      if (!keeps || this.#serving.isStopping) return this.#hearNoMore()
+      this.resume()
+      // Not at once: a client may have sent a thousand requests in one packet, which would be a thousand calls deep.
+      if (this.#unread !== undefined) queueMicrotask(() => this.#goOn())
+    })
+  }
+
+  #goOn(): void {
+    if (this.#exchange === undefined) this.received(none)
+  }
+
+  /** The body of a response broke off: the client is not to take what it has for the whole. */
+  cut(exchange: Exchange, isNoticed: boolean): void {
+    if (!this.carries(exchange)) return
+    // A reset would also destroy what the client has received and not read yet.
+    if (isNoticed && this.#out.isEmpty) {
+      this.#abandon()
+      this.#hearNoMore()
+    } else this.terminate()
+  }
+
+  /** Answers what is not HTTP, and hears no more. */
+  #refuse(refusal: MalformedMessageError): void {
+    const isBegun = this.#pouring !== undefined
+    this.#abandon()
+    if (isBegun) return this.terminate()
+    const status = refusal instanceof RefusedHeadError ? refusal.status : 400
+    this.write(Buffer.from(writeHead(status, {}, 'until-close', 'close'), 'latin1'))
+    this.#hearNoMore()
+  }
+
+  /** Nobody waits for the response any more. */
+  #abandon(): void {
+    const exchange = this.#exchange
+    const pouring = this.#pouring
+    if (exchange === undefined) return
+    this.#exchange = this.#pouring = undefined
+    this.#serving.underway--
+    exchange.content.fail(new Error('the client hung up'))
+    exchange.signal.abort()
+    pouring?.body.left()
+  }
+
+  /** Says, once all is sent, that no more is to come, and waits a moment for the client to close. */
+  #hearNoMore(): void {
+    this.#isDeaf = true
+    this.resume()
+    this.#out.whenSent(() => {
+      if (!this.#isClosed) this.#socket.shutdown()
+    })
+  }
+}
+
+function said({ head }: Exchange, keeps: boolean): 'close' | 'keep-alive' | undefined {
+  if (!keeps) return 'close'
+  return head.isOld ? 'keep-alive' : undefined
+}

@@ -1,0 +1,94 @@
+import { watchLongAnswer, type Sending } from '../long-answer.ts'
+import { LeaveSignal } from './client-signal.ts'
+import type { ClientConnection } from './client-connection.ts'
+import type { Connection } from './connection.ts'
+import { RequestBody } from './request-body.ts'
+import type { RequestHead, RequestHeaders } from './request-head.ts'
+import type { HttpRequest } from './request.ts'
+
+// Every system's socket buffer takes this much at once, so that there is no need to wait for the client to read.
+const takenAtOnceBytes = 16 * 1024
+
+/** One request and its response: what routes see of the request, and what they tell its connection. */
+export class Exchange implements HttpRequest, Connection, Sending {
+  readonly head: RequestHead
+  readonly content: RequestBody
+  readonly signal = new LeaveSignal()
+  readonly #connection: ClientConnection
+  #body: ReadableStream<Uint8Array> | undefined
+  /** A client that waits for permission to send its body has it. */
+  isContinued = false
+  #guard: 'server' | 'ours' | 'followed' = 'server'
+
+  constructor(head: RequestHead, connection: ClientConnection) {
+    this.head = head
+    this.content = new RequestBody(head.framing, connection)
+    this.#connection = connection
+  }
+
+  get method(): string {
+    return this.head.method
+  }
+
+  get url(): string {
+    return this.head.url
+  }
+
+  get headers(): RequestHeaders {
+    return this.head.headers
+  }
+
+  get bodyUsed(): boolean {
+    return this.content.isUsed
+  }
+
+  get body(): ReadableStream<Uint8Array> | null {
+    if (this.head.framing.kind === 'none') return null
+    this.#body ??= this.content.stream()
+    return this.#body
+  }
+
+  bytes(): Promise<Uint8Array> {
+    return this.content.bytes()
+  }
+
+  address(): string {
+    return this.#connection.address
+  }
+
+  headerCount(): number {
+    return this.head.headers.count
+  }
+
+  holdOpen(): void {
+    this.#guard = 'ours'
+    this.allow(0)
+  }
+
+  follow(): void {
+    this.#guard = 'followed'
+  }
+
+  handOver(): void {
+    // Without this, a kept connection would wait for ever for the rest of a next request that is only half sent.
+    if (this.#guard === 'ours') this.letGo()
+  }
+
+  letGo(bytes = 0): void {
+    this.#guard = 'server'
+    this.allow(this.#connection.idleSeconds)
+    if (bytes > takenAtOnceBytes) watchLongAnswer(this, this.#connection.watching)
+  }
+
+  isUnderway(): boolean {
+    return this.#guard === 'server' && this.#connection.carries(this)
+  }
+
+  allow(seconds: number): void {
+    if (this.#connection.carries(this)) this.#connection.quietSecondsMax = seconds
+  }
+
+  unreadBytes(ageMsMax: number): Promise<number | undefined> {
+    return this.#connection.unreadBytes(ageMsMax)
+  }
+}
