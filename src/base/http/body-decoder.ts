@@ -79,18 +79,42 @@ class ChunkedBody implements BodyDecoder {
   take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number {
     let i = 0
     while (i < bytes.length && this.#place !== 'over') {
+      if (this.#place === 'size' && this.#digits === 0) i = this.#sizeAtOnce(bytes, i)
+      if (i === bytes.length) break
       if (this.#place === 'data') {
         const end = Math.min(bytes.length, i + this.#size)
         give(partOf(bytes, i, end))
         this.#size -= end - i
         if (this.#size === 0) this.#place = 'data-cr'
         i = end
+        if (this.#place === 'data-cr' && bytes[i] === cr && bytes[i + 1] === lf) {
+          this.#place = 'size'
+          i += 2
+        }
       } else {
         this.#step(bytes[i] as number)
         i++
       }
     }
     return i
+  }
+
+  /**
+   * Takes a plain size line that is whole, and gives where the data begins. Nearly every chunk begins so, and taken byte
+   * by byte this was half of what an event costs here. Anything else is left to the steps.
+   */
+  #sizeAtOnce(bytes: Uint8Array, start: number): number {
+    let size = 0
+    let at = start
+    for (; at < start + sizeDigitsMax; at++) {
+      const digit = hexDigit(bytes[at] ?? 0)
+      if (digit === undefined) break
+      size = size * 16 + digit
+    }
+    if (size === 0 || bytes[at] !== cr || bytes[at + 1] !== lf) return start
+    this.#size = size
+    this.#place = 'data'
+    return at + 2
   }
 
   /** Takes one byte of the framing around the data. */

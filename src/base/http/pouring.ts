@@ -40,18 +40,8 @@ export class Pouring implements Sink {
     if (!this.#vessel.carries(this.#exchange)) return false
     if (bytes.length === 0) return true // an empty chunk would be the last one
     this.#bytes += bytes.length
-    const isChunked = this.#framed.delimiting === 'chunked'
-    const head = this.#takeHead()
-    if (!isChunked && head === '') return this.#vessel.write(bytes)
-    const before = isChunked ? `${head}${bytes.length.toString(16)}\r\n` : head
-    const frame = Buffer.allocUnsafe(before.length + bytes.length + (isChunked ? 2 : 0))
-    frame.write(before, 'latin1')
-    frame.set(bytes, before.length)
-    if (isChunked) {
-      frame[frame.length - 2] = cr
-      frame[frame.length - 1] = lf
-    }
-    return this.#vessel.write(frame)
+    if (this.#head !== undefined) return this.#writeFirst(bytes)
+    return this.#vessel.write(this.#framed.delimiting === 'chunked' ? chunkOf(bytes) : bytes)
   }
 
   end(): void {
@@ -70,9 +60,33 @@ export class Pouring implements Sink {
     this.#vessel.cut(this.#exchange, isNoticed)
   }
 
+  #writeFirst(bytes: Uint8Array): boolean {
+    const head = Buffer.from(this.#takeHead(), 'latin1')
+    return this.#vessel.write(Buffer.concat([head, this.#framed.delimiting === 'chunked' ? chunkOf(bytes) : bytes]))
+  }
+
   #takeHead(): string {
     const head = this.#head ?? ''
     this.#head = undefined
     return head
   }
+}
+
+const hexDigits = Buffer.from('0123456789abcdef')
+
+/** Bytes as one chunk. The size is written digit by digit, because a native call takes longer than its few bytes. */
+function chunkOf(bytes: Uint8Array): Uint8Array {
+  const { length } = bytes
+  let digits = 1
+  while (length >= 16 ** digits) digits++
+  const chunk = Buffer.allocUnsafe(digits + length + 4)
+  for (let i = 0, left = length; i < digits; i++, left = Math.floor(left / 16)) {
+    chunk[digits - 1 - i] = hexDigits[left % 16] ?? 0
+  }
+  chunk[digits] = cr
+  chunk[digits + 1] = lf
+  chunk.set(bytes, digits + 2)
+  chunk[digits + length + 2] = cr
+  chunk[digits + length + 3] = lf
+  return chunk
 }
