@@ -18,7 +18,24 @@ export type Found =
 
 const shownPathCharactersMax = 100
 
+type Last = { readonly method: string; readonly url: string; readonly host: string | null; readonly found: Found }
+
+/** Finds the route of a request, which is nearly always that of the request before. */
 export function makeFinder(routes: readonly Route[]): (request: HttpRequest) => Found {
+  const find = makeSearch(routes)
+  let last: Last | undefined
+  return (request) => {
+    const { method, url } = request
+    const host = request.headers.get('host')
+    // The Host is compared too: one that is not a host could make another path end in the same URL.
+    if (last?.url === url && last.method === method && last.host === host) return last.found
+    const found = find(request)
+    last = { method, url, host, found }
+    return found
+  }
+}
+
+function makeSearch(routes: readonly Route[]): (request: HttpRequest) => Found {
   const router = new RegExpRouter<Route>()
   /** Paths without an id are found without the router, because most requests are for one of them. */
   const fixed = new Map<string, Found>()

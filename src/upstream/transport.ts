@@ -118,7 +118,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   #incoming: Incoming | undefined
   #head: ResponseHead | undefined
   #outlet: Outlet | undefined
-  readonly #sent = Promise.withResolvers<Sent>()
+  #tell: ((sent: Sent) => void) | undefined
   /** Its place among the calls under way. */
   place = -1
 
@@ -133,22 +133,24 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   }
 
   send(call: Call, connection: 'kept' | 'new'): Promise<Sent> {
-    this.#shared.underway.add(this)
-    if (this.#signal.aborted) this.#clientGone()
-    else this.#signal.addEventListener('abort', this.#clientGone)
-    try {
-      const target = targetOf(call.url)
-      this.#reach(target, writeRequest(call, target), connection)
-    } catch (thrown) {
-      this.#failed(thrown)
-    }
-    return this.#sent.promise
+    return new Promise((resolve) => {
+      this.#tell = resolve
+      this.#shared.underway.add(this)
+      if (this.#signal.aborted) this.#clientGone()
+      else this.#signal.addEventListener('abort', this.#clientGone)
+      try {
+        const target = targetOf(call.url)
+        this.#reach(target, writeRequest(call, target), connection)
+      } catch (thrown) {
+        this.#failed(thrown)
+      }
+    })
   }
 
   begin(head: ResponseHead): void {
     this.#head = head
     this.#deadline.pause()
-    this.#shared.answers.join(() => this.#sent.resolve({ kind: 'response', exchange: this }))
+    this.#shared.answers.join(() => this.#tell?.({ kind: 'response', exchange: this }))
   }
 
   unanswered(failure: Error): void {
@@ -286,7 +288,7 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
 
   readonly #failed = (thrown: unknown): void => {
     this.#over()
-    this.#sent.resolve({ kind: 'failed', error: this.#asError(thrown), delivery: this.#deliveryAt(thrown) })
+    this.#tell?.({ kind: 'failed', error: this.#asError(thrown), delivery: this.#deliveryAt(thrown) })
   }
 
   #asError(thrown: unknown): GatewayError {
