@@ -6,16 +6,21 @@ export type AttemptId = string & { readonly __id: 'attempt' }
 const timeDigits = 12
 const randomBytes = 10 // 80 bits: ids cannot be guessed
 const pool = Buffer.alloc(256 * randomBytes)
-let used = pool.length
+let poolHex = ''
+let used = 0
 
-/** Random bytes are drawn in bulk: a system call per id would cost more than the rest of the edge. */
+/**
+ * Random bytes are drawn and written as text in bulk: a system call per id would cost more than the rest of the edge,
+ * and a call to write it as much as making the rest of the id.
+ */
 function randomHex(bytes: number): string {
-  if (used + bytes > pool.length) {
-    randomFillSync(pool)
+  const digits = 2 * bytes
+  if (used + digits > poolHex.length) {
+    poolHex = randomFillSync(pool).toString('hex')
     used = 0
   }
-  const hex = pool.toString('hex', used, used + bytes)
-  used += bytes
+  const hex = poolHex.slice(used, used + digits)
+  used += digits
   return hex
 }
 
