@@ -91,6 +91,17 @@ describe('a __proto__ key', () => {
     expect(({} as Record<string, unknown>)['isAdmin']).toBeUndefined()
   })
 
+  test('the body is refused whichever of its characters are escapes', () => {
+    fc.assert(
+      fc.property(fc.array(fc.boolean(), { minLength: 9, maxLength: 9 }), (isEscape) => {
+        const key = Array.from('__proto__', (character, index) => {
+          return isEscape[index] === true ? `\\u00${character.charCodeAt(0).toString(16)}` : character
+        })
+        expect(codeOf(`{"${key.join('')}":1}`)).toBe('invalid_value')
+      }),
+    )
+  })
+
   test('__proto__ as a value or as part of a longer key is plain text', () => {
     expect(parseBody('{"a":"__proto__","__proto__x":1}', limits)).toEqual({ a: '__proto__', __proto__x: 1 })
     expect(parseBody(String.raw`{"\\u005f_proto__":1}`, limits)).toEqual({ [String.raw`\u005f_proto__`]: 1 })

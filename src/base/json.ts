@@ -145,6 +145,7 @@ const E = 69
 const openBracket = 91
 const backslash = 92
 const closeBracket = 93
+const underscore = 95
 const e = 101
 const openBrace = 123
 const closeBrace = 125
@@ -214,7 +215,11 @@ const prototypeKeyMax = 6 * prototypeKey.length
 
 /** Whether the text between a key's quotes spells `__proto__`, with or without escapes. */
 function isPrototype(text: string, start: number, end: number): boolean {
-  if (end - start > prototypeKeyMax) return false
+  const length = end - start
+  if (length < prototypeKey.length || length > prototypeKeyMax) return false
+  // Looked at before the key is cut out: hardly any key of a request begins like this one.
+  const first = text.charCodeAt(start)
+  if (first !== underscore && first !== backslash) return false
   const key = text.slice(start, end)
   if (!key.includes('\\')) return key === prototypeKey
   try {
