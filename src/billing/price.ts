@@ -42,7 +42,9 @@ export function priceOf(usage: Usage, prices: PriceList): Nano {
  * rounded once. Marks, settlements and reconciling all use this function, so that they agree.
  */
 export function priceOfParts(parts: readonly Usage[], prices: PriceList): Nano {
-  return rounded(parts.reduce((sum, usage) => sum + picoOf({ ...usage, request: 1 }, prices), 0n))
+  let sum = 0n
+  for (const usage of parts) sum += picoOf(usage, prices, 1)
+  return rounded(sum)
 }
 
 function rounded(sum: bigint): Nano {
@@ -50,11 +52,11 @@ function rounded(sum: bigint): Nano {
   return price > answerMax ? answerMax : price
 }
 
-function picoOf(usage: Usage, prices: PriceList): bigint {
+function picoOf(usage: Usage, prices: PriceList, requests = usage.request): bigint {
   const rates = ratesFor(usage, prices)
   let sum = 0n
   for (const unit of units) {
-    const quantity = usage[unit]
+    const quantity = unit === 'request' ? requests : usage[unit]
     if (quantity !== undefined && quantity > 0) sum += times(quantity, rateOf(unit, rates))
   }
   if (usage.images !== undefined) sum += BigInt(usage.images.count) * imageRate(usage.images, prices)

@@ -19,11 +19,21 @@ export function attemptRecord(
 
 /** The record of a call that was answered. */
 export function legRecord(
-  routed: Routed,
+  { route, startedAt }: Routed,
   { attemptId }: Leg,
-  ended: Pick<AttemptRecord, 'vendorCost' | 'delivered'>,
+  { vendorCost, delivered }: Pick<AttemptRecord, 'vendorCost' | 'delivered'>,
 ): AttemptRecord {
-  return { ...sentAttempt(routed), ...ended, id: attemptId, status: 200 }
+  const { channel, upstreamModel } = route
+  return {
+    id: attemptId,
+    channel: channel.id,
+    vendor: channel.vendor.id,
+    upstreamModel,
+    createdAt: startedAt,
+    vendorCost,
+    delivered,
+    status: 200,
+  }
 }
 
 /** Records calls that were answered but that no customer pays for, with what they cost us. */

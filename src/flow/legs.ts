@@ -33,10 +33,14 @@ type LegsCount = {
 
 /** What all legs used so far; undefined where none has delivered anything. */
 export function countLegs(all: readonly Leg[]): LegsCount | undefined {
-  const legs = all.map((leg) => ({ leg, counted: leg.count() }))
-  const delivered = legs.flatMap(({ counted }) => counted ?? [])
-  if (delivered.length === 0) return undefined
-  const parts = delivered.map(({ usage }) => usage)
-  const isExact = delivered.length === all.length && delivered.every(({ basis }) => basis === 'vendor')
-  return { legs, parts, usage: sumOf(parts), basis: isExact ? 'vendor' : 'estimated' }
+  const legs: { leg: Leg; counted: Counted | undefined }[] = []
+  const parts: Usage[] = []
+  let basis: Basis = 'vendor'
+  for (const leg of all) {
+    const counted = leg.count()
+    legs.push({ leg, counted })
+    if (counted !== undefined) parts.push(counted.usage)
+    if (counted?.basis !== 'vendor') basis = 'estimated'
+  }
+  return parts.length === 0 ? undefined : { legs, parts, usage: sumOf(parts), basis }
 }

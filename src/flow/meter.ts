@@ -247,16 +247,16 @@ function saleOf(
   const delivered = counted.legs.map(({ leg, counted: count }) => {
     return legRecord(routed, leg, { vendorCost: costOfLeg(leg, count, costs), delivered: count !== undefined })
   })
-  return {
+  const sale: Sale = {
     status,
     basis: counted.basis,
     usage: counted.usage,
     price: priceOfParts(counted.parts, prices),
-    ...(!canBeTrue(counted.usage, routed.ask) && { excessTo: 'suspense' as const }),
     streamed: routed.ask.stream,
     durationMs: routed.elapsedMs(),
     attempts: [...failed, ...delivered],
   }
+  return canBeTrue(counted.usage, routed.ask) ? sale : { ...sale, excessTo: 'suspense' }
 }
 
 // A vendor may count a little differently from us, but no true count is twice what the model can take or make.
