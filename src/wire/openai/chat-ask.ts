@@ -66,8 +66,9 @@ export function readAsk({ body, bodyBytes }: ReceivedRequest, lookUp: (model: st
  * them; a client that writes both, to be understood everywhere, gets the smaller one.
  */
 export function outputCapOf(request: Pick<ChatRequest, 'max_tokens' | 'max_completion_tokens'>): number | undefined {
-  const caps = [request.max_completion_tokens, request.max_tokens].filter((given) => isGiven(given))
-  return caps.length === 0 ? undefined : Math.min(...caps)
+  const { max_completion_tokens: newer, max_tokens: older } = request
+  if (!isGiven(newer)) return older ?? undefined
+  return isGiven(older) ? Math.min(newer, older) : newer
 }
 
 const fractions = ['temperature', 'top_p', 'frequency_penalty', 'presence_penalty'] as const
