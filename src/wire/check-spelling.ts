@@ -1,6 +1,9 @@
-import { badRequest } from '../base/errors.ts'
+import { badRequest, type GatewayError } from '../base/errors.ts'
 import { isObject, type Json, type JsonObject } from '../base/json.ts'
 import type { WhereInBody } from './issues.ts'
+
+/** The refusal of a field, for where its object is in the body: only an error needs to know that. */
+type Refusal = (at: string) => GatewayError
 
 const top: WhereInBody = () => ''
 
@@ -10,23 +13,42 @@ const top: WhereInBody = () => ''
  * what was checked and priced. LiteLLM lays the fields of `extra_body` over those of the body.
  */
 export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, at?: WhereInBody) => void {
+  const refusalOf = refusalBy(names)
+  return (fields, at = top) => {
+    const refusal = refusalOf(fields)
+    if (refusal !== undefined) throw refusal(at())
+  }
+}
+
+function refusalBy(names: readonly string[]): (fields: JsonObject) => Refusal | undefined {
   const known = new Set(names)
   const byFolded = new Map(names.map((name) => [folded(name), name]))
-  return (fields, at = top) => {
+  return (fields) => {
     for (const name of Object.keys(fields)) {
       const meant = known.has(name) ? undefined : byFolded.get(folded(name))
-      if (meant === undefined) continue
-      const param = at() + name
-      throw badRequest(`Unknown parameter: '${param}'. Did you mean '${at()}${meant}'?`, param, 'unknown_parameter')
+      if (meant !== undefined) return misspelt(name, meant)
     }
     const extra = fields['extra_body']
-    if (!isObject(extra)) return
+    if (!isObject(extra)) return undefined
     for (const name of Object.keys(extra)) {
       const meant = byFolded.get(folded(name))
-      if (meant === undefined) continue
-      const param = `${at()}extra_body.${name}`
-      throw badRequest(`'${param}' is not supported: write '${at()}${meant}' itself.`, param, 'unsupported_value')
+      if (meant !== undefined) return laidOver(name, meant)
     }
+    return undefined
+  }
+}
+
+function misspelt(name: string, meant: string): Refusal {
+  return (at) => {
+    const param = at + name
+    return badRequest(`Unknown parameter: '${param}'. Did you mean '${at}${meant}'?`, param, 'unknown_parameter')
+  }
+}
+
+function laidOver(name: string, meant: string): Refusal {
+  return (at) => {
+    const param = `${at}extra_body.${name}`
+    return badRequest(`'${param}' is not supported: write '${at}${meant}' itself.`, param, 'unsupported_value')
   }
 }
 
@@ -34,28 +56,45 @@ export function checkSpellingOf(names: readonly string[]): (fields: JsonObject, 
  * Makes the same check for the objects inside a body: for those that these fields hold, alone or in a list, at any
  * depth. What else a body holds has names of the client's own, like the schema of a tool.
  */
-export function checkSpellingInside(names: readonly string[], holders: readonly string[]) {
-  const checkSpelling = checkSpellingOf([...names, ...holders])
+export function checkSpellingInside(
+  names: readonly string[],
+  holders: readonly string[],
+): (fields: JsonObject) => void {
+  const refusalOf = refusalBy([...names, ...holders])
   const holding = new Set(holders)
-  return checkInside
+  return (fields) => {
+    const refusal = refusalInside(fields)
+    if (refusal !== undefined) throw refusal('')
+  }
 
-  function checkInside(fields: JsonObject, at = top): void {
+  function refusalInside(fields: JsonObject): Refusal | undefined {
     for (const name of Object.keys(fields)) {
-      if (!holding.has(name)) continue
       const held = fields[name]
-      if (isObject(held)) checkHeld(held, () => `${at()}${name}.`)
-      else if (Array.isArray(held)) {
-        held.forEach((item: Json, index) => {
-          if (isObject(item)) checkHeld(item, () => `${at()}${name}[${index}].`)
-        })
-      }
+      if (typeof held !== 'object' || !holding.has(name)) continue // most fields hold a text
+      const refusal = Array.isArray(held) ? refusalInList(held, name) : refusalIn(held, name)
+      if (refusal !== undefined) return refusal
     }
+    return undefined
   }
 
-  function checkHeld(held: JsonObject, at: WhereInBody): void {
-    checkSpelling(held, at)
-    checkInside(held, at)
+  function refusalInList(items: readonly Json[], name: string): Refusal | undefined {
+    for (let index = 0; index < items.length; index++) {
+      const refusal = refusalIn(items[index], name, index)
+      if (refusal !== undefined) return refusal
+    }
+    return undefined
   }
+
+  function refusalIn(held: Json | undefined, name: string, index?: number): Refusal | undefined {
+    if (!isObject(held)) return undefined
+    const refusal = refusalOf(held) ?? refusalInside(held)
+    return refusal && below(index === undefined ? name : `${name}[${index}]`, refusal)
+  }
+}
+
+/** The refusal of a field in an object that has this name where the refusal is told its place. */
+function below(name: string, refusal: Refusal): Refusal {
+  return (at) => refusal(`${at}${name}.`)
 }
 
 /** By way of capitals, because the long s (ſ) is a small letter that counts as an s. */
