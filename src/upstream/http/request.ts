@@ -2,7 +2,8 @@ import type { Call } from '../../vendors/vendor.ts'
 import { writeForm } from './form.ts'
 import type { Target } from './target.ts'
 
-// A small form is copied into one piece: that takes less than the system calls that write its pieces one by one.
+// A small form is copied into one piece: that takes less than the system calls that write its pieces one by one. A
+// small text may be copied once more than a large one, which would fill the memory.
 const copiedBytesMax = 64 * 1024
 
 /**
@@ -20,25 +21,37 @@ export function writeRequest(call: Call, target: Target): readonly Uint8Array[] 
   return length > copiedBytesMax ? [head, ...pieces] : [Buffer.concat([head, ...pieces])]
 }
 
+const encoder = new TextEncoder()
+
 /** One piece, so one write: a head alone would be a packet of its own. In latin1 a head has a byte per character. */
 function writeText(call: Call, body: string, target: Target): Uint8Array {
   const bodyBytes = Buffer.byteLength(body)
   const head = headOf(call, target, bodyBytes)
-  const all = Buffer.allocUnsafe(head.length + bodyBytes)
+  const length = head.length + bodyBytes
+  if (bodyBytes <= copiedBytesMax) {
+    // One call instead of three, at the price of joining the texts. In nearly every head a character takes a byte in
+    // UTF-8 too, as the length then shows.
+    const encoded = encoder.encode(head + body)
+    if (encoded.length === length) return encoded
+  }
+  const all = Buffer.allocUnsafe(length)
   all.write(head, 'latin1')
   all.write(body, head.length)
   return all
 }
 
 // A line end in a name or a value would let its author begin another header, or another request.
-const speakable = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e\x80-\xff]*$/
+const speakableName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const unspeakable = /[^\t\x20-\x7e\x80-\xff]/
 
 function headOf(call: Call, { headStart }: Target, bodyBytes: number | undefined): string {
   let head = (call.method ?? 'POST') + headStart
   for (const name in call.headers) {
-    const line = `${name}: ${call.headers[name] ?? ''}`
-    if (!speakable.test(line)) throw new Error(`the header ${name} has a character that no header may have`)
-    head += `${line}\r\n`
+    const value = call.headers[name] ?? ''
+    if (!speakableName.test(name) || unspeakable.test(value)) {
+      throw new Error(`the header ${name} has a character that no header may have`)
+    }
+    head += `${name}: ${value}\r\n`
   }
   // A POST states its length even without a body, because some servers would wait for one.
   if (bodyBytes !== undefined || call.method !== 'GET') head += `content-length: ${bodyBytes ?? 0}\r\n`
