@@ -4,7 +4,7 @@ import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import { answerIn } from '../answer-body.ts'
 import { countText } from '../estimate.ts'
 import { withModel } from '../json-bytes.ts'
-import { objectIn, objectsIn } from '../loose.ts'
+import { itemsIn, objectIn, objectsIn } from '../loose.ts'
 import { failureOf } from './errors.ts'
 import { wordsOnly } from './estimate.ts'
 import { readUsage } from './usage.ts'
@@ -22,7 +22,12 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
 
 /** Images come as relays send them: in a list beside an empty text. */
 export function imagesIn(choices: Json | undefined, place: 'message' | 'delta'): number {
-  return objectsIn(choices).reduce((sum, choice) => sum + objectsIn(objectIn(choice[place])['images']).length, 0)
+  let count = 0
+  for (const choice of itemsIn(choices)) {
+    const { images } = objectIn(objectIn(choice)[place])
+    if (images !== undefined) count += objectsIn(images).length
+  }
+  return count
 }
 
 /** A vendor may send an error or an HTML page with status 200: an answer needs `choices`. */
