@@ -1,3 +1,5 @@
+import { BoundedMap } from '../base/bounded-map.ts'
+
 /** The place of a value in some bytes: `[start, end)`. */
 export type Span = { readonly start: number; readonly end: number }
 
@@ -86,6 +88,20 @@ export function replaceSpan(bytes: Uint8Array, span: Span | undefined, value: Ui
 }
 
 const modelKey = Buffer.from('model')
+
+// More than a catalogue has models.
+const idsMax = 2_000
+const ids = new BoundedMap<string, Uint8Array>(idsMax)
+const encoder = new TextEncoder()
+
+/** The bytes of our id, remembered: writing them takes as long as finding where they belong in an answer. */
+export function modelBytes(id: string): Uint8Array {
+  const remembered = ids.get(id)
+  if (remembered !== undefined) return remembered
+  const bytes = encoder.encode(id)
+  ids.set(id, bytes)
+  return bytes
+}
 
 /** A vendor's JSON with `model` replaced by our id. `from` is where the object that contains `model` starts. */
 export function withModel(bytes: Uint8Array, from: number, model: Uint8Array): Uint8Array {

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import { answerIn } from '../answer-body.ts'
 import { countText } from '../estimate.ts'
-import { withModel } from '../json-bytes.ts'
+import { modelBytes, withModel } from '../json-bytes.ts'
 import { parseLoosely } from '../loose.ts'
 import { readFailure } from './errors.ts'
 import { wordsOnly } from './estimate.ts'
@@ -15,7 +15,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
   return {
     usage: readUsage(message['usage']),
     estimateOutput: () => Math.max(1, countText(message['content'], wordsOnly)),
-    body: withModel(body, 0, Buffer.from(ask.model)),
+    body: withModel(body, 0, modelBytes(ask.model)),
   }
 }
 

@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject } from '../../base/json.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
 import { unreadableEnd } from '../answer-body.ts'
-import { findTopLevelString, indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
+import { findTopLevelString, indexOfBytes, modelBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
 import { writeEvent } from './block-stream.ts'
@@ -30,7 +30,7 @@ const openBrace = 123
  * nearly all events are, passes on without being parsed.
  */
 export function passStream(ask: ChatAsk): ChatStream {
-  const model = encoder.encode(ask.model)
+  const model = modelBytes(ask.model)
   const facts = new RelayFacts()
   let counts: JsonObject | undefined
   let end: Uint8Array | undefined

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../base/json.ts'
 import type { ChatAnswer, ChatAsk } from '../../capabilities/chat.ts'
 import { answerIn } from '../answer-body.ts'
 import { countText } from '../estimate.ts'
-import { withModel } from '../json-bytes.ts'
+import { modelBytes, withModel } from '../json-bytes.ts'
 import { itemsIn, objectIn, objectsIn } from '../loose.ts'
 import { failureOf } from './errors.ts'
 import { wordsOnly } from './estimate.ts'
@@ -16,7 +16,7 @@ export function passAnswer(ask: ChatAsk, body: Uint8Array): ChatAnswer {
     usage: readUsage(json['usage']),
     estimateOutput: () => Math.max(1, countText(choices, wordsOnly)),
     images: imagesIn(choices, 'message'),
-    body: withModel(body, 0, Buffer.from(ask.model)),
+    body: withModel(body, 0, modelBytes(ask.model)),
   }
 }
 

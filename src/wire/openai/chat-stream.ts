@@ -3,7 +3,7 @@ import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
 import { recounted, type Usage } from '../../capabilities/usage.ts'
 import { unreadableEnd } from '../answer-body.ts'
-import { indexOfBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
+import { indexOfBytes, modelBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
 import { imagesIn } from './chat-answer.ts'
@@ -39,7 +39,7 @@ const quote = 34
  * its bytes shows usage or an error in it: parsing costs more than the rest of the relay together.
  */
 export function passStream(ask: ChatAsk): ChatStream {
-  const model = encoder.encode(ask.model)
+  const model = modelBytes(ask.model)
   const facts = new RelayFacts()
   /** The indexes of the choices that have a finish. */
   const finished: unknown[] = []
