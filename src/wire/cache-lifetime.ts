@@ -14,13 +14,16 @@ export function refuseLongCaches(body: JsonObject, list: 'messages' | 'input'): 
   refuse(body[cacheOptions], () => cacheOptions)
   itemsIn(body[list]).forEach((item, index) => {
     if (!isObject(item)) return
-    for (const field of ['content', 'output'] as const) {
-      const parts = item[field]
-      if (!Array.isArray(parts)) continue // the content of most messages is one text
-      parts.forEach((part: Json, at) => {
-        if (isObject(part)) refuse(part[cacheBreakpoint], () => `${list}[${index}].${field}[${at}].${cacheBreakpoint}`)
-      })
-    }
+    const { content, output } = item
+    refuseInParts(content, () => `${list}[${index}].content`)
+    refuseInParts(output, () => `${list}[${index}].output`)
+  })
+}
+
+function refuseInParts(parts: Json | undefined, at: WhereInBody): void {
+  if (!Array.isArray(parts)) return // the content of most messages is one text
+  parts.forEach((part: Json, index) => {
+    if (isObject(part)) refuse(part[cacheBreakpoint], () => `${at()}[${index}].${cacheBreakpoint}`)
   })
 }
 
