@@ -11,7 +11,7 @@ import type { Cors } from './cors.ts'
 import { makeFinder, type Found } from './find-route.ts'
 import { logFault } from './log-fault.ts'
 import { passOver } from './read-body.ts'
-import type { Route, Visit } from './route.ts'
+import type { Route } from './route.ts'
 import type { Waiter, Waiting } from './waiting.ts'
 
 export type EdgeOptions = {
@@ -47,12 +47,21 @@ export function makeEdge(options: EdgeOptions): Serve {
       writeError = found.route?.writeError ?? writeError
       if (connection.headerCount() > headersMax) throw tooManyHeaders()
       const preflight = options.cors?.preflight(request)
-      const speak = (other: WriteError) => {
-        writeError = other
-      }
-      const markVendorCalled = () => waiter?.markVendorCalled()
-      const answer =
-        preflight ?? dispatch({ request, requestId, connection, responseHeaders, speak, markVendorCalled }, found)
+      const serve = ({ route: reached, id }: Reached) =>
+        reached.serve({
+          request,
+          requestId,
+          connection,
+          address: () => clientAddress(request, connection, options.isProxy),
+          path: reached.path,
+          id,
+          responseHeaders,
+          speak(other) {
+            writeError = other
+          },
+          markVendorCalled: () => waiter?.markVendorCalled(),
+        })
+      const answer = preflight ?? serve(checkReached(request, found))
       const hasId = preflight === undefined && found.route?.auth !== 'open'
       const named = hasId ? answer : identified(answer, requestId)
       response = await (named instanceof Promise && waiter !== undefined ? waiter.for(named) : named)
@@ -68,20 +77,6 @@ export function makeEdge(options: EdgeOptions): Serve {
     return response
   }
 
-  function dispatch(arrival: Arrival, found: Found): Promise<HttpResponse> | HttpResponse {
-    const { request, connection } = arrival
-    if (found.kind === 'nothing') {
-      const advice = found.meant === undefined ? '' : `. Did you mean ${found.meant.method} ${found.meant.path}?`
-      throw new GatewayError('not-found', `Unknown path: ${request.method} ${found.shownPath}${advice}`)
-    }
-    if (found.kind === 'wrong-method') {
-      const message = `This path takes ${found.allow}, not ${request.method}.`
-      throw new GatewayError('wrong-method', message, { allow: found.allow })
-    }
-    const address = () => clientAddress(request, connection, options.isProxy)
-    return found.route.serve({ ...arrival, address, path: found.route.path, id: found.id })
-  }
-
   function refuse(
     error: GatewayError,
     requestId: RequestId,
@@ -92,6 +87,17 @@ export function makeEdge(options: EdgeOptions): Serve {
     const { status, headers, body } = writeError(error, requestId)
     return new Reply(status, { ...responseHeaders, ...headers }, Buffer.from(body))
   }
+}
+
+type Reached = Extract<Found, { kind: 'path' }>
+
+function checkReached({ method }: HttpRequest, found: Found): Reached {
+  if (found.kind === 'path') return found
+  if (found.kind === 'wrong-method') {
+    throw new GatewayError('wrong-method', `This path takes ${found.allow}, not ${method}.`, { allow: found.allow })
+  }
+  const advice = found.meant === undefined ? '' : `. Did you mean ${found.meant.method} ${found.meant.path}?`
+  throw new GatewayError('not-found', `Unknown path: ${method} ${found.shownPath}${advice}`)
 }
 
 /** Reads what a refused client still sends, and tells whether it ended. A stop interrupts this like any other wait. */
@@ -107,11 +113,9 @@ async function identified(answer: Promise<HttpResponse> | HttpResponse, requestI
   return response
 }
 
-// No client sends even half as many. Bun itself stops at 200 headers, and at 16 KiB in total.
+// No client sends even half as many. The server itself stops at 200 headers, and at 16 KiB in total.
 const headersMax = 100
 
 function tooManyHeaders(): GatewayError {
   return new GatewayError('too-many-headers', `A request may have at most ${headersMax} headers.`)
 }
-
-type Arrival = Pick<Visit, 'request' | 'requestId' | 'connection' | 'responseHeaders' | 'speak' | 'markVendorCalled'>
