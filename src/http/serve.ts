@@ -6,7 +6,7 @@ import { formatDollars, zeroNano, type Nano } from '../base/money.ts'
 import type { Job } from '../flow/job.ts'
 import { run, type Line } from '../flow/run.ts'
 import type { ReadBody } from '../capabilities/ask.ts'
-import type { Received, WholeAnswer } from '../flow/stages.ts'
+import type { Answer, Received, WholeAnswer } from '../flow/stages.ts'
 import { readJsonBody } from '../edge/read-body.ts'
 import type { Visit } from '../edge/route.ts'
 
@@ -28,7 +28,13 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
     const { request, requestId } = visit
     if (requestIdHeader !== undefined) visit.responseHeaders[requestIdHeader] = requestId
     const received: Received = { ...receive(visit, parts, credentialOf(request), readBody), job }
-    const answer = await run(parts.line, received).catch(sayFree(visit))
+    let answer: Answer
+    try {
+      answer = await run(parts.line, received)
+    } catch (thrown) {
+      sayCost(visit, zeroNano) // a request that fails before anything was delivered costs nothing
+      throw thrown
+    }
     if (answer.cost !== undefined) sayCost(visit, answer.cost)
     if (answer.kind === 'stream') {
       visit.connection.follow()
@@ -52,14 +58,6 @@ export function respondWhole(answer: WholeAnswer, { responseHeaders }: Pick<Visi
 /** Call before the response is made. */
 export function sayCost({ responseHeaders }: Pick<Visit, 'responseHeaders'>, cost: Nano): void {
   responseHeaders['x-turnpike-cost'] = formatDollars(cost)
-}
-
-/** A request that fails before anything was delivered costs nothing, and its response says so in the cost header. */
-export function sayFree(visit: Pick<Visit, 'responseHeaders'>) {
-  return (thrown: unknown): never => {
-    sayCost(visit, zeroNano)
-    throw thrown
-  }
 }
 
 /** Makes the line's `Received` of a request, for every path that asks something of a model. */

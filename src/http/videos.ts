@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import { jsonReply, type Reply } from '../base/http/reply.ts'
+import { zeroNano } from '../base/money.ts'
 import { taskStates } from '../capabilities/video.ts'
 import { bearerOf } from '../edge/credential.ts'
 import { passOver } from '../edge/read-body.ts'
@@ -14,7 +15,7 @@ import { findTask, type Task } from '../store/tasks.ts'
 import { showTask } from '../tasks/show.ts'
 import { listedStates, statesShownAs } from '../tasks/state.ts'
 import { serveKeyed } from './keyed.ts'
-import { readJson, receive, respondWhole, sayCost, sayFree, type ServeParts } from './serve.ts'
+import { readJson, receive, respondWhole, sayCost, type ServeParts } from './serve.ts'
 
 export type VideoRouteParts = ServeParts & VideoParts
 
@@ -28,8 +29,8 @@ export function serveVideoOrder(parts: VideoRouteParts) {
       placeVideo(parts, ordered, (name) => query.get(name), remembered),
     ).catch((thrown: unknown) => {
       // After a final failure the task may exist all the same, so it is not said to be free.
-      if (asGatewayError(thrown).details.shouldRetry === false) throw thrown
-      return sayFree(visit)(thrown)
+      if (asGatewayError(thrown).details.shouldRetry !== false) sayCost(visit, zeroNano)
+      throw thrown
     })
     // Of a task that was only accepted, the cost is not known yet.
     if (answer.status !== 202) sayCost(visit, answer.cost)
