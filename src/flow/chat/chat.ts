@@ -107,7 +107,8 @@ async function callOnce(parts: CallParts, routed: ChatRouted): Promise<Outcome> 
 }
 
 async function accept(parts: CallParts, routed: ChatRouted, lane: Lane, exchange: Exchange): Promise<Delivered> {
-  if (await streams(routed, exchange)) {
+  // Asked here as well as there, because waiting for an answer that is known is one more turn of the microtask queue.
+  if (routed.ask.stream && (await streams(routed, exchange))) {
     const relay = openRelay(parts, routed, exchange, follow(routed, lane.call, lane.openStream()))
     await relay.begin()
     return { kind: 'streaming', relay, contentType: eventStream }
