@@ -17,7 +17,8 @@ export function makeAdmit(parts: { models: () => ModelsOnOffer; billing: Billing
   return async (limited: Limited): Promise<Admitted> => {
     const { pass, job } = limited
     const among = { models: parts.models, capability: job.capability }
-    const { read: errand, model } = await readAsked(limited, among, (asked, lookUp) => job.read(asked, lookUp))
+    const body = await limited.readBody()
+    const { read: errand, model } = readAsked(body, limited, among, (asked, lookUp) => job.read(asked, lookUp))
     const spent = pass.spend(errand)
     if (spent !== undefined) await spent
     const { ask } = errand

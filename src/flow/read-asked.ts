@@ -1,5 +1,5 @@
 import { GatewayError } from '../base/errors.ts'
-import type { ReceivedRequest } from '../capabilities/ask.ts'
+import type { ReadBody, ReceivedRequest } from '../capabilities/ask.ts'
 import type { Capability } from '../capabilities/capability.ts'
 import type { ModelTraits } from '../capabilities/limits.ts'
 import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
@@ -8,12 +8,12 @@ import type { Limited } from './stages.ts'
 import { traitsOf } from './traits.ts'
 
 /** Reads a request as its path does, and finds the model it names, all by one snapshot of the models. */
-export async function readAsked<T>(
-  from: Pick<Limited, 'readBody' | 'header' | 'principal'>,
+export function readAsked<T>(
+  { body, files, bytes }: ReadBody,
+  from: Pick<Limited, 'header' | 'principal'>,
   among: { readonly models: () => ModelsOnOffer; readonly capability: Capability },
   read: (asked: ReceivedRequest, lookUp: (id: string) => ModelTraits) => T,
-): Promise<{ read: T; model: Model }> {
-  const { body, files, bytes } = await from.readBody()
+): { read: T; model: Model } {
   const models = among.models()
   let model: Model | undefined
   const asked = { body, files, bodyBytes: bytes, header: from.header }

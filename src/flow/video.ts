@@ -43,7 +43,7 @@ export async function placeVideo(
   const { principal, requestId, receivedAt } = ordered
   const signal = abortSignalOf(ordered.signal)
   const among = { models: parts.models, capability: 'video' } as const
-  const { read: request, model } = await readAsked(ordered, among, (asked, lookUp) => {
+  const { read: request, model } = readAsked(await ordered.readBody(), ordered, among, (asked, lookUp) => {
     return parts.readAsk({ ...asked, query }, lookUp)
   })
   const { webhookUrl, wait, timeoutSeconds, ...ask } = request

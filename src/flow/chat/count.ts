@@ -56,7 +56,8 @@ function answerOf(tokens: number): WholeAnswer {
 async function count(parts: CountParts, asking: Asking & Pick<Authenticated, 'principal'>): Promise<number> {
   const { codec } = asking
   const among = { models: parts.models, capability: 'chat' } as const
-  const { read: ask, model } = await readAsked(asking, among, (asked, lookUp) => codec.readAsk(asked, lookUp))
+  const body = await asking.readBody()
+  const { read: ask, model } = readAsked(body, asking, among, (asked, lookUp) => codec.readAsk(asked, lookUp))
   const channels = parts.channels()
   for (const route of channels.routes(model.offers)) {
     const { chat } = route.channel.vendor
