@@ -20,8 +20,8 @@ export class Deadlines {
   }
 
   /** `expire` is called once each time the deadline is set and passes. It cannot be set beyond `msMax` from now. */
-  open(expire: () => void, msMax = Number.POSITIVE_INFINITY): Deadline {
-    return new Deadline(this.#clock, this.#watch, expire, this.#clock.monotonic() + msMax)
+  open(expire: () => void, msMax = Number.POSITIVE_INFINITY, now = this.#clock.monotonic()): Deadline {
+    return new Deadline(this.#clock, this.#watch, expire, now + msMax)
   }
 
   readonly #watch = {
@@ -72,8 +72,9 @@ export class Deadline {
     this.#latest = latest
   }
 
-  set(ms: number): void {
-    this.#setFrom(this.#clock.monotonic(), ms)
+  /** `now`: a reading of the same clock that was made in this step, where there is one. */
+  set(ms: number, now = this.#clock.monotonic()): void {
+    this.#setFrom(now, ms)
     if (this.place === -1) this.#watch.begin(this)
   }
 

@@ -114,7 +114,8 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   #stopped: GatewayError | undefined
   #giveUpConnecting: ((reason: GatewayError) => void) | undefined
   #isKept = false
-  #askedAt = 0
+  /** When the call was made, and later when its connection was there. */
+  #askedAt: number
   #incoming: Incoming | undefined
   #head: ResponseHead | undefined
   #outlet: Outlet | undefined
@@ -126,9 +127,11 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     this.#shared = shared
     this.#timeouts = timeouts
     this.#signal = signal
+    this.#askedAt = shared.clock.monotonic()
     this.#deadline = shared.deadlines.open(
       () => this.stop(new GatewayError('upstream-timeout', "The model's vendor did not answer in time.")),
       timeouts.totalMs,
+      this.#askedAt,
     )
   }
 
@@ -251,15 +254,14 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
 
   #reach(target: Target, pieces: readonly Uint8Array[], connection: 'kept' | 'new'): void {
     if (this.#stopped !== undefined) throw this.#stopped
-    const kept = connection === 'kept' ? this.#shared.pool.take(target) : undefined
+    const kept = connection === 'kept' ? this.#shared.pool.take(target, this.#askedAt) : undefined
     this.#isKept = kept !== undefined
     if (kept !== undefined) this.#ask(kept, pieces)
     else this.#connect(target, pieces)
   }
 
   #ask(open: Connection, pieces: readonly Uint8Array[]): void {
-    this.#deadline.set(this.#timeouts.firstByteMs)
-    this.#askedAt = this.#shared.clock.monotonic()
+    this.#deadline.set(this.#timeouts.firstByteMs, this.#askedAt)
     this.#incoming = new Incoming(open, this)
     open.ask(pieces, this.#incoming)
   }
@@ -275,7 +277,9 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     const connected = (open: Connection) => {
       this.#giveUpConnecting = undefined
       // If the call was given up in the meantime, the pool has the connection already.
-      if (this.#stopped === undefined) this.#ask(open, pieces)
+      if (this.#stopped !== undefined) return
+      this.#askedAt = this.#shared.clock.monotonic()
+      this.#ask(open, pieces)
     }
     connecting.connection.then(connected).catch(this.#failed)
   }

@@ -36,9 +36,8 @@ export class Pool {
   }
 
   /** Gives the connection that was used last, so that surplus ones stay idle until they are too old. */
-  take({ origin }: Target): Connection | undefined {
+  take({ origin }: Target, now = this.#clock.monotonic()): Connection | undefined {
     const idle = this.#idle.get(origin)
-    const now = this.#clock.monotonic()
     for (let connection = idle?.pop(); connection !== undefined; connection = idle?.pop()) {
       if (!connection.isClosed && connection.usableUntil > now) return connection
       connection.destroy(tooOld())
