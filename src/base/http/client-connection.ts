@@ -51,8 +51,7 @@ export class ClientConnection implements BodySource, Vessel, Member {
   /** The last response is sent: what still comes is dropped. */
   #isDeaf = false
   #isPaused = false
-  /** How long the connection may be quiet, in seconds; 0 for ever. */
-  quietSecondsMax: number
+  #quietSecondsMax: number
   #quietSeconds = 0
   #headSeconds = 0
   place = -1
@@ -62,7 +61,7 @@ export class ClientConnection implements BodySource, Vessel, Member {
     this.#socket = socket
     this.#out = new Outflow(socket)
     this.address = socket.remoteAddress
-    this.quietSecondsMax = this.idleSeconds
+    this.#quietSecondsMax = this.idleSeconds
     serving.connections.add(this)
   }
 
@@ -79,6 +78,12 @@ export class ClientConnection implements BodySource, Vessel, Member {
     return this.#exchange === exchange
   }
 
+  /** How long the connection may be quiet from now on; 0 seconds for ever. */
+  allow(seconds: number): void {
+    this.#quietSecondsMax = seconds
+    this.#quietSeconds = 0
+  }
+
   unreadBytes(ageMsMax: number): Promise<number | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined)
     const { localPort, remotePort: port } = this.#socket
@@ -86,8 +91,8 @@ export class ClientConnection implements BodySource, Vessel, Member {
   }
 
   received(bytes: Uint8Array): void {
-    this.#quietSeconds = 0
     if (this.#isDeaf) return
+    this.#quietSeconds = 0
     try {
       this.#take(bytes)
     } catch (thrown) {
@@ -126,9 +131,13 @@ export class ClientConnection implements BodySource, Vessel, Member {
     if (this.#exchange === undefined) this.#hearNoMore()
   }
 
-  /** Closes the connection now, whatever it carries. */
+  /**
+   * Closes the connection now. A response under way is cut off by a reset, so that no client takes what it has for the
+   * whole. What was sent before that, and is on its way to a slow client, would be lost with a reset.
+   */
   terminate(): void {
-    this.#socket.terminate()
+    if (this.#exchange === undefined) this.#socket.end()
+    else this.#socket.terminate()
   }
 
   pause(): void {
@@ -155,7 +164,7 @@ export class ClientConnection implements BodySource, Vessel, Member {
   }
 
   get #isTooQuiet(): boolean {
-    return this.quietSecondsMax > 0 && this.#quietSeconds > this.quietSecondsMax
+    return this.#quietSecondsMax > 0 && this.#quietSeconds > this.#quietSecondsMax
   }
 
   #take(bytes: Uint8Array): void {
@@ -293,7 +302,7 @@ export class ClientConnection implements BodySource, Vessel, Member {
       if (!this.carries(exchange)) return
       this.#exchange = this.#pouring = undefined
       this.#serving.underway--
-      this.quietSecondsMax = this.idleSeconds
+      this.allow(this.idleSeconds)
       if (!keeps || this.#serving.isStopping) return this.#hearNoMore()
       this.resume()
       // Not at once: a client may have sent a thousand requests in one packet, which would be a thousand calls deep.
@@ -317,9 +326,8 @@ export class ClientConnection implements BodySource, Vessel, Member {
 
   /** Answers what is not HTTP, and hears no more. */
   #refuse(refusal: MalformedMessageError): void {
-    const isBegun = this.#pouring !== undefined
+    if (this.#pouring !== undefined) return this.terminate()
     this.#abandon()
-    if (isBegun) return this.terminate()
     const status = refusal instanceof RefusedHeadError ? refusal.status : 400
     this.write(Buffer.from(writeHead(status, {}, 'until-close', 'close'), 'latin1'))
     this.#hearNoMore()
@@ -340,6 +348,7 @@ export class ClientConnection implements BodySource, Vessel, Member {
   /** Says, once all is sent, that no more is to come, and waits a moment for the client to close. */
   #hearNoMore(): void {
     this.#isDeaf = true
+    this.allow(this.idleSeconds)
     this.resume()
     this.#out.whenSent(() => {
       if (!this.#isClosed) this.#socket.shutdown()

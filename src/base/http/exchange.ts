@@ -85,7 +85,7 @@ export class Exchange implements HttpRequest, Connection, Sending {
   }
 
   allow(seconds: number): void {
-    if (this.#connection.carries(this)) this.#connection.quietSecondsMax = seconds
+    if (this.#connection.carries(this)) this.#connection.allow(seconds)
   }
 
   unreadBytes(ageMsMax: number): Promise<number | undefined> {
