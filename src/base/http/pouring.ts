@@ -27,6 +27,8 @@ export class Pouring implements Sink {
   readonly #framed: Framed
   #head: string | undefined
   #bytes = 0
+  /** Its last bytes are written, though the client may not have taken them yet. */
+  #isOver = false
 
   constructor(vessel: Vessel, exchange: Exchange, body: PushedBody, framed: Framed) {
     this.#vessel = vessel
@@ -37,24 +39,33 @@ export class Pouring implements Sink {
   }
 
   write(bytes: Uint8Array): boolean {
-    if (!this.#vessel.carries(this.#exchange)) return false
+    if (this.#isOver || !this.#vessel.carries(this.#exchange)) return false
     if (bytes.length === 0) return true // an empty chunk would be the last one
     this.#bytes += bytes.length
+    const { delimiting } = this.#framed
+    // What is beyond the length that its head says would be taken for the next response.
+    if (typeof delimiting === 'number' && this.#bytes > delimiting) {
+      this.cut()
+      return false
+    }
     if (this.#head !== undefined) return this.#writeFirst(bytes)
-    return this.#vessel.write(this.#framed.delimiting === 'chunked' ? chunkOf(bytes) : bytes)
+    return this.#vessel.write(delimiting === 'chunked' ? chunkOf(bytes) : bytes)
   }
 
   end(): void {
-    if (!this.#vessel.carries(this.#exchange)) return
+    if (this.#isOver || !this.#vessel.carries(this.#exchange)) return
     const { delimiting, keeps } = this.#framed
     // A body that turned out shorter than its head says would be completed with the next response.
     if (typeof delimiting === 'number' && this.#bytes !== delimiting) return this.cut()
+    this.#isOver = true
     const rest = this.#takeHead() + (delimiting === 'chunked' ? lastChunk : '')
     if (rest !== '') this.#vessel.write(Buffer.from(rest, 'latin1'))
     this.#vessel.finish(this.#exchange, keeps)
   }
 
   cut(): void {
+    if (this.#isOver) return
+    this.#isOver = true
     // The end of the connection is also how a body without chunks or a length ends properly.
     const isNoticed = this.#head === undefined && this.#framed.delimiting !== 'until-close'
     this.#vessel.cut(this.#exchange, isNoticed)
