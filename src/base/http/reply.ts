@@ -67,6 +67,11 @@ export function asResponse(response: HttpResponse): Response {
 // A line end in a value would let its author begin another header, or another response.
 const speakable = /^[\t\x20-\x7e\x80-\xff]*$/
 
+/** Headers that are the connection's business, whatever the code behind it says. */
+function isOwn(name: string): boolean {
+  return name === 'connection' || name === 'content-length' || name === 'transfer-encoding' || name === 'date'
+}
+
 /** How the body is delimited: by its length, in chunks, by the end of the connection, or because there is none. */
 export type Delimiting = number | 'chunked' | 'until-close' | 'none'
 
@@ -79,8 +84,7 @@ export function writeHead(
 ): string {
   let head = status === 200 ? 'HTTP/1.1 200 OK\r\n' : `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n`
   for (const name in headers) {
-    // These two are the connection's business.
-    if (name === 'connection' || name === 'content-length') continue
+    if (isOwn(name)) continue
     const value = headers[name] ?? ''
     if (!speakable.test(value)) throw new Error(`the header ${name} has a character that no header may have`)
     head += `${name}: ${value}\r\n`

@@ -122,7 +122,7 @@ function framingOf(headers: RequestHeaders, isOld: boolean): Framing {
 
 function keepsOpen(headers: RequestHeaders, isOld: boolean): boolean {
   const wishes = (headers.get('connection') ?? '').toLowerCase().split(/[\s,]+/)
-  return isOld ? wishes.includes('keep-alive') : !wishes.includes('close')
+  return !wishes.includes('close') && (!isOld || wishes.includes('keep-alive'))
 }
 
 const cr = 13
