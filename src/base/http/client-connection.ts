@@ -7,7 +7,7 @@ import { MalformedMessageError } from './malformed-message-error.ts'
 import { Outflow } from './outflow.ts'
 import { Pouring, type Vessel } from './pouring.ts'
 import { pushed, type PushedBody } from './pushed-body.ts'
-import { emptyReply, Reply, writeHead, type HttpResponse } from './reply.ts'
+import { Reply, writeHead, type HttpResponse } from './reply.ts'
 import type { BodySource } from './request-body.ts'
 import {
   readRequestHead,
@@ -210,47 +210,56 @@ export class ClientConnection implements BodySource, Vessel, Member {
   }
 
   #answer(exchange: Exchange): void {
-    const fail = () => this.#respond(exchange, emptyReply(500, {}))
     try {
       const answer = this.#serving.answer(exchange, exchange)
-      if (answer instanceof Promise) answer.then((response) => this.#respond(exchange, response), fail)
-      else this.#respond(exchange, answer)
+      if (!(answer instanceof Promise)) return this.#respond(exchange, answer)
+      answer.then(
+        (response) => this.#respond(exchange, response),
+        () => this.#fail(exchange),
+      )
     } catch {
-      fail()
+      this.#fail(exchange)
     }
   }
 
+  /** Must not throw, because nobody would hear of it. */
   #respond(exchange: Exchange, response: HttpResponse): void {
-    const isGone = this.#exchange !== exchange
-    if (!(response instanceof Reply)) {
-      if (isGone) response.body?.cancel().catch(() => {})
-      else void this.#sendWebResponse(exchange, response)
-      return
+    try {
+      if (!(response instanceof Reply)) {
+        if (this.carries(exchange)) void this.#sendWebResponse(exchange, response)
+        else response.body?.cancel().catch(() => {})
+        return
+      }
+      const { status, headers, body } = response
+      if (!(body instanceof Uint8Array)) this.#pour(exchange, status, headers.all, 'chunked', body)
+      else if (this.carries(exchange)) this.#sendWhole(exchange, status, headers.all, body)
+    } catch {
+      this.#fail(exchange)
     }
-    const { status, headers, body } = response
-    if (body instanceof Uint8Array) {
-      if (!isGone) this.#sendWhole(exchange, status, headers.all, body)
-    } else if (isGone) body.left()
-    else this.#pour(exchange, status, headers.all, 'chunked', body)
+  }
+
+  /** Answers what the code behind the server failed to answer by mistake. */
+  #fail(exchange: Exchange): void {
+    if (!this.carries(exchange)) return
+    if (this.#pouring === undefined) this.#sendWhole(exchange, 500, {}, none)
+    else this.terminate()
   }
 
   async #sendWebResponse(exchange: Exchange, response: Response): Promise<void> {
-    const { status, body } = response
-    const headers = Object.fromEntries(response.headers)
-    const length = headers['content-length']
-    if (exchange.method === 'HEAD' || body === null) {
-      body?.cancel().catch(() => {})
-      return this.#sendWhole(exchange, status, headers, none, length === undefined ? 0 : Number(length))
-    }
-    // A document is made in one go; anything else that does not say its length is sent as it comes.
-    if (length !== undefined || headers['content-type']?.startsWith('application/json') !== true) {
-      return this.#pour(exchange, status, headers, length === undefined ? 'chunked' : Number(length), pushed(body))
-    }
     try {
-      const bytes = await response.bytes()
-      if (this.carries(exchange)) this.#sendWhole(exchange, status, headers, bytes)
+      const { status, body } = response
+      const headers = Object.fromEntries(response.headers)
+      const length = headers['content-length']
+      if (body === null) {
+        this.#sendWhole(exchange, status, headers, none, exchange.method === 'HEAD' ? Number(length ?? 0) : 0)
+      }
+      // A document is made in one go; anything else that does not say its length is sent as it comes.
+      else if (length === undefined && headers['content-type']?.startsWith('application/json') === true) {
+        const bytes = await response.bytes()
+        if (this.carries(exchange)) this.#sendWhole(exchange, status, headers, bytes)
+      } else this.#pour(exchange, status, headers, length === undefined ? 'chunked' : Number(length), pushed(body))
     } catch {
-      if (this.carries(exchange)) this.terminate()
+      this.#fail(exchange)
     }
   }
 
@@ -259,11 +268,11 @@ export class ClientConnection implements BodySource, Vessel, Member {
     status: number,
     headers: Readonly<Record<string, string>>,
     body: Uint8Array,
-    length = body.length,
+    length: number | 'unknown' = body.length,
   ): void {
     const keeps = this.#keeps(exchange, headers)
     const isBare = status === 204 || status === 304
-    const head = writeHead(status, headers, isBare ? 'none' : length, said(exchange, keeps))
+    const head = writeHead(status, headers, isBare || length === 'unknown' ? 'none' : length, said(exchange, keeps))
     const content = isBare || exchange.method === 'HEAD' ? none : body
     if (content.length <= copiedBytesMax) {
       const all = Buffer.allocUnsafe(head.length + content.length)
@@ -284,11 +293,20 @@ export class ClientConnection implements BodySource, Vessel, Member {
     size: number | 'chunked',
     body: PushedBody,
   ): void {
-    const delimiting = size === 'chunked' && exchange.head.isOld ? 'until-close' : size
-    const keeps = this.#keeps(exchange, headers) && delimiting !== 'until-close'
-    const head = writeHead(status, headers, delimiting, said(exchange, keeps))
-    this.#pouring = new Pouring(this, exchange, body, { head, delimiting, keeps })
-    body.begin(this.#pouring)
+    let pouring: Pouring | undefined
+    try {
+      if (!this.carries(exchange)) return
+      if (exchange.method === 'HEAD' || status === 204 || status === 304) {
+        return this.#sendWhole(exchange, status, headers, none, size === 'chunked' ? 'unknown' : size)
+      }
+      const delimiting = size === 'chunked' && exchange.head.isOld ? 'until-close' : size
+      const keeps = this.#keeps(exchange, headers) && delimiting !== 'until-close'
+      const head = writeHead(status, headers, delimiting, said(exchange, keeps))
+      pouring = this.#pouring = new Pouring(this, exchange, body, { head, delimiting, keeps })
+    } finally {
+      if (pouring === undefined) body.left()
+    }
+    body.begin(pouring)
   }
 
   /** Whether the connection may carry another request after this response. */
