@@ -187,7 +187,9 @@ export class ClientConnection implements BodySource, Vessel, Member {
     const recalled = this.#memory.recall(all)
     if (recalled !== undefined) return this.#begin(recalled, all, this.#memory.end)
     const end = indexOf.call(all, headEnd)
-    if ((end === -1 ? all.length : end) > headBytesMax) throw new RefusedHeadError(431, 'its head has no end')
+    // Of a head that is not whole, the last three bytes may be the beginning of its end.
+    if ((end === -1 ? all.length - headEnd.length + 1 : end) > headBytesMax)
+      throw new RefusedHeadError(431, 'its head has no end')
     if (end === -1) {
       refuseBareLineFeeds(all)
       this.#unread = all
