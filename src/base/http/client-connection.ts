@@ -176,12 +176,17 @@ export class ClientConnection implements BodySource, Vessel, Member {
 
   /** Keeps what belongs to the next request until its turn comes. */
   #keep(bytes: Uint8Array): void {
-    this.#unread = this.#unread === undefined ? bytes : Buffer.concat([this.#unread, bytes])
+    this.#unread = this.#withUnread(bytes)
     if (this.#unread.length > pipelinedBytesMax) this.pause()
+  #withUnread(bytes: Uint8Array): Uint8Array {
+    if (this.#unread === undefined) return bytes
+    return bytes.length === 0 ? this.#unread : Buffer.concat([this.#unread, bytes])
+  }
+
   }
 
   #readHead(bytes: Uint8Array): void {
-    const all = withoutLineEnds(this.#unread === undefined ? bytes : Buffer.concat([this.#unread, bytes]))
+    const all = withoutLineEnds(this.#withUnread(bytes))
     this.#unread = undefined
     if (all.length === 0) return
     const recalled = this.#memory.recall(all)
@@ -325,8 +330,8 @@ export class ClientConnection implements BodySource, Vessel, Member {
       this.allow(this.idleSeconds)
       if (!keeps || this.#serving.isStopping) return this.#hearNoMore()
       this.resume()
-      // Not at once: a client may have sent a thousand requests in one packet, which would be a thousand calls deep.
-      if (this.#unread !== undefined) queueMicrotask(() => this.#goOn())
+      // In the next turn: a client may have sent thousands of requests in one packet, and others have theirs in between.
+      if (this.#unread !== undefined) setImmediate(() => this.#goOn())
     })
   }
 
