@@ -176,13 +176,13 @@ export class ClientConnection implements BodySource, Vessel, Member {
 
   /** Keeps what belongs to the next request until its turn comes. */
   #keep(bytes: Uint8Array): void {
+  }
+
     this.#unread = this.#withUnread(bytes)
     if (this.#unread.length > pipelinedBytesMax) this.pause()
   #withUnread(bytes: Uint8Array): Uint8Array {
     if (this.#unread === undefined) return bytes
     return bytes.length === 0 ? this.#unread : Buffer.concat([this.#unread, bytes])
-  }
-
   }
 
   #readHead(bytes: Uint8Array): void {
