@@ -8,7 +8,6 @@ import { Outflow } from './outflow.ts'
 import { Pouring, type Vessel } from './pouring.ts'
 import { pushed, type PushedBody } from './pushed-body.ts'
 import { Reply, writeHead, type HttpResponse } from './reply.ts'
-import type { BodySource } from './request-body.ts'
 import {
   readRequestHead,
   refuseBareLineFeeds,
@@ -36,7 +35,7 @@ const none = new Uint8Array(0)
 const { indexOf, latin1Slice } = Buffer.prototype
 
 /** One socket of a client, and the requests that come over it, one after another. */
-export class ClientConnection implements BodySource, Vessel, Member {
+export class ClientConnection implements Vessel, Member {
   readonly #serving: Serving
   readonly #socket: Socket<ClientConnection>
   readonly #memory = new HeadMemory()
@@ -152,10 +151,9 @@ export class ClientConnection implements BodySource, Vessel, Member {
     this.#socket.resume()
   }
 
-  wanted(): void {
-    const exchange = this.#exchange
-    if (exchange?.head.expectsContinue !== true || exchange.isContinued) return
-    exchange.isContinued = true
+  /** Lets a client that waits for permission send its body, unless it has its answer, or the beginning of one. */
+  permit(): void {
+    if (this.#pouring !== undefined || this.#isDeaf) return
     this.write(Buffer.from('HTTP/1.1 100 Continue\r\n\r\n', 'latin1'))
   }
 

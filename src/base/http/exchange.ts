@@ -2,7 +2,7 @@ import { watchLongAnswer, type Sending } from '../long-answer.ts'
 import { LeaveSignal } from './client-signal.ts'
 import type { ClientConnection } from './client-connection.ts'
 import type { Connection } from './connection.ts'
-import { RequestBody } from './request-body.ts'
+import { RequestBody, type BodySource } from './request-body.ts'
 import type { RequestHead, RequestHeaders } from './request-head.ts'
 import type { HttpRequest } from './request.ts'
 
@@ -10,19 +10,19 @@ import type { HttpRequest } from './request.ts'
 const takenAtOnceBytes = 16 * 1024
 
 /** One request and its response: what routes see of the request, and what they tell its connection. */
-export class Exchange implements HttpRequest, Connection, Sending {
+export class Exchange implements HttpRequest, Connection, Sending, BodySource {
   readonly head: RequestHead
   readonly content: RequestBody
   readonly signal = new LeaveSignal()
   readonly #connection: ClientConnection
   #body: ReadableStream<Uint8Array> | undefined
   /** A client that waits for permission to send its body has it. */
-  isContinued = false
+  #isPermitted = false
   #guard: 'server' | 'ours' | 'followed' = 'server'
 
   constructor(head: RequestHead, connection: ClientConnection) {
     this.head = head
-    this.content = new RequestBody(head.framing, connection)
+    this.content = new RequestBody(head.framing, this)
     this.#connection = connection
   }
 
@@ -50,6 +50,21 @@ export class Exchange implements HttpRequest, Connection, Sending {
 
   bytes(): Promise<Uint8Array> {
     return this.content.bytes()
+  }
+
+  /** A body that is read after its response was finished must not hold up, or let go, the next one. */
+  pause(): void {
+    if (this.#connection.carries(this)) this.#connection.pause()
+  }
+
+  resume(): void {
+    if (this.#connection.carries(this)) this.#connection.resume()
+  }
+
+  wanted(): void {
+    if (!this.head.expectsContinue || this.#isPermitted) return
+    this.#isPermitted = true
+    if (this.#connection.carries(this)) this.#connection.permit()
   }
 
   address(): string {

@@ -57,11 +57,11 @@ export class RequestBody {
 
   drop(): void {
     this.isUsed = this.#isDropped = true
-    this.#unread = []
-    this.#resume()
+    this.#takeUnread()
   }
 
   bytes(): Promise<Uint8Array> {
+    if (this.isUsed) return Promise.reject(new TypeError('the body was read before'))
     this.isUsed = true
     if (this.isOver) return Promise.resolve(this.#takeUnread())
     if (this.#failure !== undefined) return Promise.reject(this.#failure)
