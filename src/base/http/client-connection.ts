@@ -110,9 +110,9 @@ export class ClientConnection implements Vessel, Member {
     this.#isDeaf = true
     this.#out.drop()
     this.#unread = undefined
-    this.#abandon()
     this.#serving.connections.remove(this)
     this.#serving.closed()
+    this.#abandon()
   }
 
   /** Called every second. */
@@ -174,10 +174,10 @@ export class ClientConnection implements Vessel, Member {
 
   /** Keeps what belongs to the next request until its turn comes. */
   #keep(bytes: Uint8Array): void {
-  }
-
     this.#unread = this.#withUnread(bytes)
     if (this.#unread.length > pipelinedBytesMax) this.pause()
+  }
+
   #withUnread(bytes: Uint8Array): Uint8Array {
     if (this.#unread === undefined) return bytes
     return bytes.length === 0 ? this.#unread : Buffer.concat([this.#unread, bytes])
@@ -321,6 +321,7 @@ export class ClientConnection implements Vessel, Member {
 
   /** The response is written. Once the client's socket has taken it, the next request has its turn. */
   finish(exchange: Exchange, keeps: boolean): void {
+    if (!keeps) this.#isDeaf = true
     this.#out.whenSent(() => {
       if (!this.carries(exchange)) return
       this.#exchange = this.#pouring = undefined
@@ -352,7 +353,7 @@ export class ClientConnection implements Vessel, Member {
     if (this.#pouring !== undefined) return this.terminate()
     this.#abandon()
     const status = refusal instanceof RefusedHeadError ? refusal.status : 400
-    this.write(Buffer.from(writeHead(status, {}, 'until-close', 'close'), 'latin1'))
+    this.write(Buffer.from(writeHead(status, {}, 0, 'close'), 'latin1'))
     this.#hearNoMore()
   }
 
@@ -364,8 +365,11 @@ export class ClientConnection implements Vessel, Member {
     this.#exchange = this.#pouring = undefined
     this.#serving.underway--
     exchange.content.fail(new Error('the client hung up'))
-    exchange.signal.abort()
-    pouring?.body.left()
+    try {
+      exchange.signal.abort()
+    } finally {
+      pouring?.body.left()
+    }
   }
 
   /** Says, once all is sent, that no more is to come, and waits a moment for the client to close. */

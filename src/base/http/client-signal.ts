@@ -30,7 +30,15 @@ export class LeaveSignal implements ClientSignal {
     this.#aborted = true
     const listeners = this.#listeners
     this.#listeners = nobody
-    for (const listener of listeners) listener()
+    const thrown: unknown[] = []
+    for (const listener of listeners) {
+      try {
+        listener()
+      } catch (why) {
+        thrown.push(why) // a mistake: the others are called all the same
+      }
+    }
+    if (thrown.length > 0) throw thrown[0]
   }
 }
 

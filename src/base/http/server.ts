@@ -73,7 +73,8 @@ function open(options: ServerOptions, serving: Serving) {
         data: (socket, bytes) => socket.data.received(bytes),
         drain: (socket) => socket.data.drained(),
         close: (socket) => socket.data.closed(),
-        error() {}, // `close` follows
+        // A mistake in the code that one of these has called: the runtime reports it nowhere else.
+        error: (socket) => socket.data.terminate(),
       },
     })
   } catch (thrown) {
