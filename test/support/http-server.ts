@@ -21,11 +21,11 @@ export async function closeAll(): Promise<void> {
 export type Client = {
   readonly socket: Socket
   /** All that has come, a character for each byte. */
-  text(): string
+  readonly text: () => string
   /** Its answers, as far as they have come. */
-  statuses(): number[]
-  isClosed(): boolean
-  failure(): Error | undefined
+  readonly statuses: () => number[]
+  readonly isClosed: () => boolean
+  readonly failure: () => Error | undefined
 }
 
 /** A client without any library. */

@@ -3,7 +3,10 @@ import type { RequestHead } from './request-head.ts'
 // Methods of Buffer for plain Uint8Arrays: making a Buffer of the bytes would cost more than what is done with them.
 const { compare, latin1Slice } = Buffer.prototype
 
-const lengthValue = /\r\ncontent-length:[ \t]*(\d{1,15})\r\n/i
+// Without zeros in front, so that a number has one spelling.
+const lengthValue = /\r\ncontent-length:[ \t]*(0|[1-9]\d{0,14})\r\n/i
+// With a longer head, a connection that is idle would take more than ten kilobytes.
+const headBytesMax = 4 * 1024
 const zero = 48
 const digitsMax = 15
 
@@ -22,7 +25,9 @@ export class HeadMemory {
 
   /** `bytes` begin with the head, which ends, empty line included, at `end`. */
   remember(bytes: Uint8Array, end: number, head: RequestHead): void {
-    this.#bytes = bytes.slice(0, end)
+    if (end > headBytesMax) return
+    // Buffer's own slice() would give a view, which keeps alive all that came with the head.
+    this.#bytes = Uint8Array.prototype.slice.call(bytes, 0, end)
     this.#head = head
     const found = head.framing.kind === 'length' ? lengthValue.exec(latin1Slice.call(bytes, 0, end)) : null
     const length = found?.[1] ?? ''
@@ -44,7 +49,8 @@ export class HeadMemory {
       if (digit < 0 || digit > 9) break
       length = length * 10 + digit
     }
-    if (isMeasured && at === this.#lengthStart) return undefined
+    const isSpelt = at - this.#lengthStart === 1 || bytes[this.#lengthStart] !== zero
+    if (isMeasured && (at === this.#lengthStart || !isSpelt)) return undefined
     if (!isSame(bytes, at, known, this.#lengthEnd, known.length)) return undefined
     this.end = at + known.length - this.#lengthEnd
     if (!isMeasured || (head.framing.kind === 'length' && head.framing.bytes === length)) return head

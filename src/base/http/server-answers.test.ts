@@ -56,6 +56,10 @@ const failing = (...texts: string[]) => {
   })
 }
 
+function raise(): never {
+  throw new Error('no')
+}
+
 describe('a mistake of the code behind the server is a 500, and the connection goes on', () => {
   const unspeakable = { 'x-name': 'a\r\nx-other: b' }
   const used = new Response('used')
@@ -87,10 +91,6 @@ describe('a mistake of the code behind the server is a 500, and the connection g
     expect(client.text()).not.toContain('x-other')
     expect(client.failure()).toBeUndefined()
   })
-
-  function raise(): never {
-    throw new Error('no')
-  }
 })
 
 test('a stream whose head cannot be written is told that nobody reads it', async () => {
@@ -160,9 +160,9 @@ describe('a stream that is written as it begins', () => {
   })
 })
 
-describe('a body that is not as long as its head says', () => {
-  const said = (body: ReadableStream<Uint8Array>) => new Response(body, { headers: { 'content-length': '5' } })
+const said = (body: ReadableStream<Uint8Array>) => new Response(body, { headers: { 'content-length': '5' } })
 
+describe('a body that is not as long as its head says', () => {
   test('the rest of a longer one is not taken for the next answer', async () => {
     for (const texts of [
       ['12345', 'HTTP/1.1 200 OK\r\n\r\n'],
