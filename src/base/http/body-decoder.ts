@@ -1,4 +1,5 @@
 import { partOf } from '../bytes.ts'
+import { isInName, isInValue } from './header-lines.ts'
 import { MalformedMessageError } from './malformed-message-error.ts'
 
 /** How a message says where its body ends: by its length, in chunks, by closing, or that there is none. */
@@ -43,6 +44,7 @@ class MeasuredBody implements BodyDecoder {
 
 const cr = 13
 const lf = 10
+const colon = 58
 const semicolon = 59
 const space = 32
 const tab = 9
@@ -53,14 +55,16 @@ const asideBytesMax = 16 * 1024
 
 type Place =
   | 'size'
-  /** After a size: its extension, which is skipped. */
+  /** After a size: blanks, and its extension, both of which are skipped. */
+  | 'blanks'
   | 'extension'
   | 'size-end'
   | 'data'
   | 'data-cr'
   | 'data-lf'
-  /** After the last chunk: at the start of a trailer line, inside it, and at its end. */
+  /** After the last chunk: at the start of a trailer line, inside its name and its value, and at its end. */
   | 'trailer-start'
+  | 'trailer-name'
   | 'trailer'
   | 'trailer-end'
   | 'last-lf'
@@ -123,6 +127,12 @@ class ChunkedBody implements BodyDecoder {
       case 'size':
         this.#sizeDigit(byte)
         break
+      case 'blanks':
+        if (byte === cr) this.#place = 'size-end'
+        else if (byte === semicolon) this.#place = 'extension'
+        else if (byte !== space && byte !== tab) throw new MalformedMessageError("a chunk's size")
+        else this.#aside(byte)
+        break
       case 'extension':
         if (byte === cr) this.#place = 'size-end'
         else this.#aside(byte)
@@ -140,7 +150,11 @@ class ChunkedBody implements BodyDecoder {
         break
       case 'trailer-start':
         if (byte === cr) this.#place = 'last-lf'
-        else this.#aside(byte, 'trailer')
+        else this.#name(byte, 'trailer-name')
+        break
+      case 'trailer-name':
+        if (byte === colon) this.#aside(byte, 'trailer')
+        else this.#name(byte, 'trailer-name')
         break
       case 'trailer':
         if (byte === cr) this.#place = 'trailer-end'
@@ -168,7 +182,8 @@ class ChunkedBody implements BodyDecoder {
     if (this.#digits === 0 || digit !== undefined) throw new MalformedMessageError("a chunk's size")
     if (byte === cr) this.#place = 'size-end'
     // Some servers leave room for a longer size and fill it with blanks.
-    else if (byte === semicolon || byte === space || byte === tab) this.#place = 'extension'
+    else if (byte === semicolon) this.#place = 'extension'
+    else if (byte === space || byte === tab) this.#place = 'blanks'
     else throw new MalformedMessageError("a chunk's size")
   }
 
@@ -177,10 +192,15 @@ class ChunkedBody implements BodyDecoder {
     this.#place = next
   }
 
-  #aside(byte: number, next?: Place): void {
-    if (byte === lf || ++this.#asideBytes > asideBytesMax)
+  #name(byte: number, next: Place): void {
+    if (!isInName(byte)) throw new MalformedMessageError('a trailer without a name')
+    this.#aside(byte, next)
+  }
+
+  #aside(byte: number, next = this.#place): void {
+    if (!isInValue(byte) || ++this.#asideBytes > asideBytesMax)
       throw new MalformedMessageError('what stands beside its chunks')
-    if (next !== undefined) this.#place = next
+    this.#place = next
   }
 }
 

@@ -56,11 +56,11 @@ export class HeaderLines {
     const found = text.indexOf('\r\n', start)
     const end = found === -1 ? text.length : found
     let at = start
-    while (at < end && isAllowed(text, at, 1)) at++
+    while (at < end && isInName(text.charCodeAt(at))) at++
     if (at === start || text.charCodeAt(at) !== colon) throw new MalformedMessageError('a header without a name')
     this.#places.push(start, at, end)
     for (at++; at < end; at++)
-      if (!isAllowed(text, at, 2)) throw new MalformedMessageError('a header with a control character')
+      if (!isInValue(text.charCodeAt(at))) throw new MalformedMessageError('a header with a control character')
     return end
   }
 
@@ -84,8 +84,13 @@ export class HeaderLines {
   }
 }
 
-function isAllowed(text: string, at: number, where: 1 | 2): boolean {
-  return ((allowed[text.charCodeAt(at)] ?? 0) & where) !== 0
+/** Whether a byte may be in the name of a header. */
+export function isInName(byte: number): boolean {
+  return ((allowed[byte] ?? 0) & 1) !== 0
+}
+
+export function isInValue(byte: number): boolean {
+  return ((allowed[byte] ?? 0) & 2) !== 0
 }
 
 function lowered(code: number): number {
