@@ -30,6 +30,7 @@ export function streamOf(body: PushedBody): ReadableStream<Uint8Array> {
       start(controller) {
         body.begin({
           write(bytes) {
+            if (isLeft) return false
             controller.enqueue(bytes)
             isBehind = (controller.desiredSize ?? 0) <= 0
             return !isBehind
