@@ -158,7 +158,9 @@ export class ClientConnection implements Vessel, Member {
   }
 
   write(bytes: Uint8Array): boolean {
-    return !this.#isClosed && this.#out.write(bytes)
+    if (this.#isClosed || !this.#out.write(bytes)) return false
+    this.#quietSeconds = 0
+    return true
   }
 
   get #isTooQuiet(): boolean {

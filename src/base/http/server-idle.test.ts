@@ -99,3 +99,22 @@ test.concurrent('a client that goes on sending after the last answer is not list
   clearInterval(sending)
   expect(client.text()).toContain('\r\nconnection: close\r\n')
 }, 30_000)
+
+function dripping(): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async start(controller) {
+      for (let i = 0; i < 8; i++) {
+        controller.enqueue(Buffer.from(`${i}`))
+        await Bun.sleep(secondMs / 2)
+      }
+      controller.close()
+    },
+  })
+}
+
+test.concurrent('a stream that is sent something in time is not quiet', async () => {
+  const { port } = listen({ idleSeconds: 1, answer: () => new Response(dripping()) })
+  const client = openClient(port, get)
+  await until(() => client.text().endsWith('0\r\n\r\n'))
+  expect(client.text()).toEndWith('1\r\n7\r\n0\r\n\r\n')
+}, 30_000)
