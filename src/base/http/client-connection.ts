@@ -323,7 +323,10 @@ export class ClientConnection implements Vessel, Member {
 
   /** The response is written. Once the client's socket has taken it, the next request has its turn. */
   finish(exchange: Exchange, keeps: boolean): void {
-    if (!keeps) this.#isDeaf = true
+    if (!keeps) {
+      this.#isDeaf = true
+      exchange.content.fail(new Error('the request was answered before its body had come'))
+    }
     this.#out.whenSent(() => {
       if (!this.carries(exchange)) return
       this.#exchange = this.#pouring = undefined
@@ -355,7 +358,7 @@ export class ClientConnection implements Vessel, Member {
     if (this.#pouring !== undefined) return this.terminate()
     this.#abandon()
     const status = refusal instanceof RefusedHeadError ? refusal.status : 400
-    this.write(Buffer.from(writeHead(status, {}, 0, 'close'), 'latin1'))
+    this.write(Buffer.from(writeHead(status, {}, 'until-close', 'close'), 'latin1'))
     this.#hearNoMore()
   }
 
