@@ -121,7 +121,7 @@ function framingOf(headers: RequestHeaders, isOld: boolean): Framing {
 }
 
 function keepsOpen(headers: RequestHeaders, isOld: boolean): boolean {
-  const wishes = (headers.get('connection') ?? '').toLowerCase().split(/[\s,]+/)
+  const wishes = (headers.get('connection') ?? '').toLowerCase().split(/[ \t]*,[ \t]*/)
   return !wishes.includes('close') && (!isOld || wishes.includes('keep-alive'))
 }
 
