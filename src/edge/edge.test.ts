@@ -42,14 +42,12 @@ const edge = makeEdge({
   tally: new Tally(),
   isDraining: () => isDraining,
 })
-let handedOver = 0
 let headerCount = 0
 const visit = async (request: Request) =>
   asResponse(
     await edge(request, {
       address: () => '127.0.0.1',
       headerCount: () => headerCount,
-      handOver: () => void handedOver++,
     } as unknown as Parameters<typeof edge>[1]),
   )
 const ask = (path: string, method = 'POST', headers: Record<string, string> = {}) =>
@@ -102,14 +100,6 @@ test('while a node drains, every response closes its connection', async () => {
     isDraining = true
     expect((await ask(path)).headers.get('connection')).toBe('close')
     isDraining = false
-  }
-})
-
-test('every response, also an error, is handed over once', async () => {
-  for (const path of ['/v1/messages', '/open', '/nowhere', '/v1/broken']) {
-    handedOver = 0
-    await ask(path)
-    expect(handedOver).toBe(1)
   }
 })
 

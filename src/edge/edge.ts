@@ -73,7 +73,6 @@ export function makeEdge(options: EdgeOptions): Serve {
     if (options.isDraining?.() === true) response.headers.set('connection', 'close')
     options.tally.answered(route, response.status)
     options.cors?.allow(request, response)
-    connection.handOver()
     return response
   }
 

@@ -49,9 +49,10 @@ export function checkHeaders({ headers }: HttpRequest, wanted: RegExp, name: str
 // Nearly every chat request fits into this. Larger bodies, and those of unknown length, are counted piece by piece.
 const smallBytesMax = 64 * 1024
 
-function readBytes(request: HttpRequest, bytesMax: number): Promise<Uint8Array> {
+function readBytes(request: HttpRequest, bytesMax: number): Promise<Uint8Array> | Uint8Array {
   const declared = declaredLength(request, bytesMax)
-  return declared <= smallBytesMax ? readSmall(request, declared) : readPieces(request, bytesMax)
+  if (declared > smallBytesMax || Number.isNaN(declared)) return readPieces(request, bytesMax)
+  return request.bytesAtOnce?.() ?? readSmall(request, declared)
 }
 
 /** The declared length of the body, refused at once if it is too large; NaN if the client declares none. */
@@ -70,7 +71,7 @@ const deadlines = new Deadlines(systemClock)
 /** Requests whose body was not read to its end. */
 const leftUnread = new WeakSet<HttpRequest>()
 
-/** Reads the body natively, not piece by piece: this takes 20 µs less than a reader, an eighth of a request. */
+/** Reads the body in one go, because a reader costs as much as the rest of reading it. */
 function readSmall(request: HttpRequest, declared: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const deadline = deadlines.open(() => {

@@ -22,7 +22,7 @@ const harmless = {
 
 /** `GET /artifacts/{id}`: a kept result, or a part of it, for every holder of its signed link. */
 export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
-  return async ({ request, id, responseHeaders, connection }: Visit): Promise<HttpResponse> => {
+  return async ({ request, id, responseHeaders }: Visit): Promise<HttpResponse> => {
     const query = new URL(request.url).searchParams
     const link = { id, expires: query.get('expires'), signature: query.get('signature') }
     const artifact = await parts.artifacts.find(link)
@@ -43,7 +43,6 @@ export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
     const part = range === 'whole' ? {} : { 'content-range': `bytes ${from}-${to - 1}/${bytes}` }
     // The body of a response to HEAD is never read, so nothing is opened for it.
     const body = isHead ? null : await artifact.read(from, to)
-    connection.letGo(to - from)
     return new Response(body, {
       status: range === 'whole' ? 200 : 206,
       headers: { ...headers, ...part, 'content-length': String(to - from) },

@@ -25,9 +25,7 @@ async function happened(answer: Answer): Promise<string[]> {
     body: '{}',
   })
   const connection = {
-    holdOpen: () => void told.push('held open'),
     follow: () => void told.push('followed'),
-    letGo: (bytes: number) => void told.push(`let go with ${bytes} bytes`),
   }
   const parts = { line, clock: systemClock, bodyBytesMax: 100, json: { depthMax: 9, keysMax: 9 } }
   const endpoint = { credentialOf: () => undefined } as unknown as Endpoint
@@ -38,18 +36,17 @@ async function happened(answer: Answer): Promise<string[]> {
 
 const contentType = 'application/json'
 
-// Otherwise the listener would cut off every answer that takes a vendor longer than a connection may be idle.
-test('a connection is held open from the end of its body until the answer is there', async () => {
+test('the connection of a whole answer is left to the server', async () => {
   const whole = happened({ kind: 'whole', body: Buffer.from('whole'), contentType, cost: zeroNano })
-  expect(await whole).toEqual(['held open', 'the vendor is asked', 'let go with 5 bytes'])
+  expect(await whole).toEqual(['the vendor is asked'])
 })
 
-test('a connection is held open and followed while its answer is streamed', async () => {
+test('a connection is followed while its answer is streamed', async () => {
   const streamed = happened({
     kind: 'stream',
     body: pushed(new ReadableStream()),
     contentType,
     ended: Promise.resolve(),
   })
-  expect(await streamed).toEqual(['held open', 'the vendor is asked', 'followed'])
+  expect(await streamed).toEqual(['the vendor is asked', 'followed'])
 })

@@ -46,7 +46,6 @@ export function serveJob(parts: ServeParts, { job, credentialOf, requestIdHeader
       }
       return new Reply(200, headers, answer.body)
     }
-    visit.connection.letGo(answer.body.length)
     return respondWhole(answer, visit)
   }
 }
@@ -86,10 +85,7 @@ export function receive(
     },
     header: (name) => request.headers.get(name),
     readBody() {
-      read ??= readBody(visit, parts).then((whole) => {
-        visit.connection.holdOpen()
-        return whole
-      })
+      read ??= readBody(visit, parts)
       return read
     },
   }

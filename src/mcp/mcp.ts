@@ -46,13 +46,12 @@ export function makeMcp(parts: McpParts): Mcp {
   const [plain, streaming] = [handlerWith('auto'), handlerWith('sse')]
 
   async function serve(visit: Visit): Promise<Response> {
-    const { request, connection } = visit
+    const { request } = visit
     parts.checkOrigin(request)
     const credential = bearerOf(request)
     const principal = await parts.line.authenticate({ credential, address: visit.address })
     visit.speak(writeRpcError(null))
     const body = withoutNulls((await readJsonBody(request, parts.bodyBytesMax, parts.json)).body)
-    connection.holdOpen()
     visit.speak(writeRpcError(idOf(body)))
     const caller = { visit, principal, credential: credential ?? '' }
     if (body['method'] === 'tools/call') return dispatch(streaming, body, caller)

@@ -102,7 +102,6 @@ export function makeServers(parts: ServerParts): (caller: Caller) => Server {
       if (tool === undefined) throw new ProtocolError(invalidParams, `Unknown tool: ${params.name}`)
       const { connection } = caller.visit
       // The response's stream may have been handed over already, and stays quiet while the tool works.
-      connection.holdOpen()
       connection.follow()
       try {
         return forRevisionOf(caller, await callTool(tool, params.arguments ?? {}, toolContextOf(context)))

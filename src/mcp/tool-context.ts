@@ -201,10 +201,8 @@ export function byName(routes: readonly Route[]): ReadonlyMap<string, Route> {
 const nobodys: Connection = {
   address: () => '',
   headerCount: () => 0,
-  holdOpen() {},
   follow() {},
   letGo() {},
-  handOver() {},
   unreadBytes: () => Promise.resolve(undefined),
 }
 

@@ -117,7 +117,7 @@ export class ClientConnection implements Vessel, Member {
 
   /** Called every second. */
   tick(): void {
-    this.#quietSeconds++
+    this.#quietSeconds = this.#isAtWork ? 0 : this.#quietSeconds + 1
     const isHead = this.#exchange === undefined && this.#unread !== undefined
     this.#headSeconds = isHead ? this.#headSeconds + 1 : 0
     if (this.#isDeaf && this.#out.isEmpty) {
@@ -161,6 +161,11 @@ export class ClientConnection implements Vessel, Member {
     if (this.#isClosed || !this.#out.write(bytes)) return false
     this.#quietSeconds = 0
     return true
+  }
+
+  /** The request has come, and its response has not begun: how long that may take is not the connection's business. */
+  get #isAtWork(): boolean {
+    return this.#exchange?.content.isOver === true && this.#pouring === undefined && this.#out.isEmpty
   }
 
   get #isTooQuiet(): boolean {
@@ -281,6 +286,7 @@ export class ClientConnection implements Vessel, Member {
     const isBare = status === 204 || status === 304
     const head = writeHead(status, headers, isBare || length === 'unknown' ? 'none' : length, said(exchange, keeps))
     const content = isBare || exchange.method === 'HEAD' ? none : body
+    exchange.letGo(content.length)
     if (content.length <= copiedBytesMax) {
       const all = Buffer.allocUnsafe(head.length + content.length)
       all.write(head, 'latin1')
@@ -310,6 +316,7 @@ export class ClientConnection implements Vessel, Member {
       const keeps = this.#keeps(exchange, headers) && delimiting !== 'until-close'
       const head = writeHead(status, headers, delimiting, said(exchange, keeps))
       pouring = this.#pouring = new Pouring(this, exchange, body, { head, delimiting, keeps })
+      if (typeof size === 'number') exchange.letGo(size)
     } finally {
       if (pouring === undefined) body.left()
     }

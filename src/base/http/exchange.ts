@@ -18,7 +18,7 @@ export class Exchange implements HttpRequest, Connection, Sending, BodySource {
   #body: ReadableStream<Uint8Array> | undefined
   /** A client that waits for permission to send its body has it. */
   #isPermitted = false
-  #guard: 'server' | 'ours' | 'followed' = 'server'
+  #isFollowed = false
 
   constructor(head: RequestHead, connection: ClientConnection) {
     this.head = head
@@ -52,6 +52,10 @@ export class Exchange implements HttpRequest, Connection, Sending, BodySource {
     return this.content.bytes()
   }
 
+  bytesAtOnce(): Uint8Array | undefined {
+    return this.content.bytesAtOnce()
+  }
+
   /** A body that is read after its response was finished must not hold up, or let go, the next one. */
   pause(): void {
     if (this.#connection.carries(this)) this.#connection.pause()
@@ -75,28 +79,19 @@ export class Exchange implements HttpRequest, Connection, Sending, BodySource {
     return this.head.headers.count
   }
 
-  holdOpen(): void {
-    this.#guard = 'ours'
+  follow(): void {
+    this.#isFollowed = true
     this.allow(0)
   }
 
-  follow(): void {
-    this.#guard = 'followed'
-  }
-
-  handOver(): void {
-    // Without this, a kept connection would wait for ever for the rest of a next request that is only half sent.
-    if (this.#guard === 'ours') this.letGo()
-  }
-
   letGo(bytes = 0): void {
-    this.#guard = 'server'
+    this.#isFollowed = false
     this.allow(this.#connection.idleSeconds)
     if (bytes > takenAtOnceBytes) watchLongAnswer(this, this.#connection.watching)
   }
 
   isUnderway(): boolean {
-    return this.#guard === 'server' && this.#connection.carries(this)
+    return !this.#isFollowed && this.#connection.carries(this)
   }
 
   allow(seconds: number): void {

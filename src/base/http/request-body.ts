@@ -72,6 +72,12 @@ export class RequestBody {
     })
   }
 
+  bytesAtOnce(): Uint8Array | undefined {
+    if (!this.isOver || this.isUsed) return undefined
+    this.isUsed = true
+    return this.#takeUnread()
+  }
+
   stream(): ReadableStream<Uint8Array> {
     return new ReadableStream<Uint8Array>(
       {

@@ -10,6 +10,8 @@ export type HttpRequest = {
   readonly bodyUsed: boolean
   readonly body: ReadableStream<Uint8Array> | null
   bytes(): Promise<Uint8Array>
+  /** What `bytes` would give, if all of it has come already, as most bodies have. Requests of the web cannot tell. */
+  bytesAtOnce?(): Uint8Array | undefined
 }
 
 /** Names are given in lower case. */

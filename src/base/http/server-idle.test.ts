@@ -11,7 +11,6 @@ test.concurrent('a connection whose answer took longer than it may be idle is no
   const { port } = listen({
     idleSeconds: 2,
     async answer(_request, connection) {
-      connection.holdOpen()
       await Bun.sleep(4 * secondMs)
       connection.letGo()
       return new Reply(200, {}, Buffer.from('late'))
@@ -29,7 +28,6 @@ test.concurrent('a stream that was quiet for longer than a connection may be idl
     idleSeconds: 2,
     answer(_request, connection) {
       connection.follow()
-      connection.holdOpen()
       const body = new ReadableStream({
         async start(controller) {
           controller.enqueue(Buffer.from('first'))

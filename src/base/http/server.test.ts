@@ -25,10 +25,7 @@ function visit(answer: (connection: Connection) => HttpResponse, idleSeconds = 1
     idleSeconds,
     async answer(request, connection) {
       await request.bytes()
-      connection.holdOpen()
-      const response = answer(connection)
-      connection.handOver()
-      return response
+      return answer(connection)
     },
   })
   listeners.push(listener)
@@ -113,7 +110,7 @@ describe('a connection on which nothing more comes', () => {
   )
 })
 
-describe('a connection that was held open for its answer', () => {
+describe('a connection that has had an answer', () => {
   test.concurrent('the connection is closed when no further request comes', async () => {
     const { text, isClosed } = visit(() => whole())
     await until(() => text().endsWith('whole'))

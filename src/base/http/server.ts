@@ -10,7 +10,7 @@ import type { Answering, Serving } from './serving.ts'
 
 export type ServerOptions = Place & {
   readonly answer: Answering
-  /** How long a connection that is not held open may stay without a byte before it is closed. */
+  /** How long a connection may stay without a byte, unless a request is being worked on, before it is closed. */
   readonly idleSeconds?: number
 }
 
