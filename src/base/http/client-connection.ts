@@ -5,9 +5,8 @@ import { Exchange } from './exchange.ts'
 import { HeadMemory } from './head-memory.ts'
 import { MalformedMessageError } from './malformed-message-error.ts'
 import { Outflow } from './outflow.ts'
-import { Pouring, type Vessel } from './pouring.ts'
-import { pushed, type PushedBody } from './pushed-body.ts'
-import { Reply, writeHead, type HttpResponse } from './reply.ts'
+import type { Vessel } from './pouring.ts'
+import { writeHead } from './reply.ts'
 import {
   readRequestHead,
   refuseBareLineFeeds,
@@ -15,6 +14,7 @@ import {
   withoutLineEnds,
   type RequestHead,
 } from './request-head.ts'
+import { Sender } from './sender.ts'
 import type { Serving } from './serving.ts'
 
 const headBytesMax = 16 * 1024
@@ -25,8 +25,6 @@ const headSecondsMax = 12
 const lingerSecondsMax = 2
 // What may wait here while an earlier request on the connection is answered.
 const pipelinedBytesMax = 64 * 1024
-// A larger body is not copied behind its head.
-const copiedBytesMax = 64 * 1024
 
 const headEnd = Buffer.from('\r\n\r\n')
 const none = new Uint8Array(0)
@@ -44,7 +42,7 @@ export class ClientConnection implements Vessel, Member {
   /** Bytes of a head that is not whole, or of requests whose turn has not come. */
   #unread: Uint8Array | undefined
   #exchange: Exchange | undefined
-  #pouring: Pouring | undefined
+  readonly #sender: Sender
   readonly #out: Outflow
   #isClosed = false
   /** The last response is sent: what still comes is dropped. */
@@ -59,6 +57,7 @@ export class ClientConnection implements Vessel, Member {
     this.#serving = serving
     this.#socket = socket
     this.#out = new Outflow(socket)
+    this.#sender = new Sender(this, serving)
     this.address = socket.remoteAddress
     this.#quietSecondsMax = this.idleSeconds
     serving.connections.add(this)
@@ -102,7 +101,7 @@ export class ClientConnection implements Vessel, Member {
 
   drained(): void {
     this.#quietSeconds = 0
-    if (this.#out.drain()) this.#pouring?.body.drained()
+    if (this.#out.drain()) this.#sender.pouring?.body.drained()
   }
 
   closed(): void {
@@ -153,7 +152,7 @@ export class ClientConnection implements Vessel, Member {
 
   /** Lets a client that waits for permission send its body, unless it has its answer, or the beginning of one. */
   permit(): void {
-    if (this.#pouring !== undefined || this.#isDeaf) return
+    if (this.#sender.pouring !== undefined || this.#isDeaf) return
     this.write(Buffer.from('HTTP/1.1 100 Continue\r\n\r\n', 'latin1'))
   }
 
@@ -165,7 +164,7 @@ export class ClientConnection implements Vessel, Member {
 
   /** The request has come, and its response has not begun: how long that may take is not the connection's business. */
   get #isAtWork(): boolean {
-    return this.#exchange?.content.isOver === true && this.#pouring === undefined && this.#out.isEmpty
+    return this.#exchange?.content.isOver === true && this.#sender.pouring === undefined && this.#out.isEmpty
   }
 
   get #isTooQuiet(): boolean {
@@ -224,108 +223,14 @@ export class ClientConnection implements Vessel, Member {
   #answer(exchange: Exchange): void {
     try {
       const answer = this.#serving.answer(exchange, exchange)
-      if (!(answer instanceof Promise)) return this.#respond(exchange, answer)
+      if (!(answer instanceof Promise)) return this.#sender.send(exchange, answer)
       answer.then(
-        (response) => this.#respond(exchange, response),
-        () => this.#fail(exchange),
+        (response) => this.#sender.send(exchange, response),
+        () => this.#sender.fail(exchange),
       )
     } catch {
-      this.#fail(exchange)
+      this.#sender.fail(exchange)
     }
-  }
-
-  /** Must not throw, because nobody would hear of it. */
-  #respond(exchange: Exchange, response: HttpResponse): void {
-    try {
-      if (!(response instanceof Reply)) {
-        if (this.carries(exchange)) void this.#sendWebResponse(exchange, response)
-        else response.body?.cancel().catch(() => {})
-        return
-      }
-      const { status, headers, body } = response
-      if (!(body instanceof Uint8Array)) this.#pour(exchange, status, headers.all, 'chunked', body)
-      else if (this.carries(exchange)) this.#sendWhole(exchange, status, headers.all, body)
-    } catch {
-      this.#fail(exchange)
-    }
-  }
-
-  /** Answers what the code behind the server failed to answer by mistake. */
-  #fail(exchange: Exchange): void {
-    if (!this.carries(exchange)) return
-    if (this.#pouring === undefined) this.#sendWhole(exchange, 500, {}, none)
-    else this.terminate()
-  }
-
-  async #sendWebResponse(exchange: Exchange, response: Response): Promise<void> {
-    try {
-      const { status, body } = response
-      const headers = Object.fromEntries(response.headers)
-      const length = headers['content-length']
-      if (body === null) {
-        this.#sendWhole(exchange, status, headers, none, exchange.method === 'HEAD' ? Number(length ?? 0) : 0)
-      }
-      // A document is made in one go; anything else that does not say its length is sent as it comes.
-      else if (length === undefined && headers['content-type']?.startsWith('application/json') === true) {
-        const bytes = await response.bytes()
-        if (this.carries(exchange)) this.#sendWhole(exchange, status, headers, bytes)
-      } else this.#pour(exchange, status, headers, length === undefined ? 'chunked' : Number(length), pushed(body))
-    } catch {
-      this.#fail(exchange)
-    }
-  }
-
-  #sendWhole(
-    exchange: Exchange,
-    status: number,
-    headers: Readonly<Record<string, string>>,
-    body: Uint8Array,
-    length: number | 'unknown' = body.length,
-  ): void {
-    const keeps = this.#keeps(exchange, headers)
-    const isBare = status === 204 || status === 304
-    const head = writeHead(status, headers, isBare || length === 'unknown' ? 'none' : length, said(exchange, keeps))
-    const content = isBare || exchange.method === 'HEAD' ? none : body
-    exchange.letGo(content.length)
-    if (content.length <= copiedBytesMax) {
-      const all = Buffer.allocUnsafe(head.length + content.length)
-      all.write(head, 'latin1')
-      all.set(content, head.length)
-      this.write(all)
-    } else {
-      this.write(Buffer.from(head, 'latin1'))
-      this.write(content)
-    }
-    this.finish(exchange, keeps)
-  }
-
-  #pour(
-    exchange: Exchange,
-    status: number,
-    headers: Readonly<Record<string, string>>,
-    size: number | 'chunked',
-    body: PushedBody,
-  ): void {
-    let pouring: Pouring | undefined
-    try {
-      if (!this.carries(exchange)) return
-      if (exchange.method === 'HEAD' || status === 204 || status === 304) {
-        return this.#sendWhole(exchange, status, headers, none, size === 'chunked' ? 'unknown' : size)
-      }
-      const delimiting = size === 'chunked' && exchange.head.isOld ? 'until-close' : size
-      const keeps = this.#keeps(exchange, headers) && delimiting !== 'until-close'
-      const head = writeHead(status, headers, delimiting, said(exchange, keeps))
-      pouring = this.#pouring = new Pouring(this, exchange, body, { head, delimiting, keeps })
-      if (typeof size === 'number') exchange.letGo(size)
-    } finally {
-      if (pouring === undefined) body.left()
-    }
-    body.begin(pouring)
-  }
-
-  /** Whether the connection may carry another request after this response. */
-  #keeps({ head, content }: Exchange, headers: Readonly<Record<string, string>>): boolean {
-    return head.keepsOpen && content.isOver && headers['connection'] !== 'close' && !this.#serving.isStopping
   }
 
   /** The response is written. Once the client's socket has taken it, the next request has its turn. */
@@ -336,12 +241,12 @@ export class ClientConnection implements Vessel, Member {
     }
     this.#out.whenSent(() => {
       if (!this.carries(exchange)) return
-      this.#exchange = this.#pouring = undefined
+      this.#exchange = this.#sender.pouring = undefined
       this.#serving.underway--
       this.allow(this.idleSeconds)
       if (!keeps || this.#serving.isStopping) return this.#hearNoMore()
       this.resume()
-      // In the next turn: a client may have sent thousands of requests in one packet, and others have theirs in between.
+      // In the next turn: a client may have sent thousands of requests in one packet, and others come in between.
       if (this.#unread !== undefined) setImmediate(() => this.#goOn())
     })
   }
@@ -362,7 +267,7 @@ export class ClientConnection implements Vessel, Member {
 
   /** Answers what is not HTTP, and hears no more. */
   #refuse(refusal: MalformedMessageError): void {
-    if (this.#pouring !== undefined) return this.terminate()
+    if (this.#sender.pouring !== undefined) return this.terminate()
     this.#abandon()
     const status = refusal instanceof RefusedHeadError ? refusal.status : 400
     this.write(Buffer.from(writeHead(status, {}, 'until-close', 'close'), 'latin1'))
@@ -372,9 +277,9 @@ export class ClientConnection implements Vessel, Member {
   /** Nobody waits for the response any more. */
   #abandon(): void {
     const exchange = this.#exchange
-    const pouring = this.#pouring
+    const pouring = this.#sender.pouring
     if (exchange === undefined) return
-    this.#exchange = this.#pouring = undefined
+    this.#exchange = this.#sender.pouring = undefined
     this.#serving.underway--
     exchange.content.fail(new Error('the client hung up'))
     try {
@@ -393,9 +298,4 @@ export class ClientConnection implements Vessel, Member {
       if (!this.#isClosed) this.#socket.shutdown()
     })
   }
-}
-
-function said({ head }: Exchange, keeps: boolean): 'close' | 'keep-alive' | undefined {
-  if (!keeps) return 'close'
-  return head.isOld ? 'keep-alive' : undefined
 }
