@@ -1,8 +1,9 @@
 import { moneyMutants } from './money.ts'
 import type { Mutant } from './mutant.ts'
+import { serverMutants } from './server.ts'
 import { taskMutants } from './tasks.ts'
 
-export const mutants: readonly Mutant[] = [...moneyMutants, ...taskMutants]
+export const mutants: readonly Mutant[] = [...moneyMutants, ...taskMutants, ...serverMutants]
 
 /**
  * How often the text that a mutant changes occurs in its file. Unless it occurs exactly once, the mutant is outdated.
