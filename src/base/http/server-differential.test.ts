@@ -93,7 +93,7 @@ const taken: Record<string, RegExp> = {
   'a tab after a length or an encoding': /(?:content-length|transfer-encoding): ?(?:\d+|chunked) *\t/i,
   // What follows a chunk's size up to the end of its line is skipped, whatever it says, and so are the trailers.
   'an odd extension': /^[0-9a-f]+(?:[ \t]|;(?!(?:a=b|a="b c")\r\n))/im,
-  'a length as a trailer': /\r\n0\r\ncontent-length:/i,
+  'framing as a trailer': /\r\n0\r\n(?:content-length|transfer-encoding):/i,
 }
 
 const ruleOf = (rules: Record<string, RegExp>, text: string) =>
