@@ -53,9 +53,9 @@ export async function openFoundation(options: GatewayOptions, closing: Opening<F
   const secret = installationSecret(environment.secret, environment.dataFolder)
   const secretKeys = makeSecretKeys(secret)
   const { host, port, adminHost, adminPort } = environment
-  const publicPort = openPort({ hostname: host, port, setting: 'PORT' })
+  const publicPort = openPort({ hostname: host, port, setting: 'PORT' }, log)
   closing.opened('public port', () => publicPort.listener.stop('at-once'))
-  const operatorsPort = openPort({ hostname: adminHost, port: adminPort, setting: 'ADMIN_PORT' })
+  const operatorsPort = openPort({ hostname: adminHost, port: adminPort, setting: 'ADMIN_PORT' }, log)
   closing.opened('admin port', () => closePort(operatorsPort.listener))
   const fatal = options.fatal ?? exit(log)
   const telemetry = openTelemetry({ version: packageJson.version, timers: systemTimers, closing })

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { streamOf } from './http/pushed-body.ts'
 import { Reply } from './http/reply.ts'
 import { serveHttp } from './http/server.ts'
+import { silentLog } from './log.ts'
 import { Tap } from './tap.ts'
 
 /** A tap, and what it tells its watcher. */
@@ -17,6 +18,7 @@ const server = serveHttp({
   hostname: '127.0.0.1',
   port: 0,
   setting: 'PORT',
+  log: silentLog,
   answer(_request, connection) {
     connection.follow()
     return new Reply(200, {}, taps.shift() ?? new Uint8Array())

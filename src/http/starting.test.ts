@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { silentLog } from '../base/log.ts'
 import { openPort, type Port } from './starting.ts'
 
 let port: Port
 beforeEach(() => {
-  port = openPort({ hostname: '127.0.0.1', port: 0, setting: 'PORT' })
+  port = openPort({ hostname: '127.0.0.1', port: 0, setting: 'PORT' }, silentLog)
 })
 afterEach(() => port.listener.stop('at-once'))
 

@@ -4,6 +4,7 @@ import { Reply } from '../base/http/reply.ts'
 import { newRequestId } from '../base/ids.ts'
 import { serveHttp } from '../base/http/server.ts'
 import type { Listener, Place } from '../base/listen.ts'
+import type { Log } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import type { Serve } from '../edge/edge.ts'
 import { pathOf } from '../edge/target.ts'
@@ -20,9 +21,9 @@ export type Port = {
 }
 
 /** A port that is open from the first moment, so that a health check can tell a slow start from a dead process. */
-export function openPort(at: Place): Port {
+export function openPort(at: Place, log: Pick<Log, 'error'>): Port {
   let current: Serve = serveWhileStarting
-  const listener = serveHttp({ ...at, answer: (request, connection) => current(request, connection) })
+  const listener = serveHttp({ ...at, log, answer: (request, connection) => current(request, connection) })
   return {
     listener,
     serve(serve) {

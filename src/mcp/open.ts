@@ -41,6 +41,7 @@ export function openMcp(parts: OpenMcpParts): OpenMcp {
     hostname: at.hostname,
     port,
     setting: 'mcp.port in turnpike.yaml',
+    log: parts.edge.log,
     answer: (request, connection) => serve(request, connection),
   })
   closing.opened('tool port', () => listener.stop('at-once'))

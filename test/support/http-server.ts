@@ -1,13 +1,16 @@
 import { connect, type Socket } from 'node:net'
 import type { Listener } from '../../src/base/listen.ts'
+import { silentLog } from '../../src/base/log.ts'
 import { serveHttp, type ServerOptions } from '../../src/base/http/server.ts'
 
 const listeners: Listener[] = []
 const sockets: Socket[] = []
 
 /** Opens our own server on a free port of the loopback address. */
-export function listen(options: Pick<ServerOptions, 'answer' | 'idleSeconds'>): Listener {
-  const listener = serveHttp({ hostname: '127.0.0.1', port: 0, setting: 'PORT', ...options })
+export function listen(
+  options: Pick<ServerOptions, 'answer' | 'idleSeconds'> & Partial<Pick<ServerOptions, 'log'>>,
+): Listener {
+  const listener = serveHttp({ hostname: '127.0.0.1', port: 0, setting: 'PORT', log: silentLog, ...options })
   listeners.push(listener)
   return listener
 }

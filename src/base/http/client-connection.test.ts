@@ -95,6 +95,7 @@ class World {
       sockets: { unreadBytes: () => Promise.resolve(undefined) },
       underway: 0,
       isStopping: false,
+      mistaken() {},
       closed() {},
     }
     this.connection = new ClientConnection(this.serving, this.socket as unknown as Socket<ClientConnection>)

@@ -226,10 +226,10 @@ export class ClientConnection implements Vessel, Member {
       if (!(answer instanceof Promise)) return this.#sender.send(exchange, answer)
       answer.then(
         (response) => this.#sender.send(exchange, response),
-        () => this.#sender.fail(exchange),
+        (thrown: unknown) => this.#sender.fail(exchange, thrown),
       )
-    } catch {
-      this.#sender.fail(exchange)
+    } catch (thrown) {
+      this.#sender.fail(exchange, thrown)
     }
   }
 

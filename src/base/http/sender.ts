@@ -12,11 +12,11 @@ const none = new Uint8Array(0)
 /** Sends the responses of one connection, one after another. */
 export class Sender {
   readonly #connection: Vessel & { terminate(): void }
-  readonly #serving: Pick<Serving, 'isStopping'>
+  readonly #serving: Pick<Serving, 'isStopping' | 'mistaken'>
   /** The body that is being poured; undefined where a response is whole, or has not begun. */
   pouring: Pouring | undefined
 
-  constructor(connection: Vessel & { terminate(): void }, serving: Pick<Serving, 'isStopping'>) {
+  constructor(connection: Vessel & { terminate(): void }, serving: Pick<Serving, 'isStopping' | 'mistaken'>) {
     this.#connection = connection
     this.#serving = serving
   }
@@ -32,13 +32,14 @@ export class Sender {
       const { status, headers, body } = response
       if (!(body instanceof Uint8Array)) this.#pour(exchange, status, headers.all, 'chunked', body)
       else if (this.#connection.carries(exchange)) this.#sendWhole(exchange, status, headers.all, body)
-    } catch {
-      this.fail(exchange)
+    } catch (thrown) {
+      this.fail(exchange, thrown)
     }
   }
 
   /** Answers what the code behind the server failed to answer by mistake. */
-  fail(exchange: Exchange): void {
+  fail(exchange: Exchange, thrown: unknown): void {
+    this.#serving.mistaken(thrown)
     if (!this.#connection.carries(exchange)) return
     if (this.pouring === undefined) this.#sendWhole(exchange, 500, {}, none)
     else this.#connection.terminate()
@@ -57,8 +58,8 @@ export class Sender {
         const bytes = await response.bytes()
         if (this.#connection.carries(exchange)) this.#sendWhole(exchange, status, headers, bytes)
       } else this.#pour(exchange, status, headers, length === undefined ? 'chunked' : Number(length), pushed(body))
-    } catch {
-      this.fail(exchange)
+    } catch (thrown) {
+      this.fail(exchange, thrown)
     }
   }
 

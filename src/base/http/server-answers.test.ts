@@ -93,6 +93,15 @@ describe('a mistake of the code behind the server is a 500, and the connection g
   })
 })
 
+test('a mistake is logged with its stack', async () => {
+  const logged: object[] = []
+  const { port } = listen({ answer: () => raise(), log: { error: (fields: object) => void logged.push(fields) } })
+  const client = openClient(port, 'GET / HTTP/1.1\r\nhost: a\r\n\r\n')
+  await until(() => client.statuses().length > 0)
+  expect(client.statuses()).toEqual([500])
+  expect(logged).toEqual([{ cause: expect.stringContaining('Error: no\n') }])
+})
+
 test('a stream whose head cannot be written is told that nobody reads it', async () => {
   const body = pushing(() => {})
   await askThenNext(() => Promise.resolve(new Reply(200, { 'x-name': '\n' }, body)))

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
+import { silentLog } from '../log.ts'
 import { callableHost, type Listener } from '../listen.ts'
 import type { Connection } from './connection.ts'
 import { Reply, type HttpResponse } from './reply.ts'
@@ -22,6 +23,7 @@ function visit(answer: (connection: Connection) => HttpResponse, idleSeconds = 1
     hostname: '127.0.0.1',
     port: 0,
     setting: 'PORT',
+    log: silentLog,
     idleSeconds,
     async answer(request, connection) {
       await request.bytes()
@@ -58,6 +60,7 @@ test.each([
     hostname: '127.0.0.1',
     port: 0,
     setting: 'PORT',
+    log: silentLog,
     answer({ signal }) {
       seen.push(signal.aborted)
       return whole()
@@ -82,6 +85,7 @@ test('two reads in one packet are both answered, in order', async () => {
     hostname: '127.0.0.1',
     port: 0,
     setting: 'PORT',
+    log: silentLog,
     answer: ({ url }) => Promise.resolve(new Reply(200, {}, Buffer.from(new URL(url).pathname))),
   })
   listeners.push(listener)

@@ -4,12 +4,15 @@ import { Deadlines } from '../deadlines.ts'
 import { Gathering } from '../gathering.ts'
 import { IntrusiveSet } from '../intrusive-set.ts'
 import { explainListening, urlOf, type Listener, type Place } from '../listen.ts'
+import type { Log } from '../log.ts'
 import { makeSocketTable } from '../socket-table.ts'
+import { codeOf } from '../system-errors.ts'
 import { ClientConnection } from './client-connection.ts'
 import type { Answering, Serving } from './serving.ts'
 
 export type ServerOptions = Place & {
   readonly answer: Answering
+  readonly log: Pick<Log, 'error'>
   /** How long a connection may stay without a byte, unless a request is being worked on, before it is closed. */
   readonly idleSeconds?: number
 }
@@ -30,6 +33,9 @@ export function serveHttp(options: ServerOptions): Listener {
     sockets: makeSocketTable(systemClock),
     underway: 0,
     isStopping: false,
+    mistaken(thrown) {
+      options.log.error({ cause: thrown instanceof Error ? thrown.stack : String(thrown) }, 'a bug behind a port')
+    },
     closed() {
       if (serving.isStopping && serving.connections.size === 0) for (const tell of stopped.splice(0)) tell()
     },
@@ -73,8 +79,11 @@ function open(options: ServerOptions, serving: Serving) {
         data: (socket, bytes) => socket.data.received(bytes),
         drain: (socket) => socket.data.drained(),
         close: (socket) => socket.data.closed(),
-        // A mistake in the code that one of these has called: the runtime reports it nowhere else.
-        error: (socket) => socket.data.terminate(),
+        // Also called with what the code behind these has thrown, which the runtime reports nowhere else.
+        error(socket, error) {
+          if (codeOf(error) === undefined) serving.mistaken(error)
+          socket.data.terminate()
+        },
       },
     })
   } catch (thrown) {

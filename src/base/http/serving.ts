@@ -26,6 +26,8 @@ export type Serving = {
   underway: number
   /** Every response closes its connection. */
   isStopping: boolean
+  /** Called with what was thrown by mistake, which no client is told. */
+  mistaken(thrown: unknown): void
   /** Called when a connection is gone. */
   closed(): void
 }
