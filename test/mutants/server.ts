@@ -38,13 +38,6 @@ export const serverMutants: readonly Mutant[] = [
     tests: ['src/base/http/server-hang-ups.test.ts', 'src/base/http/server-answers.test.ts', 'src/base/tap.test.ts'],
   },
   {
-    name: 'the late answer of a request goes to the next one of its connection',
-    file: 'src/base/http/client-connection.ts',
-    from: 'return this.#exchange === exchange',
-    to: 'return this.#exchange !== undefined',
-    tests: ['src/base/http/client-connection.test.ts', 'src/base/http/server-hang-ups.test.ts'],
-  },
-  {
     name: 'a client that leaves is not noticed',
     file: 'src/base/http/client-connection.ts',
     from: '      exchange.signal.abort()\n',
