@@ -1,4 +1,5 @@
-import { expect, test } from 'bun:test'
+import { afterAll, expect, test } from 'bun:test'
+import { closeAll, listen, openClient, until } from '../../test/support/http-server.ts'
 import { asResponse } from '../base/http/reply.ts'
 import { makeLog } from '../base/log.ts'
 import type { WriteError } from '../capabilities/errors.ts'
@@ -7,6 +8,8 @@ import { makeCors } from './cors.ts'
 import { makeEdge } from './edge.ts'
 import { takePieces } from './read-body.ts'
 import type { Route } from './route.ts'
+
+afterAll(closeAll)
 
 const statuses: Readonly<Record<string, number>> = { 'not-found': 404, 'too-large': 413, 'too-many-headers': 431 }
 const speaking =
@@ -147,4 +150,17 @@ test('a request body that was not read to its end closes its connection', async 
   const declared = await send('/v1/large', '123456', { 'content-length': '6' })
   expect([declared.status, declared.headers.get('connection')]).toEqual([413, null])
   expect((await send('/nowhere', '123456')).headers.get('connection')).toBeNull()
+})
+
+test('a refused client that waits for permission to send its body is answered at once, without permission', async () => {
+  const { port } = listen({ answer: edge })
+  const head = 'POST /nowhere HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n'
+  const waiting = openClient(port, head)
+  await until(waiting.isClosed)
+  expect(waiting.text()).toStartWith('HTTP/1.1 404 ')
+  expect(waiting.text()).toContain('\r\nconnection: close\r\n')
+  // One that sent the body all the same may send another request.
+  const hasty = openClient(port, `${head}abc`)
+  await until(() => hasty.text().endsWith('usual'))
+  expect(hasty.text()).not.toContain('connection: close')
 })

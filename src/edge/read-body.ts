@@ -145,6 +145,8 @@ const passedOverBytesMax = 256 * 1024 * 1024
  */
 export async function passOver(request: HttpRequest): Promise<boolean> {
   if (request.bodyUsed) return !leftUnread.has(request)
+  // One that waits for permission to send its body gets the refusal instead: permitting what nobody reads is a waste.
+  if (request.headers.has('expect')) return request.bytesAtOnce?.() !== undefined
   try {
     await takePieces(request, passedOverBytesMax, () => Promise.resolve())
     return true
