@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { pathOf } from './target.ts'
+import { pathOf, queryOf } from './target.ts'
 
 const at = (url: string, host: string | undefined) =>
   pathOf(new Request(url, host === undefined ? {} : { headers: { host } }))
@@ -13,6 +13,24 @@ describe('the path of a request', () => {
   ])('the path is read from %s', (url, path) => {
     expect(at(url, 'x')).toBe(path)
   })
+})
+
+test.each([
+  ['http://x/a', []],
+  ['http://x/a?', []],
+  [
+    'http://x/a?b=%20c&d=e?f&b=',
+    [
+      ['b', ' c'],
+      ['d', 'e?f'],
+      ['b', ''],
+    ],
+  ],
+  // Like hosts, but no URL can have them.
+  ['http://256.256.256.256/a?b=c', [['b', 'c']]],
+  ['http://x:99999/a?b=c', [['b', 'c']]],
+])('the query is read from %s', (url, query) => {
+  expect([...queryOf({ url } as Request)]).toEqual(query as [string, string][])
 })
 
 describe('the Host header', () => {

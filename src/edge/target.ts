@@ -18,6 +18,15 @@ export function pathOf(request: HttpRequest): string {
   return end === -1 ? url.slice(start) : url.slice(start, end)
 }
 
+/**
+ * The query of a request, cut like the path. A whole URL is not parsed for it, because some names that look like hosts,
+ * such as 256.256.256.256, would fail there.
+ */
+export function queryOf({ url }: HttpRequest): URLSearchParams {
+  const start = url.indexOf('?')
+  return new URLSearchParams(start === -1 ? '' : url.slice(start + 1))
+}
+
 /** An id that cannot be decoded becomes '', which names nothing. */
 export function decodeId(raw: string): string {
   try {

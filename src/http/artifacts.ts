@@ -4,6 +4,7 @@ import { badRequest } from '../base/errors.ts'
 import { emptyReply, type HttpResponse } from '../base/http/reply.ts'
 import type { WriteError } from '../capabilities/errors.ts'
 import type { Visit } from '../edge/route.ts'
+import { queryOf } from '../edge/target.ts'
 import { writeError } from '../wire/openai/errors.ts'
 import { hasTag } from './etag.ts'
 import { readRange } from './range.ts'
@@ -23,7 +24,7 @@ const harmless = {
 /** `GET /artifacts/{id}`: a kept result, or a part of it, for every holder of its signed link. */
 export function serveArtifact(parts: { artifacts: Artifacts; clock: Clock }) {
   return async ({ request, id, responseHeaders }: Visit): Promise<HttpResponse> => {
-    const query = new URL(request.url).searchParams
+    const query = queryOf(request)
     const link = { id, expires: query.get('expires'), signature: query.get('signature') }
     const artifact = await parts.artifacts.find(link)
     const { bytes } = artifact

@@ -5,6 +5,7 @@ import type { Model, ModelsOnOffer } from '../catalogue/model.ts'
 import { showPrices } from '../catalogue/show-prices.ts'
 import { bearerOf, bearerOrApiKeyOf } from '../edge/credential.ts'
 import type { Visit } from '../edge/route.ts'
+import { queryOf } from '../edge/target.ts'
 import { findModel } from '../flow/find-model.ts'
 import type { Line } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
@@ -26,7 +27,7 @@ export function serveModelList({ line, models }: ModelParts) {
       return { object: 'list', data: seen.map(([id, model]) => withPrices(id, model)) }
     }
     const facts = seen.map(([id, model]) => factsOf(id, model))
-    return listMessagesModels(facts, new URL(request.url).searchParams)
+    return listMessagesModels(facts, queryOf(request))
   })
 }
 

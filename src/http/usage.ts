@@ -4,6 +4,7 @@ import { unixSecondsOrNull } from '../base/moment.ts'
 import { formatDollars, nano, type Nano } from '../base/money.ts'
 import { endOf, startOf, type CappedBilling } from '../billing/caps.ts'
 import { bearerOf } from '../edge/credential.ts'
+import { queryOf } from '../edge/target.ts'
 import type { Line } from '../flow/run.ts'
 import type { Principal } from '../keys/key-ring.ts'
 import { exactText, pageFields, periodFields, readQuery, sumPageFields } from '../reports/query.ts'
@@ -54,7 +55,7 @@ const records = z.strictObject({
 /** `GET /v1/usage`: sums of the calling key's account, or with `?records=true` its single requests. */
 export function serveUsage({ line, store, bringUpToDate }: UsageParts) {
   return serveKeyed(line, bearerOf, async ({ request }, principal) => {
-    if (new URL(request.url).searchParams.get('records') === 'true') {
+    if (queryOf(request).get('records') === 'true') {
       const query = readQuery(request, records)
       await bringUpToDate([])
       const page = await reportRequests(store.db, filterOf(principal, query), query)

@@ -6,6 +6,7 @@ import { taskStates } from '../capabilities/video.ts'
 import { bearerOf } from '../edge/credential.ts'
 import { passOver } from '../edge/read-body.ts'
 import type { Visit } from '../edge/route.ts'
+import { queryOf } from '../edge/target.ts'
 import { order } from '../flow/order.ts'
 import { placeVideo, type VideoParts } from '../flow/video.ts'
 import { checkPeriod, exactText, pageFields, pageOf, periodFields, readQuery, rowsFor } from '../reports/query.ts'
@@ -23,7 +24,7 @@ export type VideoRouteParts = ServeParts & VideoParts
 export function serveVideoOrder(parts: VideoRouteParts) {
   return async (visit: Visit): Promise<Reply> => {
     const { request } = visit
-    const query = new URL(request.url).searchParams
+    const query = queryOf(request)
     const received = receive(visit, parts, bearerOf(request), readJson)
     const answer = await order(parts.line, received, (ordered, remembered) =>
       placeVideo(parts, ordered, (name) => query.get(name), remembered),

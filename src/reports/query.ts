@@ -2,12 +2,13 @@ import { z } from 'zod'
 import { badRequest } from '../base/errors.ts'
 import type { HttpRequest } from '../base/http/request.ts'
 import { parseMoment } from '../base/moment.ts'
+import { queryOf } from '../edge/target.ts'
 import { fieldError } from '../wire/issues.ts'
 
 /** The query of a request, checked like a body: an unknown name is refused, since it would silently filter nothing. */
 export function readQuery<S extends z.ZodType>(request: HttpRequest, schema: S): z.output<S> {
   const given: Record<string, string> = {}
-  for (const [name, value] of new URL(request.url).searchParams) {
+  for (const [name, value] of queryOf(request)) {
     if (Object.hasOwn(given, name)) throw badRequest(`'${name}' is given twice.`, name)
     given[name] = value
   }
