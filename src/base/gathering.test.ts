@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test'
 import { Gathering } from './gathering.ts'
 
+const gathered = (gathering: Gathering) => new Promise<void>((resolve) => gathering.join(resolve))
+
 test('those who join in one turn of the event loop go on after the last of them has joined, in order', async () => {
   const gathering = new Gathering()
   const seen: string[] = []
@@ -9,7 +11,7 @@ test('those who join in one turn of the event loop go on after the last of them 
     gathering.join(() => seen.push(`${name} goes`))
     await Promise.resolve() // a later step of the same turn
   }
-  await gathering.gathered()
+  await gathered(gathering)
   expect(seen).toEqual(['a joins', 'b joins', 'c joins', 'a goes', 'b goes', 'c goes'])
 })
 
@@ -17,7 +19,7 @@ test('from then on they go in step: each takes its first step before any takes i
   const gathering = new Gathering()
   const seen: string[] = []
   const walk = async (name: string) => {
-    await gathering.gathered()
+    await gathered(gathering)
     for (const step of [1, 2, 3]) {
       seen.push(`${name}${step}`)
       await Promise.resolve()

@@ -16,9 +16,4 @@ export class Gathering {
   join(go: () => void): void {
     if (this.#joined.push(go) === 1) setImmediate(this.#goOn)
   }
-
-  /** Resolves at the end of this turn. */
-  gathered(): Promise<void> {
-    return new Promise((resolve) => this.join(resolve))
-  }
 }
