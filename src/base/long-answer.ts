@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts'
 import type { Deadlines } from './deadlines.ts'
 
-/** A response that was handed to the runtime, which closes the connection after a set time without a byte. */
+/** A response on its way to a client, over a connection that is closed after a set time without a byte. */
 export type Sending = {
   /** False once the system has the last byte and the connection waits for the next request. */
   isUnderway(): boolean
@@ -10,8 +10,8 @@ export type Sending = {
   unreadBytes(ageMsMax: number): Promise<number | undefined>
 }
 
-// The longest timeout that Bun accepts. Bun notices that a client reads only when a third of the system's buffer is
-// free again, which is a million bytes or more, so that a slow client needs minutes for it.
+// The connection notices that its client reads only when a third of the system's buffer is free again, which is a
+// million bytes or more: a client that reads 5 KB a second needs this long for it.
 const unreadSecondsMax = 255
 
 // Nearly every response is sent by then, and what is remembered for watching it can go.
@@ -20,9 +20,9 @@ const firstLookMs = 1_000
 const looks = 4
 
 /**
- * The idle timeout that Bun was given last also applies to the connection when it is kept alive, and after the last
- * byte it cannot be changed any more. So a response that a client takes minutes to read does not get a long timeout at
- * once: it gets the timeout of an idle connection again and again, for as long as the client keeps reading.
+ * A client may take minutes to read a long response, however slowly, as long as it keeps reading, which only the
+ * system's table shows in time. So the response gets the timeout of an idle connection again and again, until the table
+ * has shown no progress for minutes.
  */
 export function watchLongAnswer(
   sending: Sending,
@@ -36,7 +36,7 @@ export function watchLongAnswer(
   async function look(): Promise<void> {
     if (!sending.isUnderway()) return
     const unread = await sending.unreadBytes(lookMs / 10)
-    // Where the system does not tell how much was read, only the runtime's own timeout can guard the connection.
+    // Where the system does not tell how much was read, the sign that comes so late is the only one.
     if (unread === undefined) return sending.allow(unreadSecondsMax)
     const now = clock.monotonic()
     if (last?.unread !== unread) last = { unread, since: now }

@@ -106,7 +106,7 @@ describe('a connection on which nothing more comes', () => {
     'the connection is closed: %s',
     async (_name, sent) => {
       const { text, isClosed } = visit(() => whole(), 1, sent)
-      // The runtime gives a head twelve seconds, whatever the listener asks for.
+      // A head has twelve seconds, however long the connection may be idle.
       await until(isClosed, 2 * closesWithinMs)
       expect([isClosed(), text()]).toEqual([true, ''])
     },
