@@ -1,5 +1,6 @@
 import { emptyReply, type HttpResponse, type Reply } from '../base/http/reply.ts'
 import type { HttpRequest } from '../base/http/request.ts'
+
 /** Cross-origin access for the origins that an operator names; without any, pages of other origins get no access. */
 export type Cors = {
   /** The response to a preflight request, or undefined for any other request. */

@@ -1,4 +1,5 @@
 import type { HttpRequest } from '../base/http/request.ts'
+
 // The name of a scheme is case-insensitive in HTTP.
 const bearer = /^bearer ([^\s,]+)$/i
 

@@ -1,4 +1,5 @@
 import { jsonReply, type Reply } from '../base/http/reply.ts'
+
 /** Why a node should get no traffic now; empty when it should. */
 export type Readiness = () => Promise<readonly string[]>
 

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
-import type { PushedBody } from './pushed-body.ts'
-import { streamOf } from './pushed-body.ts'
+import { unshared } from '../bytes.ts'
+import { streamOf, type PushedBody } from './pushed-body.ts'
 
 /**
  * A response as the server sends it best: plain headers, and a body that is whole or pushed. What is asked seldom is
@@ -60,7 +60,7 @@ export type HttpResponse = Response | Reply
 export function asResponse(response: HttpResponse): Response {
   if (response instanceof Response) return response
   const { status, headers, body } = response
-  const content = body instanceof Uint8Array ? (body as Uint8Array<ArrayBuffer>) : streamOf(body)
+  const content = body instanceof Uint8Array ? unshared(body) : streamOf(body)
   return new Response(content, { status, headers: headers.all })
 }
 
