@@ -1,25 +1,25 @@
 import { afterAll, expect, test } from 'bun:test'
 import { connect } from 'node:net'
 import { until } from '../../test/support/gateway.ts'
-import { byHand, metered } from '../../test/support/metered.ts'
+import { closeAll, listen } from '../../test/support/http-server.ts'
+import { byHand, meteredReply } from '../../test/support/metered.ts'
+import type { Reply } from '../base/http/reply.ts'
 import type { Outlet } from '../base/pour.ts'
 
 // O-03: readers of a metered stream that have no room for what comes.
 
 const last = Buffer.alloc(64 * 1024 * 1024, 'x')
-const bodies: ReadableStream[] = []
-const server = Bun.serve({
-  hostname: '127.0.0.1',
-  port: 0,
-  idleTimeout: 0,
-  fetch: () => new Response(bodies.shift()),
-})
-afterAll(() => server.stop(true))
+afterAll(closeAll)
 
-/** Sends a body to a client that does not read it. */
-function unreadBy(body: ReadableStream) {
-  bodies.push(body)
-  const socket = connect(server.port ?? 0, '127.0.0.1')
+/** Sends a reply to a client that does not read it. */
+function unreadBy(reply: Reply) {
+  const { port } = listen({
+    answer(_request, connection) {
+      connection.follow()
+      return reply
+    },
+  })
+  const socket = connect(port, '127.0.0.1')
   const read = { bytes: 0, tail: '', isClosed: false }
   socket.pause()
   socket.on('error', () => {})
@@ -35,8 +35,8 @@ function unreadBy(body: ReadableStream) {
 /** A stream that holds everything back for its end. */
 async function unread() {
   const { relay, end } = byHand()
-  const { body, ...made } = metered({ ...relay, closing: () => last })
-  const client = unreadBy(body)
+  const { reply, ...made } = meteredReply({ ...relay, closing: () => last })
+  const client = unreadBy(reply)
   await until(() => {
     end()
     return made.seen.settled === 1
@@ -52,8 +52,8 @@ test('a reader without room pauses the vendor until it has room again', async ()
     told.push('pour')
     relay.pour(outlet)
   }
-  const { body, seen, pass } = metered({ ...relay, pour, pause: () => void told.push('hold') })
-  const { socket } = unreadBy(body)
+  const { reply, seen, pass } = meteredReply({ ...relay, pour, pause: () => void told.push('hold') })
+  const { socket } = unreadBy(reply)
   await until(() => told.length === 1)
   give(last.toString('latin1'))
   expect(told).toEqual(['pour', 'hold'])

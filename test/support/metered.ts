@@ -2,6 +2,7 @@ import { World } from '../simulation/world.ts'
 import { Deadlines } from '../../src/base/deadlines.ts'
 import type { GatewayError } from '../../src/base/errors.ts'
 import { streamOf } from '../../src/base/http/pushed-body.ts'
+import { Reply } from '../../src/base/http/reply.ts'
 import { silentLog } from '../../src/base/log.ts'
 import { pico } from '../../src/base/money.ts'
 import type { Outlet } from '../../src/base/pour.ts'
@@ -78,14 +79,20 @@ export function atMeter(options: AtMeter = {}) {
   return { measure, seen, sales, releases, letGo: () => letGo, pass: (ms: number) => world.run(world.now + ms) }
 }
 
-/** One stream through the meter: what its reader gets, and what happened to its hold. */
-export function metered(relay: Relay, options: AtMeter = {}, failed: AttemptRecord[] = []) {
+/** One stream through the meter: what its client is sent, and what happened to its hold. */
+export function meteredReply(relay: Relay, options: AtMeter = {}, failed: AttemptRecord[] = []) {
   const { measure, ...rest } = atMeter(options)
   const answer = measure({ kind: 'streaming', relay, contentType: 'text/event-stream' }, failed) as Extract<
     Answer,
     { kind: 'stream' }
   >
-  return { body: streamOf(answer.body), ended: answer.ended, ...rest }
+  return { reply: new Reply(200, {}, answer.body), body: answer.body, ended: answer.ended, ...rest }
+}
+
+/** The same, read in this process. */
+export function metered(relay: Relay, options: AtMeter = {}, failed: AttemptRecord[] = []) {
+  const { body, ...made } = meteredReply(relay, options, failed)
+  return { ...made, body: streamOf(body) }
 }
 
 /** A stream that a test drives by hand. */

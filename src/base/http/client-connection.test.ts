@@ -265,3 +265,52 @@ test('whatever happens in whatever order, answers keep their order and nothing i
     { numRuns: 2_000 },
   )
 }, 30_000)
+
+test('a head that drips in has twelve seconds, and a body that does has longer', () => {
+  const second = ({ connection }: World, sent: string) => {
+    connection.received(Buffer.from(sent))
+    connection.tick()
+  }
+  const world = new World()
+  for (let seconds = 1; seconds <= 12; seconds++) second(world, 'x')
+  expect(world.socket.isClosed).toBe(false)
+  second(world, 'x')
+  expect(world.socket.isClosed).toBe(true)
+  const other = new World()
+  for (let seconds = 1; seconds <= 12; seconds++) second(other, 'x')
+  second(other, ' / HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\n')
+  for (let seconds = 1; seconds <= 20; seconds++) second(other, 'x')
+  expect(other.socket.isClosed).toBe(false)
+})
+
+/** A stream that has begun, to a client with room for so many bytes. */
+async function streaming(room: number, head = 'GET /1 HTTP/1.1\r\nhost: a\r\n\r\n') {
+  const world = new World()
+  world.socket.room = room
+  world.connection.received(Buffer.from(head))
+  await new Promise(setImmediate)
+  world.asked[0]?.answer('stream')
+  await new Promise(setImmediate)
+  return { ...world, sink: world.streams[0]?.sink, socket: world.socket, connection: world.connection }
+}
+
+test('a stream that breaks off is cut off at once where its client is behind, and otherwise when it has read', async () => {
+  const behind = await streaming(3)
+  behind.sink?.cut()
+  expect(behind.socket).toMatchObject({ isClosed: true, isShut: false })
+  const reading = await streaming(1_000)
+  reading.sink?.cut()
+  expect(reading.socket).toMatchObject({ isClosed: false, isShut: true })
+  expect(reading.socket.sent).toEndWith('<1>\r\n')
+})
+
+test('a body that is not HTTP breaks off the stream that answers it, and nothing is written into that', async () => {
+  const { socket, connection, streams } = await streaming(
+    1_000,
+    'POST /1 HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n',
+  )
+  const { sent } = socket
+  connection.received(Buffer.from('zz\r\n'))
+  expect(socket).toMatchObject({ isClosed: true, sent })
+  expect(streams[0]?.lefts).toBe(1)
+})

@@ -116,3 +116,16 @@ test.concurrent('a stream that is sent something in time is not quiet', async ()
   await until(() => client.text().endsWith('0\r\n\r\n'))
   expect(client.text()).toEndWith('1\r\n7\r\n0\r\n\r\n')
 }, 30_000)
+
+test.concurrent('a stream that is over leaves its connection idle, even if nobody has let go of it', async () => {
+  const { port } = listen({
+    idleSeconds: 1,
+    answer(_request, connection) {
+      connection.follow()
+      return new Response(dripping())
+    },
+  })
+  const client = openClient(port, get)
+  await until(client.isClosed)
+  expect(client.text()).toEndWith('1\r\n7\r\n0\r\n\r\n')
+}, 30_000)
