@@ -1,5 +1,6 @@
 import type { Socket } from 'bun'
 import { partOf } from '../bytes.ts'
+import { newRequestId } from '../ids.ts'
 import type { Member } from '../intrusive-set.ts'
 import { Exchange } from './exchange.ts'
 import { HeadMemory } from './head-memory.ts'
@@ -198,7 +199,7 @@ export class ClientConnection implements Vessel, Member {
     const end = indexOf.call(all, headEnd)
     // Of a head that is not whole, the last three bytes may be the beginning of its end.
     if ((end === -1 ? all.length - headEnd.length + 1 : end) > headBytesMax)
-      throw new RefusedHeadError(431, 'its head has no end')
+      throw new RefusedHeadError(431, 'the head of a request may have at most 16 KiB')
     if (end === -1) {
       refuseBareLineFeeds(all)
       this.#unread = all
@@ -270,7 +271,9 @@ export class ClientConnection implements Vessel, Member {
     if (this.#sender.pouring !== undefined) return this.terminate()
     this.#abandon()
     const status = refusal instanceof RefusedHeadError ? refusal.status : 400
-    this.write(Buffer.from(writeHead(status, {}, 'until-close', 'close'), 'latin1'))
+    const headers = { 'content-type': 'text/plain', 'x-request-id': newRequestId() }
+    const head = writeHead(status, headers, 'until-close', 'close')
+    this.write(Buffer.from(`${head}${refusal.message}\n`, 'latin1'))
     this.#hearNoMore()
   }
 

@@ -70,6 +70,7 @@ export class RefusedHeadError extends MalformedMessageError {
   constructor(status: number, what: string) {
     super(what)
     this.name = 'RefusedHeadError'
+    this.message = what
     this.status = status
   }
 }
@@ -85,13 +86,15 @@ export function readRequestHead(text: string): RequestHead {
   const lineEnd = text.indexOf('\r\n')
   const first = lineEnd === -1 ? text : text.slice(0, lineEnd)
   const [, method, target, minor] = requestLine.exec(first) ?? []
-  if (method === undefined || target === undefined) throw new MalformedMessageError('its first line')
+  if (method === undefined || target === undefined)
+    throw new MalformedMessageError('its first line must be a method, a path in ASCII and HTTP/1.1')
   const lines = new HeaderLines(text, lineEnd === -1 ? text.length + 1 : lineEnd + 2)
-  if (lines.count > linesMax) throw new RefusedHeadError(431, 'too many headers')
+  if (lines.count > linesMax) throw new RefusedHeadError(431, `a request may have at most ${linesMax} headers`)
   const headers = new RequestHeaders(lines)
   const isOld = minor === '0'
   const expected = headers.get('expect')
-  if (expected !== null && !/^100-continue$/i.test(expected)) throw new RefusedHeadError(417, `it expects ${expected}`)
+  if (expected !== null && !/^100-continue$/i.test(expected))
+    throw new RefusedHeadError(417, 'a request may expect 100-continue and nothing else')
   return {
     method,
     url: `http://${headers.get('host') ?? ''}${target}`,
@@ -111,7 +114,7 @@ function framingOf(headers: RequestHeaders, isOld: boolean): Framing {
   if (encoding !== null) {
     // Beside a length, or in HTTP/1.0, another reader might not see the chunks.
     if (encoding.toLowerCase() !== 'chunked' || length !== null || isOld) {
-      throw new MalformedMessageError(`the transfer encoding ${encoding}`)
+      throw new MalformedMessageError('its body may be in chunks, or of a length, and in no other encoding')
     }
     return { kind: 'chunked' }
   }

@@ -22,7 +22,13 @@ function open(method = 'GET') {
     cut: () => void told.push('cut'),
     terminate: () => void told.push('terminated'),
   }
-  return { sender: new Sender(connection, { isStopping: false }), exchange, state, sent: () => sent.join(''), told }
+  return {
+    sender: new Sender(connection, { isStopping: false, mistaken() {} }),
+    exchange,
+    state,
+    sent: () => sent.join(''),
+    told,
+  }
 }
 
 const turn = () => new Promise(setImmediate)
