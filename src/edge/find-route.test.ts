@@ -22,9 +22,10 @@ function seek(method: string, target: string, host = 'x') {
   return found.kind === 'path' ? `${found.route.method} ${found.route.path} ${found.id}` : found.kind
 }
 
+const led = (each: string) => seek(...(each.split(' ') as [string, string]))
+
 test('a request is led by its own method and path, whichever was found before', () => {
   const asked = ['GET /a', 'POST /a', 'HEAD /a', 'PUT /a', 'GET /b', 'GET /t/1', 'GET /t/2', 'GET /t/1?b', 'GET /c']
-  const led = (each: string) => seek(...(each.split(' ') as [string, string]))
   const alone = new Map(asked.map((each) => [each, led(each)]))
   expect([...alone.values()]).toEqual([
     'GET /a ',

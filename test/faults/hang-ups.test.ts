@@ -92,12 +92,10 @@ describe.each(['strict', 'leased'] as const)('%s: clients that leave', (mode) =>
     const { db } = gateway.store
     const attempts = await db.selectFrom('attempt').select('id').execute()
     const called = (await gateway.calls()).map(({ ref }) => ref)
-    expect(attempts.map(({ id }) => String(id)).toSorted()).toEqual(
-      expect.arrayContaining([...new Set(called)]) as string[],
-    )
+    expect(attempts.map(({ id }) => id)).toEqual(expect.arrayContaining([...new Set(called)]) as string[])
     const records = await db.selectFrom('request').select('status').execute()
     // Of some kinds there is always at least one, and never one of another: a hang-up is no fault of ours.
-    expect([...new Set(records.map(({ status }) => status))].toSorted()).toEqual([200, 499, 502])
+    expect(new Set(records.map(({ status }) => status))).toEqual(new Set([200, 499, 502]))
     expect(gateway.logged.filter((line) => line.includes('"level":50'))).toEqual([])
   }, 120_000)
 })

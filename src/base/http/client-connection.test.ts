@@ -291,7 +291,8 @@ async function streaming(room: number, head = 'GET /1 HTTP/1.1\r\nhost: a\r\n\r\
   await new Promise(setImmediate)
   world.asked[0]?.answer('stream')
   await new Promise(setImmediate)
-  return { ...world, sink: world.streams[0]?.sink, socket: world.socket, connection: world.connection }
+  const { socket, connection, streams } = world
+  return { socket, connection, streams, sink: streams[0]?.sink }
 }
 
 test('a stream that breaks off is cut off at once where its client is behind, and otherwise when it has read', async () => {

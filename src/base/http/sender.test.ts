@@ -58,16 +58,12 @@ test('the body of a response of the web is cancelled if its client has left', ()
 
 test('a document is not sent if its client leaves while it is read', async () => {
   const { sender, exchange, state, sent, told } = open()
-  let end = () => {}
-  const body = new ReadableStream({
-    start(controller) {
-      end = () => controller.close()
-      controller.enqueue(Buffer.from('{}'))
-    },
-  })
-  sender.send(exchange, new Response(body, { headers: { 'content-type': 'application/json' } }))
+  const { readable, writable } = new TransformStream<Uint8Array>()
+  sender.send(exchange, new Response(readable, { headers: { 'content-type': 'application/json' } }))
+  const writer = writable.getWriter()
+  await writer.write(Buffer.from('{}'))
   state.isCarried = false
-  end()
+  await writer.close()
   await turn()
   expect([sent(), told]).toEqual(['', []])
 })
