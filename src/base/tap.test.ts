@@ -112,6 +112,15 @@ test('bytes that are put after the end of the body are dropped', async () => {
   expect(told).toEqual(['wanted'])
 })
 
+test('a body that is over is not asked for more when its reader has room again', () => {
+  const { tap, told } = tapped()
+  tap.begin({ write: () => false, end() {}, cut() {} })
+  tap.put(bytes('more than there is room for'))
+  tap.end()
+  tap.drained()
+  expect(told).toEqual(['wanted'])
+})
+
 test('cancelling the body before the first read reports the client gone', async () => {
   const { tap, told } = tapped()
   await streamOf(tap).cancel()
