@@ -1,4 +1,4 @@
-import { watchLongAnswer, type Sending } from '../long-answer.ts'
+import { watchLongAnswer, type Sending } from './long-answer.ts'
 import { LeaveSignal } from './client-signal.ts'
 import type { ClientConnection } from './client-connection.ts'
 import type { Connection } from './connection.ts'

@@ -1,5 +1,5 @@
-import type { Clock } from './clock.ts'
-import type { Deadlines } from './deadlines.ts'
+import type { Clock } from '../clock.ts'
+import type { Deadlines } from '../deadlines.ts'
 
 /** A response on its way to a client, over a connection that is closed after a set time without a byte. */
 export type Sending = {

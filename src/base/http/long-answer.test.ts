@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { World } from '../../test/simulation/world.ts'
-import { Deadlines } from './deadlines.ts'
+import { World } from '../../../test/simulation/world.ts'
+import { Deadlines } from '../deadlines.ts'
 import { watchLongAnswer } from './long-answer.ts'
 
 /** A response being sent, what the system tells of it at each look, and until when its connection may be idle. */
