@@ -112,7 +112,7 @@ class ChunkedBody implements BodyDecoder {
     let at = start
     for (; at < start + sizeDigitsMax; at++) {
       const digit = hexDigit(bytes[at] ?? 0)
-      if (digit === undefined) break
+      if (digit === -1) break
       size = size * 16 + digit
     }
     if (size === 0 || bytes[at] !== cr || bytes[at + 1] !== lf) return start
@@ -174,12 +174,12 @@ class ChunkedBody implements BodyDecoder {
 
   #sizeDigit(byte: number): void {
     const digit = hexDigit(byte)
-    if (digit !== undefined && this.#digits < sizeDigitsMax) {
+    if (digit !== -1 && this.#digits < sizeDigitsMax) {
       this.#size = this.#size * 16 + digit
       this.#digits++
       return
     }
-    if (this.#digits === 0 || digit !== undefined) throw new MalformedMessageError("a chunk's size")
+    if (this.#digits === 0 || digit !== -1) throw new MalformedMessageError("a chunk's size")
     if (byte === cr) this.#place = 'size-end'
     // Some servers leave room for a longer size and fill it with blanks.
     else if (byte === semicolon) this.#place = 'extension'
@@ -204,8 +204,13 @@ class ChunkedBody implements BodyDecoder {
   }
 }
 
-function hexDigit(byte: number): number | undefined {
-  if (byte >= 48 && byte <= 57) return byte - 48
-  const lower = byte | 32
-  return lower >= 97 && lower <= 102 ? lower - 87 : undefined
+/** The value of a hexadecimal digit, by its byte; -1 for every other byte. */
+const hexValues = new Int8Array(256).fill(-1)
+for (let value = 0; value < 16; value++) {
+  const digit = value.toString(16)
+  hexValues[digit.charCodeAt(0)] = hexValues[digit.toUpperCase().charCodeAt(0)] = value
+}
+
+function hexDigit(byte: number): number {
+  return hexValues[byte] ?? -1
 }

@@ -89,11 +89,9 @@ const hexDigits = Buffer.from('0123456789abcdef')
 function chunkOf(bytes: Uint8Array): Uint8Array {
   const { length } = bytes
   let digits = 1
-  while (length >= 16 ** digits) digits++
+  for (let left = length >>> 4; left > 0; left >>>= 4) digits++
   const chunk = Buffer.allocUnsafe(digits + length + 4)
-  for (let i = 0, left = length; i < digits; i++, left = Math.floor(left / 16)) {
-    chunk[digits - 1 - i] = hexDigits[left % 16] ?? 0
-  }
+  for (let at = digits - 1, left = length; at >= 0; at--, left >>>= 4) chunk[at] = hexDigits[left & 15] ?? 0
   chunk[digits] = cr
   chunk[digits + 1] = lf
   chunk.set(bytes, digits + 2)
