@@ -104,8 +104,8 @@ class ChunkedBody implements BodyDecoder {
   }
 
   /**
-   * Takes a plain size line that is whole, and gives where the data begins. Nearly every chunk begins so, and taken
-   * byte by byte this was half of what an event costs here. Anything else is left to the steps.
+   * Takes a plain size line that is whole, and gives where the data begins. Nearly every chunk begins so.
+   * Anything else is left to the steps.
    */
   #sizeAtOnce(bytes: Uint8Array, start: number): number {
     let size = 0
