@@ -9,6 +9,9 @@ export type Watcher = {
   gone(): void
 }
 
+// Many clients drop what they have received and not read yet once the connection ends, so `fail` waits this long first.
+const lastReadMs = 100
+
 /**
  * A body whose end is reported exactly once, however it comes: read to its end, failed, or left by its reader, even
  * before the first read (where the `finally` of an async generator would never run). `put` writes to the client's
@@ -59,7 +62,7 @@ export class Tap implements PushedBody {
    * why.
    */
   fail(why?: unknown): void {
-    if (this.#settle()) this.#tell((sink) => sink.cut(why))
+    if (this.#settle()) this.#tell((sink) => void setTimeout(() => sink.cut(why), lastReadMs))
   }
 
   readonly #leave = (): void => this.left()
