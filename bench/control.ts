@@ -53,8 +53,10 @@ const childEnvironment = {
   PATH: process.env['PATH'] ?? '',
   // The bare proxy and the minimal gateway use the runtime's fetch, which allows 256 requests at once otherwise.
   BUN_CONFIG_MAX_HTTP_REQUESTS: '65336',
-  // As bin/turnpike sets it. The bare proxy is neither faster nor slower with it.
+  // As bin/turnpike sets these. The bare proxy is neither faster nor slower with them.
   MIMALLOC_PURGE_DELAY: '1000',
+  MIMALLOC_PURGE_HOLES_MIN_INTERVAL: '10000',
+  BUN_JSC_forceCodeBlockLiveness: '1',
 }
 
 /** Resolves when the child has answered its first /healthz, with the time that took since the spawn. */

@@ -28,6 +28,9 @@ describe('events of a stream', () => {
     ['events of several lines', 'event: x\ndata: a\ndata: b\n\n', ['event: x\ndata: a\ndata: b\n\n']],
     ['comments', ': ping\n\ndata: a\n\n', [': ping\n\n', 'data: a\n\n']],
     ['blank lines between events', '\n\n\ndata: a\n\n\n\ndata: b\n\n', ['data: a\n\n', 'data: b\n\n']],
+    ['carriage returns before line feeds', 'data: a\r\rdata: b\n\n', ['data: a\r\r', 'data: b\n\n']],
+    ['CR LF before line feeds', 'data: a\r\n\r\ndata: b\n\n', ['data: a\r\n\r\n', 'data: b\n\n']],
+    ['a line feed before an event', '\ndata: a\n\n', ['data: a\n\n']],
     ['no space after the colon', 'data:a\n\n', ['data:a\n\n']],
     ['characters beyond ASCII', 'data: 日本 👩‍👩‍👧\n\ndata: é\n\n', ['data: 日本 👩‍👩‍👧\n\n', 'data: é\n\n']],
   ])('events are found whole, in one chunk or byte by byte: %s', (_name, stream, events) => {
@@ -65,6 +68,14 @@ describe('events of a stream', () => {
       expect(kept.map(text).filter((event) => event !== 'data: small\n\n')).toEqual(large)
       expect(restOf(splitter)).toBe('')
     }
+  })
+
+  test('a chunk that is one whole event is passed on as it is', () => {
+    const event = Buffer.from('event: x\ndata: a\n\n')
+    const splitter = new EventSplitter(100)
+    expect(splitter.push(event)[0]).toBe(event)
+    expect(splitter.push(Buffer.from('data: b\n'))).toEqual([])
+    expect(splitter.push(Buffer.from('data: c\n\n')).map(text)).toEqual(['data: b\ndata: c\n\n'])
   })
 
   test('many small events in one chunk are not refused', () => {

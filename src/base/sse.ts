@@ -24,6 +24,7 @@ export class EventSplitter {
 
   /** The events that `chunk` completes, each with the blank line that ends it. */
   push(chunk: Uint8Array): Uint8Array[] {
+    if (this.#rest === undefined && isOneEvent(chunk)) return [chunk]
     const scannedBefore = this.#rest?.length ?? 0
     const bytes = this.#rest === undefined ? chunk : this.#append(this.#rest, chunk)
     const events: Uint8Array[] = []
@@ -75,6 +76,17 @@ export class EventSplitter {
     room.set(chunk, rest.length)
     return room.subarray(0, length)
   }
+}
+
+const blankLine = Buffer.from('\n\n')
+
+// `Buffer`'s native search on plain Uint8Arrays: wrapping the bytes in a Buffer would cost more than the search.
+const { indexOf } = Buffer.prototype
+
+/** Whether these bytes are one whole event whose lines end with line feeds. Nearly every read of a stream is that. */
+function isOneEvent(bytes: Uint8Array): boolean {
+  if (bytes[bytes.length - 1] !== lf || bytes[0] === lf) return false
+  return indexOf.call(bytes, blankLine) === bytes.length - 2 && indexOf.call(bytes, cr) === -1
 }
 
 const dataStart = 100 // the d of `data:`; nearly all events begin with it, and those have no name

@@ -34,7 +34,7 @@ async function readBroken(response: Response): Promise<string> {
 /** A body decoded from its chunks, and the size of each chunk. */
 function unchunked(bytes: Buffer): { text: string; sizes: number[] } {
   const parts: Uint8Array[] = []
-  bodyDecoderFor({ kind: 'chunked' }).take(bytes, (part) => parts.push(part))
+  bodyDecoderFor({ kind: 'chunked' }).take(bytes, parts)
   return { text: Buffer.concat(parts).toString(), sizes: parts.map(({ length }) => length) }
 }
 

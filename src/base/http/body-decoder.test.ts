@@ -14,7 +14,7 @@ function decode(framing: Framing, bytes: Uint8Array, cuts: readonly number[] = [
   for (let i = 1; i < places.length && !decoder.isOver; i++) {
     const piece = bytes.subarray(places[i - 1], places[i])
     // A copy, because the source of the bytes may reuse their memory after they were read.
-    const used = decoder.take(piece, (part) => pieces.push(Buffer.from(part)))
+    const used = decoder.take(piece, { push: (part) => pieces.push(Buffer.from(part)) })
     if (!decoder.isOver) expect(used).toBe(piece.length)
     taken += used
   }
@@ -104,9 +104,9 @@ describe('a chunked body', () => {
     const large = 'x'.repeat(0x1000)
     const bytes = latin1(`5\r\nhello\r\n1000\r\n${large}\r\n8\r\n`)
     const decoder = bodyDecoderFor(chunked)
-    decoder.take(bytes, (piece) => given.push(piece))
+    decoder.take(bytes, given)
     const whole = latin1('whole he')
-    decoder.take(whole, (piece) => given.push(piece))
+    decoder.take(whole, given)
     expect(given.map((piece) => Buffer.from(piece).toString())).toEqual(['hello', large, 'whole he'])
     expect(given[1]?.buffer).toBe(bytes.buffer)
     expect(given[2]).toBe(whole)

@@ -9,12 +9,15 @@ export type Framing =
   | { readonly kind: 'chunked' }
   | { readonly kind: 'until-close' }
 
+/** What a body's bytes are given to. */
+export type Reader = { push(piece: Uint8Array): void }
+
 /** Takes the bytes of a body out of what comes over a connection. */
 export type BodyDecoder = {
   /** Whether the body's last byte has been taken. */
   readonly isOver: boolean
-  /** Gives the body's bytes to `give`, and returns how many of `bytes` belonged to this message. */
-  take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number
+  /** Gives the body's bytes to `reader`, and returns how many of `bytes` belonged to this message. */
+  take(bytes: Uint8Array, reader: Reader): number
 }
 
 export function bodyDecoderFor(framing: Framing): BodyDecoder {
@@ -34,10 +37,10 @@ class MeasuredBody implements BodyDecoder {
     return this.#left === 0
   }
 
-  take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number {
+  take(bytes: Uint8Array, reader: Reader): number {
     const taken = Math.min(this.#left, bytes.length)
     this.#left -= taken
-    if (taken > 0) give(partOf(bytes, 0, taken))
+    if (taken > 0) reader.push(partOf(bytes, 0, taken))
     return taken
   }
 }
@@ -80,14 +83,14 @@ class ChunkedBody implements BodyDecoder {
     return this.#place === 'over'
   }
 
-  take(bytes: Uint8Array, give: (piece: Uint8Array) => void): number {
+  take(bytes: Uint8Array, reader: Reader): number {
     let i = 0
     while (i < bytes.length && this.#place !== 'over') {
       if (this.#place === 'size' && this.#digits === 0) i = this.#sizeAtOnce(bytes, i)
       if (i === bytes.length) break
       if (this.#place === 'data') {
         const end = Math.min(bytes.length, i + this.#size)
-        give(partOf(bytes, i, end))
+        reader.push(partOf(bytes, i, end))
         this.#size -= end - i
         if (this.#size === 0) this.#place = 'data-cr'
         i = end

@@ -158,9 +158,16 @@ export class ClientConnection implements Vessel, Member {
   }
 
   write(bytes: Uint8Array): boolean {
-    if (this.#isClosed || !this.#out.write(bytes)) return false
-    this.#quietSeconds = 0
-    return true
+    return !this.#isClosed && this.#isSent(this.#out.write(bytes))
+  }
+
+  writeChunk(bytes: Uint8Array): boolean {
+    return !this.#isClosed && this.#isSent(this.#out.writeChunk(bytes))
+  }
+
+  #isSent(isTaken: boolean): boolean {
+    if (isTaken) this.#quietSeconds = 0
+    return isTaken
   }
 
   /** The request has come, and its response has not begun: how long that may take is not the connection's business. */

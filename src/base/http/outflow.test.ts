@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { chunkOf } from './chunk.ts'
 import { Outflow } from './outflow.ts'
 
 /** A socket that takes as much as it is told to, and what it has taken. */
@@ -7,9 +8,10 @@ function socketTaking(...amounts: number[]) {
   const taken: number[] = []
   return {
     taken,
-    write(bytes: Uint8Array): number {
+    write(all: Uint8Array, from = 0, length = all.length): number {
+      const bytes = all.subarray(from, from + length)
       const amount = amounts.shift() ?? bytes.length
-      if (amount > 0) taken.push(...bytes.subarray(0, amount))
+      if (amount > 0) for (const byte of bytes.subarray(0, amount)) taken.push(byte)
       return Math.min(amount, bytes.length)
     },
   }
@@ -35,9 +37,28 @@ describe('what goes out', () => {
     expect([socket.taken, out.isEmpty]).toEqual([[1, 2, 3, 4], true])
   })
 
+  test('a chunk goes out framed, also one that is larger than most', () => {
+    const socket = socketTaking()
+    const out = new Outflow(socket)
+    const large = Buffer.alloc(70_000, 'x')
+    expect([out.writeChunk(Buffer.from('hello')), out.writeChunk(large), out.isEmpty]).toEqual([true, true, true])
+    const sent = Buffer.from(socket.taken).toString()
+    expect(sent === `5\r\nhello\r\n11170\r\n${large.toString()}\r\n`).toBe(true)
+  })
+
+  test('what is not taken of a chunk waits, whatever other connections write meanwhile', () => {
+    const slow = socketTaking(4, 0)
+    const out = new Outflow(slow)
+    expect(out.writeChunk(Buffer.from('hello'))).toBe(false)
+    expect(new Outflow(socketTaking()).writeChunk(Buffer.from('other'))).toBe(true)
+    expect(out.writeChunk(Buffer.from('you'))).toBe(false)
+    expect([out.drain(), out.drain(), out.isEmpty]).toEqual([false, true, true])
+    expect(Buffer.from(slow.taken).toString()).toBe('5\r\nhello\r\n3\r\nyou\r\n')
+  })
+
   test('a closed socket takes nothing', () => {
     const out = new Outflow(socketTaking(-1, -1))
-    expect(out.write(bytes(1, 2))).toBe(false)
+    expect(out.writeChunk(bytes(1, 2))).toBe(false)
     expect([out.drain(), out.isEmpty]).toEqual([false, false])
     out.drop()
     expect(out.isEmpty).toBe(true)
@@ -73,15 +94,19 @@ describe('what goes out', () => {
   })
 
   test('bytes come out as they went in, however the system takes them', () => {
-    const step = fc.oneof(fc.uint8Array({ maxLength: 6 }), fc.constant('drain' as const))
+    const some = fc.uint8Array({ minLength: 1, maxLength: 6 })
+    const step = fc.oneof(some, fc.record({ chunk: some }), fc.constant('drain' as const))
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 30 }), fc.array(fc.integer({ min: -1, max: 5 })), (steps, amounts) => {
+      fc.property(fc.array(step, { maxLength: 30 }), fc.array(fc.integer({ min: -1, max: 9 })), (steps, amounts) => {
         const socket = socketTaking(...amounts)
         const out = new Outflow(socket)
         const wrote: number[] = []
         for (const one of steps) {
           if (one === 'drain') out.drain()
-          else {
+          else if ('chunk' in one) {
+            wrote.push(...chunkOf(one.chunk))
+            expect(out.writeChunk(one.chunk)).toBe(out.isEmpty)
+          } else {
             wrote.push(...one)
             expect(out.write(one)).toBe(out.isEmpty)
           }

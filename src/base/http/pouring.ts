@@ -1,3 +1,4 @@
+import { chunkOf } from './chunk.ts'
 import type { Exchange } from './exchange.ts'
 import type { PushedBody, Sink } from './pushed-body.ts'
 import type { Delimiting } from './reply.ts'
@@ -7,6 +8,7 @@ export type Vessel = {
   /** Whether the response of this exchange is not finished. */
   carries(exchange: Exchange): boolean
   write(bytes: Uint8Array): boolean
+  writeChunk(bytes: Uint8Array): boolean
   /** The body is complete. */
   finish(exchange: Exchange, keeps: boolean): void
   /** The body broke off. `isNoticed`: the client notices that even if the connection is closed properly. */
@@ -15,8 +17,6 @@ export type Vessel = {
 
 type Framed = { readonly head: string; readonly delimiting: Delimiting; readonly keeps: boolean }
 
-const cr = 13
-const lf = 10
 const lastChunk = '0\r\n\r\n'
 
 /** Writes a body to a connection as it comes into being. The head goes out with its first bytes, in one packet. */
@@ -24,56 +24,58 @@ export class Pouring implements Sink {
   readonly #vessel: Vessel
   readonly #exchange: Exchange
   readonly body: PushedBody
-  readonly #framed: Framed
+  readonly #delimiting: Delimiting
+  readonly #keeps: boolean
   #head: string | undefined
   #bytes = 0
   /** Its last bytes are written, though the client may not have taken them yet. */
   #isOver = false
 
-  constructor(vessel: Vessel, exchange: Exchange, body: PushedBody, framed: Framed) {
+  constructor(vessel: Vessel, exchange: Exchange, body: PushedBody, { head, delimiting, keeps }: Framed) {
     this.#vessel = vessel
     this.#exchange = exchange
     this.body = body
-    this.#framed = framed
-    this.#head = framed.head
+    this.#head = head
+    this.#delimiting = delimiting
+    this.#keeps = keeps
   }
 
   write(bytes: Uint8Array): boolean {
     if (this.#isOver || !this.#vessel.carries(this.#exchange)) return false
     if (bytes.length === 0) return true // an empty chunk would be the last one
     this.#bytes += bytes.length
-    const { delimiting } = this.#framed
+    const delimiting = this.#delimiting
     // What is beyond the length that its head says would be taken for the next response.
     if (typeof delimiting === 'number' && this.#bytes > delimiting) {
       this.cut()
       return false
     }
     if (this.#head !== undefined) return this.#writeFirst(bytes)
-    return this.#vessel.write(delimiting === 'chunked' ? chunkOf(bytes) : bytes)
+    return delimiting === 'chunked' ? this.#vessel.writeChunk(bytes) : this.#vessel.write(bytes)
   }
 
   end(): void {
     if (this.#isOver || !this.#vessel.carries(this.#exchange)) return
-    const { delimiting, keeps } = this.#framed
+    const delimiting = this.#delimiting
     // A body that turned out shorter than its head says would be completed with the next response.
     if (typeof delimiting === 'number' && this.#bytes !== delimiting) return this.cut()
     this.#isOver = true
     const rest = this.#takeHead() + (delimiting === 'chunked' ? lastChunk : '')
     if (rest !== '') this.#vessel.write(Buffer.from(rest, 'latin1'))
-    this.#vessel.finish(this.#exchange, keeps)
+    this.#vessel.finish(this.#exchange, this.#keeps)
   }
 
   cut(): void {
     if (this.#isOver) return
     this.#isOver = true
     // The end of the connection is also how a body without chunks or a length ends properly.
-    const isNoticed = this.#head === undefined && this.#framed.delimiting !== 'until-close'
+    const isNoticed = this.#head === undefined && this.#delimiting !== 'until-close'
     this.#vessel.cut(this.#exchange, isNoticed)
   }
 
   #writeFirst(bytes: Uint8Array): boolean {
     const head = Buffer.from(this.#takeHead(), 'latin1')
-    return this.#vessel.write(Buffer.concat([head, this.#framed.delimiting === 'chunked' ? chunkOf(bytes) : bytes]))
+    return this.#vessel.write(Buffer.concat([head, this.#delimiting === 'chunked' ? chunkOf(bytes) : bytes]))
   }
 
   #takeHead(): string {
@@ -81,21 +83,4 @@ export class Pouring implements Sink {
     this.#head = undefined
     return head
   }
-}
-
-const hexDigits = Buffer.from('0123456789abcdef')
-
-/** Bytes as one chunk. The size is written digit by digit, because a native call takes longer than its few bytes. */
-function chunkOf(bytes: Uint8Array): Uint8Array {
-  const { length } = bytes
-  let digits = 1
-  for (let left = length >>> 4; left > 0; left >>>= 4) digits++
-  const chunk = Buffer.allocUnsafe(digits + length + 4)
-  for (let at = digits - 1, left = length; at >= 0; at--, left >>>= 4) chunk[at] = hexDigits[left & 15] ?? 0
-  chunk[digits] = cr
-  chunk[digits + 1] = lf
-  chunk.set(bytes, digits + 2)
-  chunk[digits + length + 2] = cr
-  chunk[digits + length + 3] = lf
-  return chunk
 }

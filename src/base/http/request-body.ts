@@ -41,9 +41,25 @@ export class RequestBody {
 
   /** Takes what came over the connection, and gives how many of the bytes belong to this body. */
   take(bytes: Uint8Array): number {
-    const taken = this.#decoder.take(bytes, this.#push)
+    const taken = this.#decoder.take(bytes, this)
     if (this.#decoder.isOver) this.#tellEnd()
     return taken
+  }
+
+  /** Called by its decoder. */
+  push(piece: Uint8Array): void {
+    if (this.#isDropped) return
+    const reader = this.#reader
+    if (reader !== undefined) {
+      this.#reader = undefined
+      return reader.resolve(piece)
+    }
+    this.#unread.push(piece)
+    this.#unreadBytes += piece.length
+    if (this.#unreadBytes > unreadBytesMax && this.#whole === undefined && !this.#isPaused && !this.isOver) {
+      this.#isPaused = true
+      this.#source.pause()
+    }
   }
 
   /** No more will come. Pieces that have come can still be read, but a whole body cannot. */
@@ -101,21 +117,6 @@ export class RequestBody {
     return new Promise((resolve, reject) => {
       this.#reader = { resolve, reject }
     })
-  }
-
-  readonly #push = (piece: Uint8Array): void => {
-    if (this.#isDropped) return
-    const reader = this.#reader
-    if (reader !== undefined) {
-      this.#reader = undefined
-      return reader.resolve(piece)
-    }
-    this.#unread.push(piece)
-    this.#unreadBytes += piece.length
-    if (this.#unreadBytes > unreadBytesMax && this.#whole === undefined && !this.#isPaused && !this.isOver) {
-      this.#isPaused = true
-      this.#source.pause()
-    }
   }
 
   #tellEnd(): void {

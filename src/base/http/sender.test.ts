@@ -15,9 +15,11 @@ function open(method = 'GET') {
     content: { isOver: true },
     letGo: (bytes?: number) => void told.push(`let go of ${bytes}`),
   } as unknown as Exchange
+  const write = (bytes: Uint8Array) => sent.push(Buffer.from(bytes).toString('latin1')) > 0
   const connection = {
     carries: () => state.isCarried,
-    write: (bytes: Uint8Array) => sent.push(Buffer.from(bytes).toString('latin1')) > 0,
+    write,
+    writeChunk: write,
     finish: () => void told.push('finished'),
     cut: () => void told.push('cut'),
     terminate: () => void told.push('terminated'),

@@ -51,7 +51,6 @@ export class Connection implements Flow {
   #isSilent = true
   #isClosed = false
   readonly #free: Free
-  readonly #give = (piece: Uint8Array) => this.#incoming?.push(piece)
 
   private constructor(origin: string, free: Free) {
     this.origin = origin
@@ -129,6 +128,11 @@ export class Connection implements Flow {
     this.#socket?.unref()
   }
 
+  /** Called by the decoder of a body. */
+  push(piece: Uint8Array): void {
+    this.#incoming?.push(piece)
+  }
+
   pause(): void {
     this.#socket?.pause()
   }
@@ -191,7 +195,7 @@ export class Connection implements Flow {
 
   #readBody(bytes: Uint8Array): void {
     if (this.#body === undefined) return
-    const taken = this.#body.take(bytes, this.#give)
+    const taken = this.#body.take(bytes, this)
     if (this.#body.isOver) this.#finish(taken < bytes.length)
   }
 

@@ -31,6 +31,8 @@ const repeated = String.raw`"(?:(?:id|name)"[ \t]*:[ \t]*""|type"[ \t]*:[ \t]*"(
 const repeatedLater = new RegExp(String.raw`,[ \t]*${repeated}`, 'g')
 const repeatedFirst = new RegExp(String.raw`${repeated}[ \t]*,[ \t]*`, 'g')
 const anyName = /"name"\s*:\s*"[^"]/
+/** Where the JSON begins after `data: `. */
+const usualStart = 6
 const openBrace = 123
 const quote = 34
 
@@ -39,119 +41,136 @@ const quote = 34
  * its bytes shows usage or an error in it: parsing costs more than the rest of the relay together.
  */
 export function passStream(ask: ChatAsk): ChatStream {
-  const model = modelBytes(ask.model)
-  const facts = new RelayFacts()
+  return new PassedStream(ask)
+}
+
+class PassedStream implements ChatStream {
+  readonly facts = new RelayFacts()
+  readonly #ask: ChatAsk
+  // As the ask has it. Each further object that an event touches has left the core's caches since the last event.
+  readonly #choices: number
+  readonly #model: Uint8Array
   /** The indexes of the choices that have a finish. */
-  const finished: unknown[] = []
+  readonly #finished: unknown[] = []
   /** The last deltas of choices without a finish, by index, the newest at the end, and as many as were asked for. */
-  const going = new Map<Json | undefined, JsonObject>()
-  let lastChunk: Uint8Array | undefined
-  let heldUsage: Uint8Array | undefined
+  readonly #going = new Map<Json | undefined, JsonObject>()
+  #lastChunk: Uint8Array | undefined
+  #heldUsage: Uint8Array | undefined
+
+  constructor(ask: ChatAsk) {
+    this.#ask = ask
+    this.#choices = ask.choices
+    this.#model = modelBytes(ask.model)
+  }
+
+  take(event: Uint8Array): Uint8Array | undefined {
+    const { facts } = this
+    if (isDone(event)) {
+      facts.ended = true
+      return undefined
+    }
+    if (isNamedError(event)) {
+      facts.failure = namedFailure(dataOf(event))
+      return undefined
+    }
+    const json = event[usualStart] === openBrace ? usualStart : event.indexOf(openBrace)
+    if (json === -1) return event // a comment, or something only its sender understands
+    const shown = withoutRepetitions(withModel(event, json, this.#model))
+    this.#lastChunk = shown
+    const error = valueByteAfter(event, errorKey)
+    const isError = error === openBrace || error === quote
+    const wordBytes = wordBytesIn(event, wordKeys)
+    // Events without output are few. They are parsed, because output may have other names, and so may an error.
+    const told = isError || wordBytes === 0 ? parseLoosely(dataOf(event)) : undefined
+    if (isError && told === undefined) return this.#unreadable()
+    facts.failure = isObject(told) ? failureOf(told) : undefined
+    if (facts.failure !== undefined) return undefined
+    if (!facts.finished && valueByteAfter(event, finishKey) === quote) this.#takeFinish(event)
+    // A keep-alive goes on with the last chunk of its choice, which may not be the last of a stream of several.
+    if (this.#choices > 1 && !facts.finished) this.#takeDeltas(shown)
+    if (wordBytes > 0 || !saysNothing(told)) facts.said.add(wordBytes)
+    if (wordBytes === 0) facts.images += imagesIn(objectIn(told)['choices'], 'delta')
+    if (valueByteAfter(event, usageKey) === openBrace) {
+      const chunk = parseLoosely(dataOf(shown))
+      if (chunk === undefined) return this.#unreadable()
+      if (isObject(chunk) && isObject(chunk['usage'])) return this.#takeUsage(shown, chunk)
+      if (isObject(chunk) && this.#choices === 1) this.#count(usageIn(chunk))
+    }
+    return shown
+  }
+
+  /**
+   * A chunk that goes on with the last one of a choice without a finish, and adds nothing. Not a comment: OpenAI's
+   * older clients for Go take the empty line behind one for an event without data, and fail; and without that line it
+   * would begin the next event, which clients that skip whole events by their first character, Dify's among them,
+   * then lose. A stream without a chunk has begun with the vendor's comment.
+   */
+  keepAlive(): Uint8Array | undefined {
+    if (this.facts.finished) return undefined
+    if (this.#lastChunk === undefined) return comment
+    const { model, usageShown } = this.#ask
+    const { id, created } = this.#takeDeltas(this.#lastChunk)
+    const others = Array.from({ length: this.#choices }, (_, i) => i)
+    const unbegun = others.find((choice) => !this.#finished.includes(choice))
+    const [index = 0, last] = [...this.#going].at(-1) ?? [unbegun, {}]
+    const silent = { index, delta: silentAfter(last), logprobs: null, finish_reason: null }
+    const chunk = { id, object: 'chat.completion.chunk', created, model, choices: [silent] }
+    return encoder.encode(`data: ${JSON.stringify(usageShown ? { ...chunk, usage: null } : chunk)}\n\n`)
+  }
+
+  closing(): Uint8Array {
+    if (this.#heldUsage === undefined || !this.#ask.usageShown) return doneEvent
+    return Buffer.concat([this.#heldUsage, doneEvent])
+  }
 
   /**
    * Takes the usage of an event. An event that also has choices passes on, without its usage unless the client asked
    * for it; one with usage alone is held for the end.
    */
-  function takeUsage(event: Uint8Array, chunk: JsonObject): Uint8Array | undefined {
+  #takeUsage(event: Uint8Array, chunk: JsonObject): Uint8Array | undefined {
     const counted = readUsage(chunk['usage'])
-    const isNews = count(counted)
+    const isNews = this.#count(counted)
     const { choices } = chunk
     if (Array.isArray(choices) && choices.length > 0) {
-      if (ask.usageShown) return event
+      if (this.#ask.usageShown) return event
       const { usage: _, ...shown } = chunk
-      return encoder.encode(`data: ${JSON.stringify({ ...shown, model: ask.model })}\n\n`)
+      return encoder.encode(`data: ${JSON.stringify({ ...shown, model: this.#ask.model })}\n\n`)
     }
-    if (isNews || facts.usage === undefined) heldUsage = event
+    if (isNews || this.facts.usage === undefined) this.#heldUsage = event
     return undefined
   }
 
   /** Says whether that is the usage now: some servers end with one that counts nothing. */
-  function count(counted: Usage | undefined): boolean {
+  #count(counted: Usage | undefined): boolean {
     if (counted === undefined) return false
-    facts.usage = recounted(facts.usage, counted)
-    return facts.usage === counted
+    this.facts.usage = recounted(this.facts.usage, counted)
+    return this.facts.usage === counted
   }
 
-  function unreadable(): undefined {
-    facts.failure = unreadableEnd()
+  #unreadable(): undefined {
+    this.facts.failure = unreadableEnd()
     return undefined
   }
 
   /** Counts the choices that finish in this event. It may hold text as well, and a reason may be empty. */
-  function takeFinish(event: Uint8Array): void {
+  #takeFinish(event: Uint8Array): void {
     const { choices } = objectIn(parseLoosely(dataOf(event)))
     for (const { index, finish_reason: reason } of objectsIn(choices)) {
-      if (textIn(reason) !== '') finished.push(index)
-      facts.finished = finished.length >= ask.choices
-      if (facts.finished) return // of choices that nobody asked for there may be any number
+      if (textIn(reason) !== '') this.#finished.push(index)
+      this.facts.finished = this.#finished.length >= this.#choices
+      if (this.facts.finished) return // of choices that nobody asked for there may be any number
     }
   }
 
-  function takeDeltas(event: Uint8Array): JsonObject {
+  #takeDeltas(event: Uint8Array): JsonObject {
     const chunk = objectIn(parseLoosely(dataOf(event)))
     for (const { index, delta } of objectsIn(chunk['choices'])) {
-      going.delete(index)
-      if (!finished.includes(index)) going.set(index, objectIn(delta))
-      const [oldest] = going.keys()
-      if (going.size > ask.choices) going.delete(oldest)
+      this.#going.delete(index)
+      if (!this.#finished.includes(index)) this.#going.set(index, objectIn(delta))
+      const [oldest] = this.#going.keys()
+      if (this.#going.size > this.#choices) this.#going.delete(oldest)
     }
     return chunk
-  }
-
-  return {
-    facts,
-    take(event) {
-      if (isDone(event)) {
-        facts.ended = true
-        return undefined
-      }
-      if (isNamedError(event)) {
-        facts.failure = namedFailure(dataOf(event))
-        return undefined
-      }
-      const json = event.indexOf(openBrace)
-      if (json === -1) return event // a comment, or something only its sender understands
-      const shown = withoutRepetitions(withModel(event, json, model))
-      lastChunk = shown
-      const error = valueByteAfter(event, errorKey)
-      const isError = error === openBrace || error === quote
-      const wordBytes = wordBytesIn(event, wordKeys)
-      // Events without output are few. They are parsed, because output may have other names, and so may an error.
-      const told = isError || wordBytes === 0 ? parseLoosely(dataOf(event)) : undefined
-      if (isError && told === undefined) return unreadable()
-      facts.failure = isObject(told) ? failureOf(told) : undefined
-      if (facts.failure !== undefined) return undefined
-      if (!facts.finished && valueByteAfter(event, finishKey) === quote) takeFinish(event)
-      // A keep-alive goes on with the last chunk of its choice, which may not be the last of a stream of several.
-      if (ask.choices > 1 && !facts.finished) takeDeltas(shown)
-      if (wordBytes > 0 || !saysNothing(told)) facts.said.add(wordBytes)
-      if (wordBytes === 0) facts.images += imagesIn(objectIn(told)['choices'], 'delta')
-      if (valueByteAfter(event, usageKey) === openBrace) {
-        const chunk = parseLoosely(dataOf(shown))
-        if (chunk === undefined) return unreadable()
-        if (isObject(chunk) && isObject(chunk['usage'])) return takeUsage(shown, chunk)
-        if (isObject(chunk) && ask.choices === 1) count(usageIn(chunk))
-      }
-      return shown
-    },
-    /**
-     * A chunk that goes on with the last one of a choice without a finish, and adds nothing. Not a comment: OpenAI's
-     * older clients for Go take the empty line behind one for an event without data, and fail; and without that line it
-     * would begin the next event, which clients that skip whole events by their first character, Dify's among them,
-     * then lose. A stream without a chunk has begun with the vendor's comment.
-     */
-    keepAlive() {
-      if (facts.finished) return undefined
-      if (lastChunk === undefined) return comment
-      const { id, created } = takeDeltas(lastChunk)
-      const others = Array.from({ length: ask.choices }, (_, i) => i)
-      const unbegun = others.find((choice) => !finished.includes(choice))
-      const [index = 0, last] = [...going].at(-1) ?? [unbegun, {}]
-      const silent = { index, delta: silentAfter(last), logprobs: null, finish_reason: null }
-      const chunk = { id, object: 'chat.completion.chunk', created, model: ask.model, choices: [silent] }
-      return encoder.encode(`data: ${JSON.stringify(ask.usageShown ? { ...chunk, usage: null } : chunk)}\n\n`)
-    },
-    closing: () => (heldUsage !== undefined && ask.usageShown ? Buffer.concat([heldUsage, doneEvent]) : doneEvent),
   }
 }
 
