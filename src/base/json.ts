@@ -40,7 +40,7 @@ export function parseBody(text: string, limits: JsonLimits): Json {
     return parseBounded(text, limits)
   } catch (thrown) {
     if (!(thrown instanceof SyntaxError)) throw thrown
-    throw text.trim() === '' ? noBody() : notJson(text)
+    throw /\S/.test(text) ? notJson(text) : noBody()
   }
 }
 
