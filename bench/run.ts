@@ -23,6 +23,7 @@ const plan = quick
       againMs: 500,
       plainMs: 500,
       chunks: 100,
+      streamsEach: 1,
       latencyMs: 500,
       starts: 2,
     }
@@ -33,6 +34,7 @@ const plan = quick
       againMs: 3_000,
       plainMs: 1_000,
       chunks: 200,
+      streamsEach: 3,
       latencyMs: 2_500,
       starts: 5,
     }
@@ -92,7 +94,8 @@ async function saturate({ child }: Measured): Promise<Saturated> {
 async function relay({ child }: Measured): Promise<Relayed> {
   const streamed = post(child.port, benchKey, streamBody)
   await readStreams(streamed, streams)
-  const { result, cpuUs, rssMb } = await spent(child, () => readStreams(streamed, streams))
+  const measured = { ...streams, each: plan.streamsEach }
+  const { result, cpuUs, rssMb } = await spent(child, () => readStreams(streamed, measured))
   return { eventCpuUs: cpuUs / result.events, readsPerEvent: result.reads / result.events, relayedMb: rssMb }
 }
 

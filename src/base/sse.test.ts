@@ -70,12 +70,26 @@ describe('events of a stream', () => {
     }
   })
 
-  test('a chunk that is one whole event is passed on as it is', () => {
-    const event = Buffer.from('event: x\ndata: a\n\n')
+  test.each([
+    ['event: x\ndata: a\n\n', true],
+    ['data: a\n\ndata: b\n\n', false],
+    ['data: a\n\n\n', false],
+    ['\ndata: a\n\n', false],
+    ['data: a\r\rdata: b\n\n', false],
+    ['data: a\n', false],
+    ['\n\n', false],
+    ['\n', false],
+    ['', false],
+  ])('%j is one whole event: %p', (chunk, isWhole) => {
+    expect(new EventSplitter(100).isWhole(Buffer.from(chunk))).toBe(isWhole)
+  })
+
+  test('a chunk that ends an event begun before is not a whole one', () => {
     const splitter = new EventSplitter(100)
-    expect(splitter.push(event)[0]).toBe(event)
-    expect(splitter.push(Buffer.from('data: b\n'))).toEqual([])
+    splitter.push(Buffer.from('data: b\n'))
+    expect(splitter.isWhole(Buffer.from('data: c\n\n'))).toBe(false)
     expect(splitter.push(Buffer.from('data: c\n\n')).map(text)).toEqual(['data: b\ndata: c\n\n'])
+    expect(splitter.isWhole(Buffer.from('data: c\n\n'))).toBe(true)
   })
 
   test('many small events in one chunk are not refused', () => {
@@ -108,6 +122,17 @@ test('the same events come out however the stream is cut into chunks', () => {
       expect(split(bytes, cuts)).toEqual(split(bytes))
       expect(split(bytes, everyByte(bytes))).toEqual(split(bytes))
     }),
+  )
+})
+
+test('a chunk that is taken for one whole event is split into just that', () => {
+  fc.assert(
+    fc.property(streams, fc.nat(400), fc.nat(400), (bytes, from, to) => {
+      const chunk = bytes.subarray(Math.min(from, to), Math.max(from, to))
+      const splitter = new EventSplitter(1_000_000)
+      if (splitter.isWhole(chunk)) expect([splitter.push(chunk), restOf(splitter)]).toEqual([[chunk], ''])
+    }),
+    { numRuns: 2_000 },
   )
 })
 

@@ -7,6 +7,10 @@ const smallEventBytes = 64 * 1024
 
 const lf = 10
 const cr = 13
+const blankLine = Buffer.from('\n\n')
+
+// `Buffer`'s native search on plain Uint8Arrays: wrapping the bytes in a Buffer would cost more than the search.
+const { indexOf } = Buffer.prototype
 
 /**
  * Cuts a byte stream into whole server-sent events by finding their ends: nothing is decoded, so split UTF-8 and odd
@@ -22,9 +26,14 @@ export class EventSplitter {
     this.#eventBytesMax = eventBytesMax
   }
 
+  /** Whether this chunk is one whole event whose lines end with line feeds, as nearly every read of a stream is. */
+  isWhole(chunk: Uint8Array): boolean {
+    if (this.#rest !== undefined || chunk[chunk.length - 1] !== lf || chunk[0] === lf) return false
+    return indexOf.call(chunk, blankLine) === chunk.length - 2 && indexOf.call(chunk, cr) === -1
+  }
+
   /** The events that `chunk` completes, each with the blank line that ends it. */
   push(chunk: Uint8Array): Uint8Array[] {
-    if (this.#rest === undefined && isOneEvent(chunk)) return [chunk]
     const scannedBefore = this.#rest?.length ?? 0
     const bytes = this.#rest === undefined ? chunk : this.#append(this.#rest, chunk)
     const events: Uint8Array[] = []
@@ -76,17 +85,6 @@ export class EventSplitter {
     room.set(chunk, rest.length)
     return room.subarray(0, length)
   }
-}
-
-const blankLine = Buffer.from('\n\n')
-
-// `Buffer`'s native search on plain Uint8Arrays: wrapping the bytes in a Buffer would cost more than the search.
-const { indexOf } = Buffer.prototype
-
-/** Whether these bytes are one whole event whose lines end with line feeds. Nearly every read of a stream is that. */
-function isOneEvent(bytes: Uint8Array): boolean {
-  if (bytes[bytes.length - 1] !== lf || bytes[0] === lf) return false
-  return indexOf.call(bytes, blankLine) === bytes.length - 2 && indexOf.call(bytes, cr) === -1
 }
 
 const dataStart = 100 // the d of `data:`; nearly all events begin with it, and those have no name

@@ -1,3 +1,4 @@
+import { joined } from '../base/bytes.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Outlet, Source } from '../base/pour.ts'
 import { EventSplitter } from '../base/sse.ts'
@@ -124,7 +125,8 @@ export class StreamRelay implements Relay, Outlet {
       if (this.#bytes > this.#bytesMax) {
         throw new GatewayError('upstream-failed', "The model's vendor sent more than was requested.")
       }
-      const shown = this.#show(this.#splitter.push(chunk))
+      const isOne = this.#splitter.isWhole(chunk)
+      const shown = isOne ? this.#show(chunk) : this.#showAll(this.#splitter.push(chunk))
       if (shown !== undefined) this.#give(shown)
     } catch (thrown) {
       this.#break(thrown)
@@ -164,19 +166,25 @@ export class StreamRelay implements Relay, Outlet {
     outlet?.end(failure !== undefined && this.#hasBegun ? this.#judge(failure) : failure)
   }
 
-  #show(events: readonly Uint8Array[]): Uint8Array | undefined {
+  #showAll(events: readonly Uint8Array[]): Uint8Array | undefined {
     const shown: Uint8Array[] = []
     for (const event of events) {
-      const bytes = this.#stream.take(event)
+      const bytes = this.#show(event)
       if (bytes !== undefined) shown.push(bytes)
-      if (this.#stream.facts.ended || this.#stream.facts.failure !== undefined) {
-        this.#over = { failure: this.#cut() }
-        this.#exchange.finish()
-        break
-      }
+      if (this.#over !== undefined) break
     }
-    const [first] = shown
-    return shown.length <= 1 ? first : Buffer.concat(shown)
+    return shown.length === 0 ? undefined : joined(shown)
+  }
+
+  /** What the client is shown of an event; after the last one the stream is over. */
+  #show(event: Uint8Array): Uint8Array | undefined {
+    const shown = this.#stream.take(event)
+    const { ended, failure } = this.#stream.facts
+    if (ended || failure !== undefined) {
+      this.#over = { failure: this.#cut() }
+      this.#exchange.finish()
+    }
+    return shown
   }
 
   /** Judges the end by the stream's own events: the failure, or undefined for a proper end. */

@@ -4,20 +4,19 @@ import { OutputCounter } from '../capabilities/output-counter.ts'
 import type { Usage } from '../capabilities/usage.ts'
 
 /** What a stream that passes through has shown so far, kept up to date with every event. */
-export class RelayFacts implements StreamFacts {
+export class RelayFacts extends OutputCounter implements StreamFacts {
   usage: Usage | undefined
   finished = false
   ended = false
   failure: GatewayError | undefined
   images = 0
   hosted: HostedWork = { searches: 0, foundBytes: 0 }
-  readonly said = new OutputCounter()
 
   get outputEvents(): number {
-    return this.said.events
+    return this.events
   }
 
   get outputBytes(): number {
-    return this.said.bytes
+    return this.bytes
   }
 }

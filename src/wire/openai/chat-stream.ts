@@ -88,7 +88,7 @@ class PassedStream implements ChatStream {
     if (!facts.finished && valueByteAfter(event, finishKey) === quote) this.#takeFinish(event)
     // A keep-alive goes on with the last chunk of its choice, which may not be the last of a stream of several.
     if (this.#choices > 1 && !facts.finished) this.#takeDeltas(shown)
-    if (wordBytes > 0 || !saysNothing(told)) facts.said.add(wordBytes)
+    if (wordBytes > 0 || !saysNothing(told)) facts.add(wordBytes)
     if (wordBytes === 0) facts.images += imagesIn(objectIn(told)['choices'], 'delta')
     if (valueByteAfter(event, usageKey) === openBrace) {
       const chunk = parseLoosely(dataOf(shown))
