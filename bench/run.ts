@@ -41,6 +41,7 @@ const plan = quick
 
 const plainConnections = 16
 const streamConnections = 32
+const manyStreamConnections = 128
 const paceMs = 5
 const latencyEveryMs = 4 // 250 requests a second
 const systemCore = 0
@@ -75,8 +76,9 @@ async function warmUp(child: Child): Promise<void> {
 
 type Saturated = Pick<Figures, 'requestCpuUs' | 'requestsPerSecond'> & { readonly saturatedMb: number }
 type Relayed = Pick<Figures, 'eventCpuUs' | 'readsPerEvent'> & { readonly relayedMb: number }
+type RelayedMany = Pick<Figures, 'manyEventCpuUs'>
 type Sparse = Pick<Figures, 'sparseCpuUs'> & { readonly latencies: readonly number[] }
-type Round = Saturated & Relayed & Sparse
+type Round = Saturated & Relayed & RelayedMany & Sparse
 
 const load = { connections: plainConnections, ms: plan.plainMs }
 
@@ -90,13 +92,22 @@ async function saturate({ child }: Measured): Promise<Saturated> {
   return { requestCpuUs: cpuUs / answers, requestsPerSecond: (answers / elapsedMs) * 1000, saturatedMb: rssMb }
 }
 
-/** Streams whose events arrive one at a time. */
+/** Streams whose events arrive one at a time, and between two of which the core is mostly asleep. */
 async function relay({ child }: Measured): Promise<Relayed> {
   const streamed = post(child.port, benchKey, streamBody)
   await readStreams(streamed, streams)
   const measured = { ...streams, each: plan.streamsEach }
   const { result, cpuUs, rssMb } = await spent(child, () => readStreams(streamed, measured))
   return { eventCpuUs: cpuUs / result.events, readsPerEvent: result.reads / result.events, relayedMb: rssMb }
+}
+
+/** As many as keep the core busy for about half of the time, which also leaves room for the load on the other core. */
+async function relayMany({ child }: Measured): Promise<RelayedMany> {
+  const streamed = post(child.port, benchKey, streamBody)
+  const measured = { ...streams, connections: manyStreamConnections }
+  await readStreams(streamed, measured)
+  const { result, cpuUs } = await spent(child, () => readStreams(streamed, measured))
+  return { manyEventCpuUs: cpuUs / result.events }
 }
 
 /** Single requests, at a rate far below what the system can take. */
@@ -126,6 +137,7 @@ function summarise(rounds: readonly Round[], idle: Idle): Figures {
     requestsPerSecond: middle('requestsPerSecond'),
     eventCpuUs: middle('eventCpuUs'),
     readsPerEvent: middle('readsPerEvent'),
+    manyEventCpuUs: middle('manyEventCpuUs'),
     sparseCpuUs: middle('sparseCpuUs'),
     latencyP50Us: percentile(0.5),
     latencyP99Us: percentile(0.99),
@@ -191,9 +203,15 @@ async function run(): Promise<void> {
   const saturated = await inTurns('saturated', (system) => saturate(measured[system]))
   const sparse = await inTurns('sparse', (system) => trickle(measured[system]))
   const relayed = await inTurns('streams', (system) => relay(measured[system]))
+  const relayedMany = await inTurns('many streams', (system) => relayMany(measured[system]))
   const rounds = await Promise.all(
     relayed.map((turn, i) =>
-      each(async (system) => ({ ...turnOf(sparse, i)[system], ...turnOf(saturated, i)[system], ...turn[system] })),
+      each(async (system) => ({
+        ...turnOf(sparse, i)[system],
+        ...turnOf(saturated, i)[system],
+        ...turnOf(relayedMany, i)[system],
+        ...turn[system],
+      })),
     ),
   )
   const streaming = { connections: streamConnections, chunks: plan.chunks, spreadMs }

@@ -6,6 +6,8 @@ export type Figures = {
   readonly requestCpuUs: number
   readonly requestsPerSecond: number
   readonly eventCpuUs: number
+  /** The same where the core is busy, and so awake, half of the time. */
+  readonly manyEventCpuUs: number
   /** The client's reads per event: near 1 when events arrive one by one. */
   readonly readsPerEvent: number
   /** At a fixed rate far below what the system can do, where every request finds cold caches and a sleeping thread. */
@@ -37,12 +39,22 @@ type Row = {
   readonly bare?: true
 }
 
-export type Paired = Pick<Figures, 'requestCpuUs' | 'requestsPerSecond' | 'eventCpuUs' | 'sparseCpuUs'>
+export type Paired = Pick<
+  Figures,
+  'requestCpuUs' | 'requestsPerSecond' | 'eventCpuUs' | 'manyEventCpuUs' | 'sparseCpuUs'
+>
 
 const rows: readonly Row[] = [
   { name: 'CPU per request, saturated', unit: 'µs', digits: 0, of: (f) => f.requestCpuUs, paired: 'requestCpuUs' },
   { name: 'CPU per request, 250 a second', unit: 'µs', digits: 0, of: (f) => f.sparseCpuUs, paired: 'sparseCpuUs' },
-  { name: 'CPU per relayed event', unit: 'µs', digits: 1, of: (f) => f.eventCpuUs, paired: 'eventCpuUs' },
+  { name: 'CPU per relayed event, 32 streams', unit: 'µs', digits: 1, of: (f) => f.eventCpuUs, paired: 'eventCpuUs' },
+  {
+    name: 'CPU per relayed event, 128 streams',
+    unit: 'µs',
+    digits: 1,
+    of: (f) => f.manyEventCpuUs,
+    paired: 'manyEventCpuUs',
+  },
   { name: 'client reads per event', unit: '', digits: 2, of: (f) => f.readsPerEvent, bare: true },
   {
     name: 'requests per second, one core',

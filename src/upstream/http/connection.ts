@@ -83,8 +83,8 @@ export class Connection implements Flow {
           opened.reject(refusal ?? new Error('the vendor could not prove who it is'))
           socket.terminate()
         },
-        data: ({ data }: Socket<Connection>, bytes: Uint8Array) => data.#received(bytes),
-        drain: ({ data }: Socket<Connection>) => data.#write(),
+        data: (_socket: Socket<Connection>, bytes: Uint8Array) => connection.#received(bytes),
+        drain: () => connection.#write(),
         close(_socket: Socket<Connection>, error?: Error) {
           opened.reject(error ?? new Error('the connection was closed while it was made'))
           connection.#closed(error)
