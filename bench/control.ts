@@ -56,7 +56,6 @@ const childEnvironment = {
   // As bin/turnpike sets these. The bare proxy is neither faster nor slower with them.
   MIMALLOC_PURGE_DELAY: '1000',
   MIMALLOC_PURGE_HOLES_MIN_INTERVAL: '10000',
-  BUN_JSC_forceCodeBlockLiveness: '1',
 }
 
 /** Resolves when the child has answered its first /healthz, with the time that took since the spawn. */
