@@ -26,7 +26,10 @@ export class EventSplitter {
     this.#eventBytesMax = eventBytesMax
   }
 
-  /** Whether this chunk is one whole event whose lines end with line feeds, as nearly every read of a stream is. */
+  /**
+   * Whether this chunk is one whole event, after no event that has begun, whose lines end with line feeds. Nearly every
+   * read of a stream is that, and need not be pushed.
+   */
   isWhole(chunk: Uint8Array): boolean {
     if (this.#rest !== undefined || chunk[chunk.length - 1] !== lf || chunk[0] === lf) return false
     return indexOf.call(chunk, blankLine) === chunk.length - 2 && indexOf.call(chunk, cr) === -1

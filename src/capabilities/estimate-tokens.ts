@@ -48,6 +48,6 @@ function extrapolate(text: string): number {
 }
 
 function count(text: string): number {
-  // It looks for each of them in every word, so those that are nowhere in the text are left out: usually all.
+  // tokenx looks for each of them in every word, so those that are nowhere in the text are left out: usually all.
   return estimateTokenCount(text, { languageConfigs: languageConfigs.filter(({ pattern }) => pattern.test(text)) })
 }

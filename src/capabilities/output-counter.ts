@@ -7,13 +7,14 @@ const tokenBytes = 4
  * kind of event.
  */
 export class OutputCounter {
-  events = 0
+  /** Events with output in them. */
+  outputEvents = 0
   #bytes = 0
   #worded = 0
   #shortest = tokenBytes
 
-  add(bytes: number): void {
-    this.events++
+  addOutput(bytes: number): void {
+    this.outputEvents++
     if (bytes === 0) return
     this.#worded++
     this.#bytes += bytes
@@ -21,7 +22,7 @@ export class OutputCounter {
   }
 
   /** The bytes beyond the one token that each event counts for in any case. */
-  get bytes(): number {
+  get outputBytes(): number {
     return this.#bytes - this.#worded * this.#shortest
   }
 }

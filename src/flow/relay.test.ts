@@ -40,7 +40,7 @@ function vendor() {
   }
 }
 
-/** `last` ends the stream; `bad` is not a valid event. */
+/** `last` ends the stream; `bad` is not a valid event; `held` is not shown. */
 function relayOf({ exchange }: ReturnType<typeof vendor>): StreamRelay {
   const facts = { ended: false, finished: false, failure: undefined, outputEvents: 1 }
   const stream = {
@@ -49,7 +49,7 @@ function relayOf({ exchange }: ReturnType<typeof vendor>): StreamRelay {
       const text = Buffer.from(event).toString()
       if (text.includes('bad')) throw new GatewayError('upstream-failed', 'malformed')
       facts.ended ||= text.includes('last')
-      return Buffer.from(text.slice(6, -2))
+      return text.includes('held') ? undefined : Buffer.from(text.slice(6, -2))
     },
     closing: () => new Uint8Array(),
   }
@@ -85,6 +85,28 @@ describe('the relay of one stream', () => {
     expect(noted).toEqual(['alast'])
     relay.pour(outlet)
     expect(noted).toEqual(['alast', 'end'])
+  })
+
+  test('what comes behind the last event in the same read is not shown', () => {
+    const from = vendor()
+    const { noted, outlet } = noting()
+    relayOf(from).pour(outlet)
+    from.give('a', 'last', 'b')
+    expect([noted, from.told]).toEqual([
+      ['alast', 'end'],
+      ['pour', 'finish'],
+    ])
+  })
+
+  test('a read of which nothing is shown is not passed on', () => {
+    const from = vendor()
+    const { noted, outlet } = noting()
+    relayOf(from).pour(outlet)
+    from.give('held', 'held')
+    from.give('held')
+    expect(noted).toEqual([])
+    from.give('held', 'a')
+    expect(noted).toEqual(['a'])
   })
 
   test('the vendor is paused when the reader is full at the first event', async () => {

@@ -10,14 +10,14 @@ export type Framing =
   | { readonly kind: 'until-close' }
 
 /** What a body's bytes are given to. */
-export type Reader = { push(piece: Uint8Array): void }
+export type Receiver = { push(piece: Uint8Array): void }
 
 /** Takes the bytes of a body out of what comes over a connection. */
 export type BodyDecoder = {
   /** Whether the body's last byte has been taken. */
   readonly isOver: boolean
-  /** Gives the body's bytes to `reader`, and returns how many of `bytes` belonged to this message. */
-  take(bytes: Uint8Array, reader: Reader): number
+  /** Gives the body's bytes to `receiver`, and returns how many of `bytes` belonged to this message. */
+  take(bytes: Uint8Array, receiver: Receiver): number
 }
 
 export function bodyDecoderFor(framing: Framing): BodyDecoder {
@@ -37,10 +37,10 @@ class MeasuredBody implements BodyDecoder {
     return this.#left === 0
   }
 
-  take(bytes: Uint8Array, reader: Reader): number {
+  take(bytes: Uint8Array, receiver: Receiver): number {
     const taken = Math.min(this.#left, bytes.length)
     this.#left -= taken
-    if (taken > 0) reader.push(partOf(bytes, 0, taken))
+    if (taken > 0) receiver.push(partOf(bytes, 0, taken))
     return taken
   }
 }
@@ -83,14 +83,14 @@ class ChunkedBody implements BodyDecoder {
     return this.#place === 'over'
   }
 
-  take(bytes: Uint8Array, reader: Reader): number {
+  take(bytes: Uint8Array, receiver: Receiver): number {
     let i = 0
     while (i < bytes.length && this.#place !== 'over') {
       if (this.#place === 'size' && this.#digits === 0) i = this.#sizeAtOnce(bytes, i)
       if (i === bytes.length) break
       if (this.#place === 'data') {
         const end = Math.min(bytes.length, i + this.#size)
-        reader.push(partOf(bytes, i, end))
+        receiver.push(partOf(bytes, i, end))
         this.#size -= end - i
         if (this.#size === 0) this.#place = 'data-cr'
         i = end

@@ -5,7 +5,10 @@ const hexDigits = Buffer.from('0123456789abcdef')
 /** The most bytes that a chunk's frame takes: eight digits and two line ends. */
 export const chunkRoom = 12
 
-/** Writes bytes as one chunk at the beginning of `into`, which has room for them and the frame; gives its length. */
+/**
+ * Writes bytes as one chunk at the beginning of `into`, which has room for them and the frame; gives its length. Never
+ * of no bytes: that would be the last chunk, which ends the body.
+ */
 export function frameChunk(bytes: Uint8Array, into: Uint8Array): number {
   const { length } = bytes
   let digits = 1

@@ -46,6 +46,15 @@ describe('what goes out', () => {
     expect(sent === `5\r\nhello\r\n11170\r\n${large.toString()}\r\n`).toBe(true)
   })
 
+  test('chunks of about the size of the workbench go out whole', () => {
+    for (let length = 16 * 1024 - 16; length <= 16 * 1024 + 1; length++) {
+      const socket = socketTaking()
+      const bytesOfChunk = Buffer.alloc(length, 'x')
+      expect(new Outflow(socket).writeChunk(bytesOfChunk)).toBe(true)
+      expect(Buffer.compare(Uint8Array.from(socket.taken), chunkOf(bytesOfChunk))).toBe(0)
+    }
+  })
+
   test('what is not taken of a chunk waits, whatever other connections write meanwhile', () => {
     const slow = socketTaking(4, 0)
     const out = new Outflow(slow)

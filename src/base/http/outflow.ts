@@ -3,7 +3,8 @@ import { chunkOf, chunkRoom, frameChunk } from './chunk.ts'
 /** The part of a socket that writes: gives how many bytes it has taken, or less than 0 if it is closed. */
 type Writer = { write(bytes: Uint8Array, from?: number, length?: number): number }
 
-// Nearly every chunk is made here, taken by the system at once, and forgotten.
+// Nearly every chunk is made here, taken by the system at once, and forgotten. Larger ones, which are few, get their
+// own memory: what is copied here should stay in the core's cache.
 const workbench = Buffer.allocUnsafeSlow(16 * 1024)
 
 /** What goes out over a socket. Bytes that the system does not take at once wait here. */
@@ -40,7 +41,7 @@ export class Outflow {
     const length = frameChunk(bytes, workbench)
     const written = Math.max(0, this.#socket.write(workbench, 0, length))
     if (written === length) return true
-    this.#unsent = [chunkOf(bytes).subarray(written)] // not of the workbench, on which the next chunk is made
+    this.#unsent = [Buffer.from(workbench.subarray(written, length))] // a copy: the next chunk is made there
     return false
   }
 

@@ -8,6 +8,7 @@ export type Vessel = {
   /** Whether the response of this exchange is not finished. */
   carries(exchange: Exchange): boolean
   write(bytes: Uint8Array): boolean
+  /** Never of no bytes, which would end the body. */
   writeChunk(bytes: Uint8Array): boolean
   /** The body is complete. */
   finish(exchange: Exchange, keeps: boolean): void
@@ -24,6 +25,7 @@ export class Pouring implements Sink {
   readonly #vessel: Vessel
   readonly #exchange: Exchange
   readonly body: PushedBody
+  // Taken out of what was framed: each further object that an event of a stream touches is a cache miss.
   readonly #delimiting: Delimiting
   readonly #keeps: boolean
   #head: string | undefined

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test'
+import { chunkOf } from './chunk.ts'
 import type { Exchange } from './exchange.ts'
 import { Reply } from './reply.ts'
 import { readRequestHead } from './request-head.ts'
@@ -19,7 +20,7 @@ function open(method = 'GET') {
   const connection = {
     carries: () => state.isCarried,
     write,
-    writeChunk: write,
+    writeChunk: (bytes: Uint8Array) => write(chunkOf(bytes)),
     finish: () => void told.push('finished'),
     cut: () => void told.push('cut'),
     terminate: () => void told.push('terminated'),

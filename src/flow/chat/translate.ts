@@ -21,11 +21,11 @@ export class ReplyFacts implements StreamFacts {
   }
 
   get outputEvents(): number {
-    return this.#said.events
+    return this.#said.outputEvents
   }
 
   get outputBytes(): number {
-    return this.#said.bytes
+    return this.#said.outputBytes
   }
 
   note(events: readonly ReplyEvent[]): void {
@@ -60,7 +60,7 @@ export class ReplyFacts implements StreamFacts {
           this.#say(event, '')
           break
         case 'hosted-tool-run': // hidden from the client, but done for it: it counts as output
-          this.#said.add(0)
+          this.#said.addOutput(0)
           this.hosted = {
             searches: this.hosted.searches + event.searches,
             foundBytes: this.hosted.foundBytes + event.foundBytes,
@@ -78,7 +78,7 @@ export class ReplyFacts implements StreamFacts {
   }
 
   #say(event: ReplyEvent, words: string): void {
-    this.#said.add(Buffer.byteLength(words))
+    this.#said.addOutput(Buffer.byteLength(words))
     this.#show(event)
   }
 

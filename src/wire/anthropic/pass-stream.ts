@@ -61,7 +61,7 @@ export function passStream(ask: ChatAsk): ChatStream {
     facts.hosted = { searches: hosted.searches + searches, foundBytes: hosted.foundBytes + foundBytes }
     const isEmpty = (type === 'text' || type === 'thinking') && textIn(block[type]) === ''
     // What a search found was not written by the model.
-    if (!isEmpty && !type.endsWith('_tool_result')) facts.add(wordBytesIn(event, wordKeys))
+    if (!isEmpty && !type.endsWith('_tool_result')) facts.addOutput(wordBytesIn(event, wordKeys))
   }
 
   function takeDelta(event: Uint8Array): Uint8Array | undefined {
@@ -85,7 +85,7 @@ export function passStream(ask: ChatAsk): ChatStream {
   function forward(event: Uint8Array, type: string): Uint8Array | undefined {
     switch (type) {
       case 'content_block_delta':
-        facts.add(wordBytesIn(event, wordKeys))
+        facts.addOutput(wordBytesIn(event, wordKeys))
         return event
       case 'message_start':
         return takeStart(event)

@@ -47,7 +47,8 @@ export function passStream(ask: ChatAsk): ChatStream {
 class PassedStream implements ChatStream {
   readonly facts = new RelayFacts()
   readonly #ask: ChatAsk
-  // As the ask has it. Each further object that an event touches has left the core's caches since the last event.
+  // Copied from the ask, and all of this is one object instead of closures over several: each further object that an
+  // event touches has left the core's caches since the last one.
   readonly #choices: number
   readonly #model: Uint8Array
   /** The indexes of the choices that have a finish. */
@@ -88,7 +89,7 @@ class PassedStream implements ChatStream {
     if (!facts.finished && valueByteAfter(event, finishKey) === quote) this.#takeFinish(event)
     // A keep-alive goes on with the last chunk of its choice, which may not be the last of a stream of several.
     if (this.#choices > 1 && !facts.finished) this.#takeDeltas(shown)
-    if (wordBytes > 0 || !saysNothing(told)) facts.add(wordBytes)
+    if (wordBytes > 0 || !saysNothing(told)) facts.addOutput(wordBytes)
     if (wordBytes === 0) facts.images += imagesIn(objectIn(told)['choices'], 'delta')
     if (valueByteAfter(event, usageKey) === openBrace) {
       const chunk = parseLoosely(dataOf(shown))

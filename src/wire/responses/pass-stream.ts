@@ -82,7 +82,7 @@ export function passStream(ask: ChatAsk): ChatStream {
         takeItem(event)
         return event
       default:
-        if (type.endsWith('.delta')) facts.add(wordBytesIn(event, wordKeys))
+        if (type.endsWith('.delta')) facts.addOutput(wordBytesIn(event, wordKeys))
         return event
     }
   }
