@@ -83,6 +83,12 @@ test('a fault is found in exactly those texts that the parser refuses', () => {
   )
 })
 
+test('behind a million characters, lines are not counted', () => {
+  const lines = '\n'.repeat(1_000_000)
+  expect(whyNotJson(`${lines}x`)).toStartWith('line 1000001, column 1 has `x` where')
+  expect(whyNotJson(`${lines} x`)).toStartWith('character 1000002 has `x` where')
+})
+
 test('of a body, no more than one character is shown, and no control character', () => {
   const secret = 'sk-canary'
   fc.assert(

@@ -174,8 +174,12 @@ function show(code: number): string {
   return `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
 }
 
+// Nobody looks for a line in more than this, and counting the lines of megabytes would stall everybody else.
+const linesCountedMax = 1_000_000
+
 /** Columns count characters from 1, an emoji as one. */
 function placeOf(text: string, index: number): string {
+  if (index > linesCountedMax) return `character ${index + 1}`
   let line = 1
   let column = 1
   for (let at = 0; at < index; at++) {

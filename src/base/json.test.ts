@@ -29,6 +29,16 @@ describe('limits on a body', () => {
     expect(codeOf(']'.repeat(1_000_000) + '['.repeat(1_000_000))).toBe('invalid_json')
   })
 
+  test('runs of spaces hide nothing behind them', () => {
+    const spaced = (text: string) => text.replace(/[[\]{}:,]/g, ' \n\t\r  $& \n\t ')
+    expect(codeOf(spaced(keys(20)))).toBeUndefined()
+    expect(codeOf(spaced(keys(21)))).toBe('too_many_keys')
+    expect(codeOf(spaced('['.repeat(11)))).toBe('body_too_deep')
+    expect(codeOf(spaced(`{"__proto__":0}`))).toBe('invalid_value')
+    expect(codeOf('[1,  !!  "a"]')).toBe('invalid_json')
+    expect(codeOf('   ')).toBe('invalid_json')
+  })
+
   test('a body with more keys than the limit is refused', () => {
     expect(codeOf(keys(20))).toBeUndefined()
     expect(codeOf(keys(21))).toBe('too_many_keys')
