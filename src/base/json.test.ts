@@ -18,6 +18,8 @@ function codeOf(text: string, of = limits): string | undefined {
 
 const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"k${index}":0`).join(',')}}`
 
+const spaced = (text: string) => text.replace(/[[\]{}:,]/g, ' \n\t\r  $& \n\t ')
+
 const zeros = (count: number, last = '0') => `[${'0,'.repeat(count - 1)}${last}]`
 
 describe('limits on a body', () => {
@@ -30,7 +32,6 @@ describe('limits on a body', () => {
   })
 
   test('runs of spaces hide nothing behind them', () => {
-    const spaced = (text: string) => text.replace(/[[\]{}:,]/g, ' \n\t\r  $& \n\t ')
     expect(codeOf(spaced(keys(20)))).toBeUndefined()
     expect(codeOf(spaced(keys(21)))).toBe('too_many_keys')
     expect(codeOf(spaced('['.repeat(11)))).toBe('body_too_deep')
