@@ -101,10 +101,11 @@ function takesName(wanted: Wanted): boolean {
 // What `isSpace` is not. Megabytes of spaces are searched three times as fast as they are looked at one by one.
 const notSpace = /[^ \t\n\r]/g
 
-function afterSpaces(text: string, start: number): number {
+/** The index after the spaces at `start`, if there are any. */
+export function afterSpaces(text: string, start: number): number {
   if (!isSpace(text.charCodeAt(start))) return start
   notSpace.lastIndex = start
-  return notSpace.exec(text)?.index ?? text.length
+  return notSpace.test(text) ? notSpace.lastIndex - 1 : text.length
 }
 
 const tab = 9
