@@ -10,6 +10,7 @@ export type Figures = {
   readonly manyEventCpuUs: number
   /** The client's reads per event: near 1 when events arrive one by one. */
   readonly readsPerEvent: number
+  readonly manyReadsPerEvent: number
   /** At a fixed rate far below what the system can do, where every request finds cold caches and a sleeping thread. */
   readonly sparseCpuUs: number
   readonly latencyP50Us: number
@@ -55,7 +56,8 @@ const rows: readonly Row[] = [
     of: (f) => f.manyEventCpuUs,
     paired: 'manyEventCpuUs',
   },
-  { name: 'client reads per event', unit: '', digits: 2, of: (f) => f.readsPerEvent, bare: true },
+  { name: 'client reads per event, 32 streams', unit: '', digits: 2, of: (f) => f.readsPerEvent, bare: true },
+  { name: 'client reads per event, 128 streams', unit: '', digits: 2, of: (f) => f.manyReadsPerEvent, bare: true },
   {
     name: 'requests per second, one core',
     unit: '',
