@@ -38,12 +38,26 @@ test('a deadline moves each time it is set again', () => {
   expect(seen.expired).toBe(1)
 })
 
-test('a renewed deadline is never early, and late by at most one tick', () => {
+/** Something that moves when told to. */
+function movable() {
+  let hasMoved = false
+  return {
+    move: () => void (hasMoved = true),
+    takeMoved() {
+      const moved = hasMoved
+      hasMoved = false
+      return moved
+    },
+  }
+}
+
+test('a deadline that follows something is never early, and late by at most one tick', () => {
   const { seen, deadline } = open()
-  deadline.renew(100)
+  const followed = movable()
+  deadline.follow(followed, 100)
   for (let turn = 0; turn < 50; turn++) {
     pass(60)
-    deadline.renew(100)
+    followed.move()
   }
   expect(seen.expired).toBe(0)
   pass(100)
@@ -52,11 +66,21 @@ test('a renewed deadline is never early, and late by at most one tick', () => {
   expect(seen.expired).toBe(1)
 })
 
-test.each(['set', 'pause', 'clear'] as const)('an earlier renewal no longer counts after a %s', (then) => {
+test('a deadline that follows something still passes where that never moves', () => {
   const { seen, deadline } = open()
-  deadline.set(100)
-  deadline.renew(100)
+  deadline.follow(movable(), 100)
+  pass(99)
+  expect(seen.expired).toBe(0)
+  pass(50)
+  expect(seen.expired).toBe(1)
+})
+
+test.each(['set', 'pause', 'clear'] as const)('nothing is followed any more after a %s', (then) => {
+  const { seen, deadline } = open()
+  const followed = movable()
+  deadline.follow(followed, 100)
   deadline[then](1_000)
+  followed.move()
   pass(500)
   expect(seen.expired).toBe(0)
   pass(600)
@@ -65,10 +89,11 @@ test.each(['set', 'pause', 'clear'] as const)('an earlier renewal no longer coun
 
 test('a deadline with a latest moment is not moved beyond it', () => {
   const { seen, deadline } = open(500)
-  deadline.set(100)
+  const followed = movable()
+  deadline.follow(followed, 100)
   for (let turn = 0; turn < 8; turn++) {
     pass(60)
-    deadline.renew(100)
+    followed.move()
   }
   expect(seen.expired).toBe(0)
   pass(60)

@@ -53,15 +53,20 @@ export class Deadlines {
 
 type Watch = { begin(deadline: Deadline): void; end(deadline: Deadline): void }
 
-/** A moment by which something must have happened. It moves with every read, so `renew` only notes the new time. */
+/** What a deadline follows. */
+export type Movable = {
+  /** Whether it has moved since this was asked last. */
+  takeMoved(): boolean
+}
+
+/** A moment by which something must have happened. */
 export class Deadline {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #watch: Watch
   readonly #expire: () => void
   readonly #latest: number
   #expiresAt = Number.POSITIVE_INFINITY
-  /** Set by `renew` and applied at the next tick's time, because reading the clock for every event costs too much. */
-  #renewedMs: number | undefined
+  #followed: { readonly what: Movable; readonly ms: number } | undefined
   /** Its index among the watched deadlines. */
   place = -1
 
@@ -74,19 +79,24 @@ export class Deadline {
 
   /** `now`: a reading of the same clock that was made in this step, where there is one. */
   set(ms: number, now = this.#clock.monotonic()): void {
+    this.#followed = undefined
     this.#setFrom(now, ms)
     if (this.place === -1) this.#watch.begin(this)
   }
 
-  /** Like `set`, for a deadline that moves often: its passing is noticed up to a tick later. */
-  renew(ms: number): void {
-    if (this.place === -1) this.set(ms)
-    else this.#renewedMs = ms
+  /**
+   * Like `set`, and set again with every tick by which something has moved, so that its passing is noticed up to a tick
+   * later: what moves thousands of times a second does not touch its deadline.
+   */
+  follow(what: Movable, ms: number): void {
+    this.set(ms)
+    what.takeMoved() // whatever moved before does not count
+    this.#followed = { what, ms }
   }
 
   /** Time does not count until the deadline is set again: for when we wait for the client, not for the vendor. */
   pause(): void {
-    this.#renewedMs = undefined
+    this.#followed = undefined
     this.#expiresAt = Number.POSITIVE_INFINITY
   }
 
@@ -96,14 +106,13 @@ export class Deadline {
   }
 
   check(now: number): void {
-    if (this.#renewedMs !== undefined) this.#setFrom(now, this.#renewedMs)
+    if (this.#followed?.what.takeMoved() === true) this.#setFrom(now, this.#followed.ms)
     if (now < this.#expiresAt) return
     this.clear()
     this.#expire()
   }
 
   #setFrom(now: number, ms: number): void {
-    this.#renewedMs = undefined
     this.#expiresAt = Math.min(now + ms, this.#latest)
   }
 }

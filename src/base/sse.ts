@@ -26,6 +26,11 @@ export class EventSplitter {
     this.#eventBytesMax = eventBytesMax
   }
 
+  /** Whether the next byte begins an event. */
+  get isAtStart(): boolean {
+    return this.#rest === undefined
+  }
+
   /**
    * Whether this chunk is one whole event, after no event that has begun, whose lines end with line feeds. Nearly every
    * read of a stream is that, and need not be pushed.

@@ -65,8 +65,11 @@ export type Hold = {
    * or rejects if the attempt cannot be recorded.
    */
   sending(attempt: SentAttempt): Promise<void> | undefined
-  /** Records what would be charged if the answer ended now, in case this process dies before its end. */
-  mark(progress: Progress): void
+  /**
+   * Records what would be charged if the answer ended now, in case this process dies before its end. `progress` works
+   * it out, and is called only where that is recorded: it may have to estimate. Undefined: nothing would be charged.
+   */
+  mark(progress: () => Progress | undefined): void
   /**
    * Resolves with what the customer was charged, once the settlement is recorded. It also resolves where the database
    * may have recorded it but its answer was lost; the settlement is then retried. Where it throws, nothing was charged.

@@ -13,7 +13,7 @@ export class WrappedHold implements Hold {
     return this.#inner.sending(attempt)
   }
 
-  mark(progress: Progress): void {
+  mark(progress: () => Progress | undefined): void {
     this.#inner.mark(progress)
   }
 

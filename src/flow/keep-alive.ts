@@ -18,7 +18,7 @@ export class KeepAlive {
   }
 
   delivered(): void {
-    this.#quiet.renew(this.#quietMs)
+    this.#quiet.set(this.#quietMs)
   }
 
   end(): void {

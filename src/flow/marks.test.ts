@@ -21,7 +21,7 @@ function marked(legs: readonly Leg[]): Progress | undefined {
   let progress: Progress | undefined
   const routed = {
     model: { prices: listOf(7_000n, 4_000n), costs: listOf(3_000n, 2_000n) },
-    funds: { mark: (given: Progress) => void (progress = given) },
+    funds: { mark: (workOut: () => Progress | undefined) => void (progress = workOut()) },
   }
   const marks = new Marks(routed as never, { legs } as never, new Deadlines(movableClock()), {
     broken() {},

@@ -1,4 +1,5 @@
 import type { Deadline, Deadlines } from '../base/deadlines.ts'
+import type { Progress } from '../billing/billing.ts'
 import { priceOfParts } from '../billing/price.ts'
 import { costOf, countLegs } from './legs.ts'
 import type { Relay } from './relay.ts'
@@ -56,15 +57,19 @@ export class Marks {
     this.#due.clear()
     this.#bytes = 0
     this.#passed()
-    const { model, funds } = this.#routed
+    this.#routed.funds.mark(() => this.#progress())
+  }
+
+  #progress(): Progress | undefined {
     const counted = countLegs(this.#relay.legs)
-    if (counted === undefined) return
-    funds.mark({
+    if (counted === undefined) return undefined
+    const { prices, costs } = this.#routed.model
+    return {
       usage: counted.usage,
-      price: priceOfParts(counted.parts, model.prices),
+      price: priceOfParts(counted.parts, prices),
       delivered: counted.legs.flatMap(({ leg, counted: count }) =>
-        count === undefined ? [] : [{ id: leg.attemptId, vendorCost: costOf(count, model.costs) }],
+        count === undefined ? [] : [{ id: leg.attemptId, vendorCost: costOf(count, costs) }],
       ),
-    })
+    }
   }
 }

@@ -125,8 +125,8 @@ export class StreamRelay implements Relay, Outlet {
       if (this.#bytes > this.#bytesMax) {
         throw new GatewayError('upstream-failed', "The model's vendor sent more than was requested.")
       }
-      const isOne = this.#splitter.isWhole(chunk)
-      const shown = isOne ? this.#show(chunk) : this.#showAll(this.#splitter.push(chunk))
+      const usual = this.#splitter.isAtStart ? this.#stream.takeUsual?.(chunk) : undefined
+      const shown = usual ?? this.#showRead(chunk)
       if (shown !== undefined) this.#give(shown)
     } catch (thrown) {
       this.#break(thrown)
@@ -164,6 +164,10 @@ export class StreamRelay implements Relay, Outlet {
     this.#outlet = undefined
     if (failure === undefined) this.#complete()
     outlet?.end(failure !== undefined && this.#hasBegun ? this.#judge(failure) : failure)
+  }
+
+  #showRead(chunk: Uint8Array): Uint8Array | undefined {
+    return this.#splitter.isWhole(chunk) ? this.#show(chunk) : this.#showAll(this.#splitter.push(chunk))
   }
 
   #showAll(events: readonly Uint8Array[]): Uint8Array | undefined {

@@ -2,7 +2,7 @@ import { joined } from '../base/bytes.ts'
 import { GatewayError } from '../base/errors.ts'
 import { systemTimers, type Clock } from '../base/clock.ts'
 import { IntrusiveSet } from '../base/intrusive-set.ts'
-import { Deadlines, type Deadline } from '../base/deadlines.ts'
+import { Deadlines, type Deadline, type Movable } from '../base/deadlines.ts'
 import { Gathering } from '../base/gathering.ts'
 import { type ClientSignal } from '../base/http/client-signal.ts'
 import type { Outlet, Source } from '../base/pour.ts'
@@ -105,7 +105,7 @@ const remainderPiecesMax = 4
 const goodbyeMsMax = 2_000
 
 /** One call, from the connect to the last byte of its response. */
-class VendorCall implements Exchange, Asker, Outlet<Error> {
+class VendorCall implements Exchange, Asker, Movable {
   readonly #shared: Shared
   readonly #timeouts: Timeouts
   readonly #signal: ClientSignal
@@ -171,8 +171,8 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
   pour(outlet: Outlet): void {
     if (this.#stopped !== undefined) return outlet.end(this.#stopped)
     this.#outlet = outlet
-    this.#deadline.set(this.#timeouts.idleMs)
-    this.#incoming?.pour(this)
+    this.#deadline.follow(this, this.#timeouts.idleMs)
+    this.#incoming?.pour(outlet)
   }
 
   pause(): void {
@@ -180,9 +180,8 @@ class VendorCall implements Exchange, Asker, Outlet<Error> {
     this.#incoming?.pause()
   }
 
-  take(bytes: Uint8Array): void {
-    this.#deadline.renew(this.#timeouts.idleMs)
-    this.#outlet?.take(bytes)
+  takeMoved(): boolean {
+    return this.#incoming?.takeMoved() === true
   }
 
   end(failure?: Error): void {

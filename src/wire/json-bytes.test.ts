@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { findTopLevelString, replaceSpan, valueByteAfter } from './json-bytes.ts'
+import { findTopLevelString, valueByteAfter, withModel } from './json-bytes.ts'
 
 const key = Buffer.from('model')
 
@@ -57,12 +57,13 @@ describe('the search for a string at the top level of an object', () => {
   })
 })
 
-test('only the span is replaced, and the same bytes are returned if nothing changes', () => {
+test('only the model is replaced, and the same bytes are returned if nothing changes', () => {
   const bytes = Buffer.from('{"id":1,"model":"dated-2026","x":"model"}')
-  const span = findTopLevelString(bytes, 0, key)
-  expect(replaceSpan(bytes, span, Buffer.from('ours')).toString()).toBe('{"id":1,"model":"ours","x":"model"}')
-  expect(replaceSpan(bytes, span, Buffer.from('dated-2026'))).toBe(bytes)
-  expect(replaceSpan(bytes, undefined, Buffer.from('ours'))).toBe(bytes)
+  const withId = (id: string) => withModel(bytes, 0, Buffer.from(id))
+  expect(Buffer.from(withId('ours')).toString()).toBe('{"id":1,"model":"ours","x":"model"}')
+  expect(withId('dated-2026')).toBe(bytes)
+  const bare = Buffer.from('{"x":"model"}')
+  expect(withModel(bare, 0, Buffer.from('ours'))).toBe(bare)
 })
 
 describe('the first byte of a value', () => {

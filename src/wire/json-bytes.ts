@@ -23,7 +23,7 @@ export function findTopLevelString(bytes: Uint8Array, from: number, key: Uint8Ar
     const byte = bytes[i]
     if (byte === quote) {
       const end = endOfString(bytes, i)
-      if (depth === 1 && expectsKey && equals(bytes, i + 1, end, key)) return stringValueAt(bytes, end + 1)
+      if (depth === 1 && expectsKey && equalBytes(bytes, i + 1, end, key)) return stringValueAt(bytes, end + 1)
       expectsKey = false
       i = end
     } else if (byte === openBrace || byte === openBracket) {
@@ -77,13 +77,13 @@ function stringBytesUnder(bytes: Uint8Array, quotedKey: Buffer): number {
   return length
 }
 
-/** The bytes with the span replaced, or the same array where the value is there already. */
-export function replaceSpan(bytes: Uint8Array, span: Span | undefined, value: Uint8Array): Uint8Array {
-  if (span === undefined || equals(bytes, span.start, span.end, value)) return bytes
-  const replaced = Buffer.allocUnsafe(bytes.length - (span.end - span.start) + value.length)
-  copy.call(bytes, replaced, 0, 0, span.start)
-  replaced.set(value, span.start)
-  copy.call(bytes, replaced, span.start + value.length, span.end)
+/** The bytes with those from `start` to `end` replaced, or the same array where the value is there already. */
+export function replaceBytes(bytes: Uint8Array, start: number, end: number, value: Uint8Array): Uint8Array {
+  if (equalBytes(bytes, start, end, value)) return bytes
+  const replaced = Buffer.allocUnsafe(bytes.length - (end - start) + value.length)
+  copy.call(bytes, replaced, 0, 0, start)
+  replaced.set(value, start)
+  copy.call(bytes, replaced, start + value.length, end)
   return replaced
 }
 
@@ -105,7 +105,8 @@ export function modelBytes(id: string): Uint8Array {
 
 /** A vendor's JSON with `model` replaced by our id. `from` is where the object that contains `model` starts. */
 export function withModel(bytes: Uint8Array, from: number, model: Uint8Array): Uint8Array {
-  return replaceSpan(bytes, findTopLevelString(bytes, from, modelKey), model)
+  const span = findTopLevelString(bytes, from, modelKey)
+  return span === undefined ? bytes : replaceBytes(bytes, span.start, span.end, model)
 }
 
 function stringValueAt(bytes: Uint8Array, after: number): Span | undefined {
@@ -130,7 +131,7 @@ function endOfString(bytes: Uint8Array, start: number): number {
   return bytes.length
 }
 
-function equals(bytes: Uint8Array, start: number, end: number, value: Uint8Array): boolean {
+export function equalBytes(bytes: Uint8Array, start: number, end: number, value: Uint8Array): boolean {
   if (end - start !== value.length) return false
   for (let i = 0; i < value.length; i++) if (bytes[start + i] !== value[i]) return false
   return true

@@ -178,7 +178,7 @@ export class Customers {
     const sent = request.steps.filter(({ kind }) => kind === 'send')
     const delivered = sent.map((_, at) => ({ id: `${request.order.requestId}.${at}`, vendorCost: nano(price / 2n) }))
     const progress = { usage: { input: 1, output: 1 }, price: nano(price), delivered }
-    await this.#record(machine, request, { kind: 'mark', price }, (hold) => hold.mark(progress))
+    await this.#record(machine, request, { kind: 'mark', price }, (hold) => hold.mark(() => progress))
   }
 
   async #record(

@@ -26,20 +26,21 @@ export function bodyDecoderFor(framing: Framing): BodyDecoder {
   return new MeasuredBody(framing.kind === 'none' ? 0 : framing.bytes)
 }
 
+// `isOver` is a plain field of both classes: where one connection after another has bodies of either, an accessor would
+// be looked up anew for every read.
 class MeasuredBody implements BodyDecoder {
+  isOver: boolean
   #left: number
 
   constructor(bytes: number) {
+    this.isOver = bytes === 0
     this.#left = bytes
-  }
-
-  get isOver(): boolean {
-    return this.#left === 0
   }
 
   take(bytes: Uint8Array, receiver: Receiver): number {
     const taken = Math.min(this.#left, bytes.length)
     this.#left -= taken
+    this.isOver = this.#left === 0
     if (taken > 0) receiver.push(partOf(bytes, 0, taken))
     return taken
   }
@@ -74,18 +75,15 @@ type Place =
   | 'over'
 
 class ChunkedBody implements BodyDecoder {
+  isOver = false
   #place: Place = 'size'
   #size = 0
   #digits = 0
   #asideBytes = 0
 
-  get isOver(): boolean {
-    return this.#place === 'over'
-  }
-
   take(bytes: Uint8Array, receiver: Receiver): number {
     let i = 0
-    while (i < bytes.length && this.#place !== 'over') {
+    while (i < bytes.length && !this.isOver) {
       if (this.#place === 'size' && this.#digits === 0) i = this.#sizeAtOnce(bytes, i)
       if (i === bytes.length) break
       if (this.#place === 'data') {
@@ -168,6 +166,7 @@ class ChunkedBody implements BodyDecoder {
         break
       case 'last-lf':
         this.#expect(byte, lf, 'over')
+        this.isOver = true
         break
       case 'data':
       case 'over':

@@ -67,7 +67,9 @@ export class LeasedHold implements Hold, Underway, Member {
     }
   }
 
-  mark(progress: Progress): void {
+  mark(workOut: () => Progress | undefined): void {
+    const progress = workOut()
+    if (progress === undefined) return
     this.progress = progress
     this.#desk.write({ type: 'MARK', id: this.id, progress })
   }

@@ -151,11 +151,11 @@ test('requests on a real file, journal and thread are charged correctly after a 
       return taken.hold
     }),
   )
-  holds[1]?.mark({
+  holds[1]?.mark(() => ({
     usage: { input: 1, output: 1 },
     price: nano(9n),
     delivered: [{ id: 'att_1', vendorCost: nano(4n) }],
-  })
+  }))
   const charges = await Promise.all(
     holds.slice(2).map((hold, at) => hold.settle(saleOf(20n + BigInt(at), [`att_${at + 2}`]))),
   )

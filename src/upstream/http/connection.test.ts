@@ -35,8 +35,9 @@ test('a connection whose reader aborts at the last bytes is closed, not freed', 
   const { connection, asking, freed } = await open(vendor)
   await new Promise<void>((end) => {
     const incoming = new Incoming(connection, {
-      begin: () => incoming.pour({ take: () => incoming.abort(new Error('too much')), end: () => end() }),
+      begin: () => incoming.pour({ take: () => incoming.abort(new Error('too much')) }),
       unanswered: () => end(),
+      end: () => end(),
     })
     connection.ask(asking, incoming)
   })
@@ -51,16 +52,15 @@ test('bytes that wait can be read after their connection was destroyed, which is
   const resume = spyOn(connection, 'resume')
   const paused = Promise.withResolvers<void>()
   const pause = spyOn(connection, 'pause').mockImplementation(() => paused.resolve())
-  const incoming = new Incoming(connection, { begin() {}, unanswered: paused.reject })
+  const ended = Promise.withResolvers<Error | undefined>()
+  const incoming = new Incoming(connection, { begin() {}, unanswered: paused.reject, end: ended.resolve })
   connection.ask(asking, incoming)
   await paused.promise
   pause.mockRestore()
   connection.destroy(new Error('gone'))
   let bytes = 0
-  const failure = await new Promise<Error | undefined>((end) => {
-    incoming.pour({ take: (piece) => void (bytes += piece.length), end })
-  })
-  expect(failure?.message).toBe('gone')
+  incoming.pour({ take: (piece) => void (bytes += piece.length) })
+  expect((await ended.promise)?.message).toBe('gone')
   expect(bytes).toBeGreaterThan(64 * 1024)
   expect(resume).toHaveBeenCalledTimes(1)
 })
@@ -74,7 +74,7 @@ test('a destroyed connection does not keep the upload that it cut off in memory'
     const connection = await Connection.open(target, () => {}, handTimers())
     const upload = new Uint8Array(32 * 1024 * 1024)
     uploads.push(new WeakRef(upload.buffer))
-    connection.ask([upload], new Incoming(connection, { begin() {}, unanswered() {} }))
+    connection.ask([upload], new Incoming(connection, { begin() {}, unanswered() {}, end() {} }))
     connection.destroy(new Error('the client left'))
     kept.push(connection)
   }
@@ -96,7 +96,7 @@ test('a large request is freed once it is written, unless parts of it may be sen
   const ask = async (pieces: readonly Uint8Array[]) => {
     const connection = await Connection.open(target, () => {}, handTimers())
     await new Promise<void>((begun, unanswered) => {
-      connection.ask(pieces, new Incoming(connection, { begin: () => begun(), unanswered }))
+      connection.ask(pieces, new Incoming(connection, { begin: () => begun(), unanswered, end() {} }))
     })
     connection.destroy(new Error('it has answered'))
     return pieces.map(({ length }) => length)

@@ -8,10 +8,18 @@ export type Flow = { pause(): void; resume(): void; destroy(reason: Error): void
 // How many bytes may wait here unread before the vendor is made to wait.
 const unreadBytesMax = 64 * 1024
 
-/** The call that sent the request. It is told once: the head of the response, or why none came. */
-export type Asker = { begin(head: ResponseHead): void; unanswered(failure: Error): void }
+/** The call that sent the request. It is told the head of the response and its end, or why none came. */
+export type Asker = {
+  begin(head: ResponseHead): void
+  unanswered(failure: Error): void
+  /** Told while the response is poured, or with the next pour. */
+  end(failure: Error | undefined): void
+}
 
-/** One response as it arrives. Bytes that no outlet takes yet wait here, and in the end the vendor waits too. */
+/**
+ * One response as it arrives. Bytes that no outlet takes yet wait here, and in the end the vendor waits too. They go to
+ * their outlet past the call, because each further object that an event of a stream touches is a cache miss.
+ */
 export class Incoming {
   readonly #flow: Flow
   readonly #asker: Asker
@@ -21,7 +29,8 @@ export class Incoming {
   #isPaused = false
   #isOver = false
   #failure: Error | undefined
-  #outlet: Outlet<Error> | undefined
+  #outlet: Pick<Outlet, 'take'> | undefined
+  #hasMoved = false
 
   constructor(flow: Flow, asker: Asker) {
     this.#flow = flow
@@ -29,7 +38,7 @@ export class Incoming {
   }
 
   /** Gives what has come as one piece, and then each piece as it comes, until it is paused. */
-  pour(outlet: Outlet<Error>): void {
+  pour(outlet: Pick<Outlet, 'take'>): void {
     this.#outlet = outlet
     if (this.#unread.length > 0) outlet.take(this.#takeUnread())
     if (this.#isOver || this.#failure !== undefined) this.#tellEnd()
@@ -56,7 +65,15 @@ export class Incoming {
     this.#asker.begin(head)
   }
 
+  /** Whether anything has come since this was asked last. */
+  takeMoved(): boolean {
+    const hasMoved = this.#hasMoved
+    this.#hasMoved = false
+    return hasMoved
+  }
+
   push(piece: Uint8Array): void {
+    this.#hasMoved = true
     if (this.#outlet !== undefined) {
       this.#outlet.take(piece)
       return
@@ -85,9 +102,9 @@ export class Incoming {
   }
 
   #tellEnd(): void {
-    const outlet = this.#outlet
+    if (this.#outlet === undefined) return
     this.#outlet = undefined
-    outlet?.end(this.#failure)
+    this.#asker.end(this.#failure)
   }
 
   #takeUnread(): Uint8Array {

@@ -34,8 +34,8 @@ const opened = (at = target) => pool.connect(at).connection
 async function use(connection: Connection): Promise<void> {
   const written = writeRequest({ url: wire.url, headers: {} }, target)
   await new Promise<void>((end) => {
-    const begin = () => incoming.pour({ take() {}, end: () => end() })
-    const incoming = new Incoming(connection, { begin, unanswered: () => end() })
+    const begin = () => incoming.pour({ take() {} })
+    const incoming = new Incoming(connection, { begin, unanswered: () => end(), end: () => end() })
     connection.ask(written, incoming)
   })
 }

@@ -9,7 +9,8 @@ const ask = { ...plainAsk, model: 'ours' }
 /** What a client would get of these events, and the facts at the end. */
 function follow(events: readonly string[], changed: Partial<ChatAsk> = {}) {
   const stream = passStream({ ...ask, ...changed })
-  const forwarded = events.map((event) => stream.take(Buffer.from(event))).filter((bytes) => bytes !== undefined)
+  const given = events.map((event) => Buffer.from(event))
+  const forwarded = given.flatMap((event) => stream.takeUsual?.(event) ?? stream.take(event) ?? [])
   const text = forwarded.map((bytes) => Buffer.from(bytes).toString())
   return { text, facts: stream.facts, closing: Buffer.from(stream.closing()).toString() }
 }

@@ -3,13 +3,14 @@ import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
 import { recounted, type Usage } from '../../capabilities/usage.ts'
 import { unreadableEnd } from '../answer-body.ts'
-import { indexOfBytes, modelBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
+import { indexOfBytes, modelBytes, replaceBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
 import { imagesIn } from './chat-answer.ts'
 import { failureOf, namedFailure } from './errors.ts'
 import { silentAfter } from './silent-delta.ts'
 import { readUsage, usageIn } from './usage.ts'
+import { UsualEvent, wordKeys } from './usual-event.ts'
 
 const encoder = new TextEncoder()
 const doneEvent = encoder.encode('data: [DONE]\n\n')
@@ -18,10 +19,7 @@ const comment = encoder.encode(': keep-alive\n\n')
 const usageKey = Buffer.from('"usage"')
 const errorKey = Buffer.from('"error"')
 const finishKey = Buffer.from('"finish_reason"')
-/** The keys of a delta that hold output: text, reasoning (two names), function and custom tool input, refusal, part. */
-const wordKeys = ['content', 'reasoning_content', 'reasoning', 'arguments', 'input', 'refusal', 'text'].map((key) =>
-  Buffer.from(`"${key}"`),
-)
+const quotedWordKeys = wordKeys.map((key) => Buffer.from(`"${key}"`))
 const callsKey = Buffer.from('"tool_calls"')
 const emptyText = Buffer.from('""')
 // Quotes inside a string are escaped, so these patterns match only keys, each with one comma beside it. They do not
@@ -31,6 +29,8 @@ const repeated = String.raw`"(?:(?:id|name)"[ \t]*:[ \t]*""|type"[ \t]*:[ \t]*"(
 const repeatedLater = new RegExp(String.raw`,[ \t]*${repeated}`, 'g')
 const repeatedFirst = new RegExp(String.raw`${repeated}[ \t]*,[ \t]*`, 'g')
 const anyName = /"name"\s*:\s*"[^"]/
+// One for all streams: it is read anew for each event.
+const usual = new UsualEvent()
 /** Where the JSON begins after `data: `. */
 const usualStart = 6
 const openBrace = 123
@@ -64,6 +64,14 @@ class PassedStream implements ChatStream {
     this.#model = modelBytes(ask.model)
   }
 
+  takeUsual(bytes: Uint8Array): Uint8Array | undefined {
+    if (this.#choices > 1 || !usual.read(bytes)) return undefined
+    const shown = replaceBytes(bytes, usual.modelStart, usual.modelEnd, this.#model)
+    this.#lastChunk = shown
+    this.facts.addOutput(usual.wordBytes)
+    return shown
+  }
+
   take(event: Uint8Array): Uint8Array | undefined {
     const { facts } = this
     if (isDone(event)) {
@@ -80,7 +88,7 @@ class PassedStream implements ChatStream {
     this.#lastChunk = shown
     const error = valueByteAfter(event, errorKey)
     const isError = error === openBrace || error === quote
-    const wordBytes = wordBytesIn(event, wordKeys)
+    const wordBytes = wordBytesIn(event, quotedWordKeys)
     // Events without output are few. They are parsed, because output may have other names, and so may an error.
     const told = isError || wordBytes === 0 ? parseLoosely(dataOf(event)) : undefined
     if (isError && told === undefined) return this.#unreadable()
