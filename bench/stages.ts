@@ -86,8 +86,9 @@ const stages: Record<string, () => unknown> = {
   'ask: a user label made the account’s own': () => mac('acc_0123456789/customer-4711').toString('base64url'),
   'answer: read 700 B, replace the model': () => openaiChat.passAnswer(plain.ask, answer),
   'sale: price and vendor cost': () => [priceOf(usage, prices), priceOf(usage, model.costs)],
-  'event: find its end': () => splitter.push(chunk),
-  'event: look for usage, error and finish, replace the model': () => stream.take(chunk),
+  'event, usual: one walk, replace the model': () => splitter.isAtStart && stream.takeUsual?.(chunk),
+  'event, any other: find its end': () => splitter.push(chunk),
+  'event, any other: look for usage, error and finish, replace the model': () => stream.take(chunk),
 }
 
-for (const [name, run] of Object.entries(stages)) console.log(name.padEnd(60), microseconds(run).toFixed(2))
+for (const [name, run] of Object.entries(stages)) console.log(name.padEnd(72), microseconds(run).toFixed(2))
