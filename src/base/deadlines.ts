@@ -53,7 +53,7 @@ export class Deadlines {
 
 type Watch = { begin(deadline: Deadline): void; end(deadline: Deadline): void }
 
-/** What a deadline follows. */
+/** Something that puts a deadline off with every move. */
 export type Movable = {
   /** Whether it has moved since this was asked last. */
   takeMoved(): boolean

@@ -66,10 +66,10 @@ export type Hold = {
    */
   sending(attempt: SentAttempt): Promise<void> | undefined
   /**
-   * Records what would be charged if the answer ended now, in case this process dies before its end. `progress` works
-   * it out, and is called only where that is recorded: it may have to estimate. Undefined: nothing would be charged.
+   * Records what would be charged if the answer ended now, in case this process dies before its end. `workOut` is
+   * called only where that is recorded: it may have to estimate. Undefined: nothing would be charged.
    */
-  mark(progress: () => Progress | undefined): void
+  mark(workOut: () => Progress | undefined): void
   /**
    * Resolves with what the customer was charged, once the settlement is recorded. It also resolves where the database
    * may have recorded it but its answer was lost; the settlement is then retried. Where it throws, nothing was charged.

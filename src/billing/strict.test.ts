@@ -14,6 +14,7 @@ import { checkLedger } from '../store/check.ts'
 import { recoverHolds } from '../store/ledger.ts'
 import { openStore } from '../store/open.ts'
 import type { Order, Sale } from './billing.ts'
+import { makeCountingBilling } from './counting.ts'
 import { makeStrictBilling } from './strict.ts'
 
 const hour = 3_600_000
@@ -94,6 +95,18 @@ test(
   },
   coldStartMs,
 )
+
+test('what a mark would record is not worked out where no marks are kept', async () => {
+  const { hold } = await held()
+  const counted = await makeCountingBilling().take(order)
+  for (const each of [hold, counted.kind === 'hold' && counted.hold]) {
+    if (each === false) throw new Error('nothing was held')
+    each.mark(() => {
+      throw new Error('it was worked out')
+    })
+    expect(await each.settle(sale)).toBe(nano(40n))
+  }
+})
 
 test('a hold on an account that was disabled since its key was looked up is refused like a bad key', async () => {
   const { billing, store, balance } = await held()

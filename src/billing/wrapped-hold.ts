@@ -13,8 +13,8 @@ export class WrappedHold implements Hold {
     return this.#inner.sending(attempt)
   }
 
-  mark(progress: () => Progress | undefined): void {
-    this.#inner.mark(progress)
+  mark(workOut: () => Progress | undefined): void {
+    this.#inner.mark(workOut)
   }
 
   settle(sale: Sale): Promise<Nano> {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
 import type { Outlet } from '../base/pour.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
+import type { ChatStream } from '../capabilities/chat.ts'
 import type { Exchange } from '../upstream/transport.ts'
 import { MergedRelay } from './chat/merged-relay.ts'
 import { StreamRelay } from './relay.ts'
@@ -35,13 +36,14 @@ function vendor() {
     exchange,
     told,
     give,
+    part: (text: string) => outlet?.take(Buffer.from(text)),
     end: (failure?: GatewayError) => outlet?.end(failure),
     isPoured: () => outlet !== undefined,
   }
 }
 
 /** `last` ends the stream; `bad` is not a valid event; `held` is not shown. */
-function relayOf({ exchange }: ReturnType<typeof vendor>): StreamRelay {
+function relayOf({ exchange }: ReturnType<typeof vendor>, more: Partial<ChatStream> = {}): StreamRelay {
   const facts = { ended: false, finished: false, failure: undefined, outputEvents: 1 }
   const stream = {
     facts,
@@ -52,6 +54,7 @@ function relayOf({ exchange }: ReturnType<typeof vendor>): StreamRelay {
       return text.includes('held') ? undefined : Buffer.from(text.slice(6, -2))
     },
     closing: () => new Uint8Array(),
+    ...more,
   }
   const leg = { attemptId: 'att_1' as never, count: () => undefined }
   return new StreamRelay(exchange, stream as never, {
@@ -107,6 +110,24 @@ describe('the relay of one stream', () => {
     expect(noted).toEqual([])
     from.give('held', 'a')
     expect(noted).toEqual(['a'])
+  })
+
+  test('a read is taken as a usual event only where an event begins, and otherwise event by event', () => {
+    const from = vendor()
+    const { noted, outlet } = noting()
+    const tried: string[] = []
+    const takeUsual = (bytes: Uint8Array) => {
+      tried.push(Buffer.from(bytes).toString())
+      return bytes.length === 9 ? Buffer.from('usual ') : undefined
+    }
+    relayOf(from, { takeUsual }).pour(outlet)
+    from.give('a')
+    from.give('b', 'c')
+    from.part('data: d')
+    from.part('data: x\n\n')
+    from.give('e')
+    expect(noted).toEqual(['usual ', 'bc', 'ddata: x', 'usual '])
+    expect(tried).toEqual(['data: a\n\n', 'data: b\n\ndata: c\n\n', 'data: d', 'data: e\n\n'])
   })
 
   test('the vendor is paused when the reader is full at the first event', async () => {
@@ -172,7 +193,10 @@ describe('the relay of one stream', () => {
 describe('the relay of several merged streams', () => {
   test('a reader without room pauses all streams', () => {
     const from = [vendor(), vendor()]
-    const merged = new MergedRelay(from.map(relayOf), undefined as never)
+    const merged = new MergedRelay(
+      from.map((from) => relayOf(from)),
+      undefined as never,
+    )
     merged.pour(noting(() => merged.pause()).outlet)
     from[0]?.give('a')
     expect(from.map(({ isPoured }) => isPoured())).toEqual([false, false])
@@ -180,7 +204,10 @@ describe('the relay of several merged streams', () => {
 
   test('a stream that is cut ends the merged stream once and aborts the other calls', () => {
     const from = [vendor(), vendor(), vendor()]
-    const merged = new MergedRelay(from.map(relayOf), undefined as never)
+    const merged = new MergedRelay(
+      from.map((from) => relayOf(from)),
+      undefined as never,
+    )
     const { noted, outlet } = noting()
     merged.pour(outlet)
     from[1]?.end(new GatewayError('upstream-failed', 'cut'))
@@ -190,7 +217,7 @@ describe('the relay of several merged streams', () => {
 
   test('the first events of all streams come before what follows them, in the order in which they came', async () => {
     const from = [vendor(), vendor()]
-    const relays = from.map(relayOf)
+    const relays = from.map((from) => relayOf(from))
     const begun = relays.map((relay) => relay.begin())
     from[1]?.give('b')
     from[0]?.give('a')
@@ -204,7 +231,7 @@ describe('the relay of several merged streams', () => {
 
   test("a reader that is full after one stream's first event gets none of the second", async () => {
     const from = [vendor(), vendor()]
-    const relays = from.map(relayOf)
+    const relays = from.map((from) => relayOf(from))
     const begun = relays.map((relay) => relay.begin())
     for (const { give } of from) give('a')
     await Promise.all(begun)

@@ -125,8 +125,8 @@ export class StreamRelay implements Relay, Outlet {
       if (this.#bytes > this.#bytesMax) {
         throw new GatewayError('upstream-failed', "The model's vendor sent more than was requested.")
       }
-      const usual = this.#splitter.isAtStart ? this.#stream.takeUsual?.(chunk) : undefined
-      const shown = usual ?? this.#showRead(chunk)
+      const atOnce = this.#splitter.isAtStart ? this.#stream.takeUsual?.(chunk) : undefined
+      const shown = atOnce ?? this.#showRead(chunk)
       if (shown !== undefined) this.#give(shown)
     } catch (thrown) {
       this.#break(thrown)

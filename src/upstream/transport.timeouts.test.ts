@@ -108,6 +108,23 @@ describe('the timeouts of a call', () => {
     expect(await exchange.read()).toBeUndefined()
   })
 
+  test('the idle timeout starts again with each piece that is poured', async () => {
+    const { socket, exchange, pass } = await startStreaming({ timeouts: limits })
+    let heard: (() => void) | undefined
+    let failure: unknown
+    exchange.pour({ take: () => heard?.(), end: (given) => void (failure = given) })
+    for (let i = 0; i < 3; i++) {
+      await pass(limits.idleMs - tickMs - 1)
+      const came = new Promise<void>((resolve) => (heard = resolve))
+      socket.write(chunk(String(i)))
+      await came
+    }
+    expect(failure).toBeUndefined()
+    await pass(tickMs) // by then the last piece has been noticed
+    await pass(limits.idleMs)
+    expect(failure).toMatchObject({ kind: 'upstream-timeout' })
+  })
+
   test('the total timeout ends a stream that is still being sent', async () => {
     const { socket, exchange, pass } = await startStreaming({ timeouts: { ...limits, totalMs: 11_000 } })
     for (let i = 0; i < 2; i++) {

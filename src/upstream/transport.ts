@@ -2,7 +2,7 @@ import { joined } from '../base/bytes.ts'
 import { GatewayError } from '../base/errors.ts'
 import { systemTimers, type Clock } from '../base/clock.ts'
 import { IntrusiveSet } from '../base/intrusive-set.ts'
-import { Deadlines, type Deadline, type Movable } from '../base/deadlines.ts'
+import { Deadlines, type Deadline } from '../base/deadlines.ts'
 import { Gathering } from '../base/gathering.ts'
 import { type ClientSignal } from '../base/http/client-signal.ts'
 import type { Outlet, Source } from '../base/pour.ts'
@@ -105,7 +105,7 @@ const remainderPiecesMax = 4
 const goodbyeMsMax = 2_000
 
 /** One call, from the connect to the last byte of its response. */
-class VendorCall implements Exchange, Asker, Movable {
+class VendorCall implements Exchange, Asker {
   readonly #shared: Shared
   readonly #timeouts: Timeouts
   readonly #signal: ClientSignal
@@ -118,6 +118,7 @@ class VendorCall implements Exchange, Asker, Movable {
   #askedAt: number
   #incoming: Incoming | undefined
   #head: ResponseHead | undefined
+  /** Told only the end by this call: the bytes come from the response itself. */
   #outlet: Outlet | undefined
   #tell: ((sent: Sent) => void) | undefined
   /** Its place among the calls under way. */
@@ -170,9 +171,11 @@ class VendorCall implements Exchange, Asker, Movable {
 
   pour(outlet: Outlet): void {
     if (this.#stopped !== undefined) return outlet.end(this.#stopped)
+    const incoming = this.#incoming
+    if (incoming === undefined) throw new GatewayError('bug', 'a response is poured before it is asked for')
     this.#outlet = outlet
-    this.#deadline.follow(this, this.#timeouts.idleMs)
-    this.#incoming?.pour(outlet)
+    this.#deadline.follow(incoming, this.#timeouts.idleMs)
+    incoming.pour(outlet)
   }
 
   pause(): void {
@@ -180,11 +183,7 @@ class VendorCall implements Exchange, Asker, Movable {
     this.#incoming?.pause()
   }
 
-  takeMoved(): boolean {
-    return this.#incoming?.takeMoved() === true
-  }
-
-  end(failure?: Error): void {
+  end(failure: Error | undefined): void {
     this.#over()
     this.#outlet?.end(failure === undefined ? this.#stopped : this.#asError(failure))
   }

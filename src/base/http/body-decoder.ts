@@ -26,8 +26,7 @@ export function bodyDecoderFor(framing: Framing): BodyDecoder {
   return new MeasuredBody(framing.kind === 'none' ? 0 : framing.bytes)
 }
 
-// `isOver` is a plain field of both classes: where one connection after another has bodies of either, an accessor would
-// be looked up anew for every read.
+// `isOver` is a plain field of both classes: where their bodies alternate, an accessor would be looked up for every read.
 class MeasuredBody implements BodyDecoder {
   isOver: boolean
   #left: number
@@ -72,7 +71,6 @@ type Place =
   | 'trailer'
   | 'trailer-end'
   | 'last-lf'
-  | 'over'
 
 class ChunkedBody implements BodyDecoder {
   isOver = false
@@ -165,11 +163,10 @@ class ChunkedBody implements BodyDecoder {
         this.#expect(byte, lf, 'trailer-start')
         break
       case 'last-lf':
-        this.#expect(byte, lf, 'over')
+        this.#expect(byte, lf, 'last-lf')
         this.isOver = true
         break
       case 'data':
-      case 'over':
         break
     }
   }

@@ -151,6 +151,7 @@ test('requests on a real file, journal and thread are charged correctly after a 
       return taken.hold
     }),
   )
+  holds[0]?.mark(() => undefined)
   holds[1]?.mark(() => ({
     usage: { input: 1, output: 1 },
     price: nano(9n),

@@ -1,4 +1,5 @@
 import { joined } from '../../base/bytes.ts'
+import type { Movable } from '../../base/deadlines.ts'
 import type { Outlet } from '../../base/pour.ts'
 import type { ResponseHead } from './response-head.ts'
 
@@ -20,7 +21,7 @@ export type Asker = {
  * One response as it arrives. Bytes that no outlet takes yet wait here, and in the end the vendor waits too. They go to
  * their outlet past the call, because each further object that an event of a stream touches is a cache miss.
  */
-export class Incoming {
+export class Incoming implements Movable {
   readonly #flow: Flow
   readonly #asker: Asker
   #hasHead = false
@@ -65,7 +66,6 @@ export class Incoming {
     this.#asker.begin(head)
   }
 
-  /** Whether anything has come since this was asked last. */
   takeMoved(): boolean {
     const hasMoved = this.#hasMoved
     this.#hasMoved = false
@@ -103,7 +103,7 @@ export class Incoming {
 
   #tellEnd(): void {
     if (this.#outlet === undefined) return
-    this.#outlet = undefined
+    this.#outlet = undefined // first, because the call may end in the middle of a pour, which then tells no second end
     this.#asker.end(this.#failure)
   }
 

@@ -22,6 +22,7 @@ const finishKey = Buffer.from('"finish_reason"')
 const quotedWordKeys = wordKeys.map((key) => Buffer.from(`"${key}"`))
 const callsKey = Buffer.from('"tool_calls"')
 const emptyText = Buffer.from('""')
+const callsList = /"tool_calls"[ \t]*:[ \t]*\[/
 // Quotes inside a string are escaped, so these patterns match only keys, each with one comma beside it. They do not
 // reach across a line end, behind which there is another `data:`.
 const emptyId = /"id"[ \t]*:[ \t]*""/
@@ -30,7 +31,7 @@ const repeatedLater = new RegExp(String.raw`,[ \t]*${repeated}`, 'g')
 const repeatedFirst = new RegExp(String.raw`${repeated}[ \t]*,[ \t]*`, 'g')
 const anyName = /"name"\s*:\s*"[^"]/
 // One for all streams: it is read anew for each event.
-const usual = new UsualEvent()
+const usualEvent = new UsualEvent()
 /** Where the JSON begins after `data: `. */
 const usualStart = 6
 const openBrace = 123
@@ -65,10 +66,11 @@ class PassedStream implements ChatStream {
   }
 
   takeUsual(bytes: Uint8Array): Uint8Array | undefined {
-    if (this.#choices > 1 || !usual.read(bytes)) return undefined
-    const shown = replaceBytes(bytes, usual.modelStart, usual.modelEnd, this.#model)
+    if (this.#choices > 1 || !usualEvent.read(bytes)) return undefined
+    const { modelStart, modelEnd, wordBytes } = usualEvent
+    const shown = replaceBytes(bytes, modelStart, modelEnd, this.#model)
     this.#lastChunk = shown
-    this.facts.addOutput(usual.wordBytes)
+    this.facts.addOutput(wordBytes)
     return shown
   }
 
@@ -203,9 +205,11 @@ export function isDone(event: Uint8Array): boolean {
  * `type` would make one of every part. A part that names its function starts a call and stays unchanged.
  */
 function withoutRepetitions(event: Uint8Array): Uint8Array {
-  const calls = indexOfBytes(event, callsKey)
-  if (calls === -1 || indexOfBytes(event, emptyText, calls) === -1) return event
+  const first = indexOfBytes(event, callsKey)
+  if (first === -1 || indexOfBytes(event, emptyText, first) === -1) return event
   const text = Buffer.from(event).toString('latin1') // one character per byte, so that all other bytes stay as they are
+  const calls = text.search(callsList)
+  if (calls === -1) return event
   const part = text.slice(calls)
   if (anyName.test(part) || !emptyId.test(part)) return event
   return Buffer.from(text.slice(0, calls) + part.replace(repeatedLater, '').replace(repeatedFirst, ''), 'latin1')

@@ -30,6 +30,11 @@ describe('an event is usual', () => {
     ['with an empty text before its reasoning', chunk('{"content":"","reasoning_content":"Hm"}'), 2],
     ['with a text after its reasoning', chunk('{"reasoning":"Hm","content":"a"}'), 1],
     ['with reasoning under two names', chunk('{"reasoning":"Hmm","reasoning_content":"Hm"}'), 2],
+    [
+      'with another model before it, inside',
+      'data: {"choices":[{"delta":{"content":"a","model":"inner"}}],"model":"theirs-2026"}\n\n',
+      1,
+    ],
     ['with another model inside', chunk('{"content":"a","model":"inner"}'), 1],
   ])('%s', (_what, event, words) => {
     expect(readOf(event)).toEqual({ model: 'theirs-2026', words })
@@ -51,6 +56,9 @@ describe('an event is not usual', () => {
     ['with an error', chunk('{"content":"a"}', ',"error":{}')],
     ['with an error in words', chunk('{"content":"a"}', ',"error": "no"')],
     ['with calls', chunk('{"content":"a","tool_calls":[]}')],
+    ['with an error behind a text', chunk('{"content":"a"}', ',"x":"error":{"message":"no"}')],
+    ['that begins otherwise', plain.replace('data: ', 'dataX ')],
+    ['that only looks as if it began so', plain.replace('data: ', 'd\n\nx: ')],
     ['with blanks before a colon', plain.replace('"content":', '"content" :')],
     ['with two blanks after one', plain.replace('"finish_reason":null', '"finish_reason":  null')],
     ['with a line end inside', plain.replace(',', ',\n')],
@@ -79,7 +87,10 @@ describe('an event is not usual', () => {
 
 const names = [...wordKeys, 'model', 'usage', 'error', 'finish_reason', 'tool_calls', 'id', 'name', 'x', 'errors', 'u']
 const gap = fc.constantFrom('', '', '', '', '', ' ', '  ')
-const words = fc.oneof(fc.string(), fc.constantFrom('', '"', '\\', 'model', '"error":{', 'content', '"usage":{}', '\n'))
+const words = fc.oneof(
+  fc.string(),
+  fc.constantFrom('', '"', '\\', 'model', '"error":{', 'content', 'tool_calls', '"usage":{}', '\n'),
+)
 const { member } = fc.letrec<{ value: string; member: string; members: string }>((tie) => ({
   members: fc.array(tie('member'), { maxLength: 4 }).map((all) => `{${all.join(',')}}`),
   member: fc

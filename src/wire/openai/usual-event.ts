@@ -9,12 +9,11 @@ export const wordKeys = ['content', 'reasoning_content', 'reasoning', 'arguments
 const words = wordKeys.map((key) => Buffer.from(key))
 const model = Buffer.from('model')
 
-// What a key is: one of `wordKeys`, by its place there, or one of these.
+// What a key is: one of `wordKeys`, by its place there, or one of these, which are above.
 const isOther = 9
 const isModel = 10
 /** Its value says more than the walk can tell, unless it is null. */
 const isTelling = 11
-const isCalls = 12
 
 const lf = 10
 const space = 32
@@ -24,7 +23,6 @@ const colon = 58
 const openBracket = 91
 const backslash = 92
 const closeBracket = 93
-const dataStart = 100
 const nullStart = 110
 const openBrace = 123
 const closeBrace = 125
@@ -34,6 +32,9 @@ const closeBrace = 125
  * be known of it. It is found in a single walk, which gives up at anything else. A search for each key takes as long in
  * a hot loop; but between two events of a stream the core has slept or served others, and has to fetch again whatever
  * is called, the runtime's own functions most of all.
+ *
+ * What it accepts is forwarded as the searches would have it, except where these are mistaken: in broken JSON, and where
+ * a key has a quote in it.
  */
 export class UsualEvent {
   /** Where the model's name stands, without its quotes. */
@@ -45,8 +46,8 @@ export class UsualEvent {
   /** Whether these bytes are such an event, which the fields then describe. */
   read(bytes: Uint8Array): boolean {
     const last = bytes.length - 3
-    if (bytes[0] !== dataStart || bytes[4] !== colon || bytes[5] !== space || bytes[6] !== openBrace) return false
-    // The walk stays inside, since no text goes on beyond a line end.
+    if (fourAt(bytes, 0) !== data || bytes[4] !== colon || bytes[5] !== space || bytes[6] !== openBrace) return false
+    // The walk stays inside: no text goes on beyond a line end, and a backslash hides at most the brace before these two.
     if (bytes[last] !== closeBrace || bytes[last + 1] !== lf || bytes[last + 2] !== lf) return false
     this.modelStart = 0
     let wordBytes = 0
@@ -67,12 +68,12 @@ export class UsualEvent {
         at += bytes[at + 2] === space ? 2 : 1
         const value = bytes[at + 1]
         if (value !== quote) {
-          if (key >= isModel && (key !== isTelling || value !== nullStart)) return false
+          if (key === isModel || (key === isTelling && value !== nullStart)) return false
           continue
         }
         const valueStart = at + 2
         at = endOfText(bytes, valueStart)
-        if (at === -1 || key >= isTelling || !isAfterValue(bytes[at + 1])) return false
+        if (at === -1 || key === isTelling || !isAfterValue(bytes[at + 1])) return false
         if (key === isModel) {
           if (depth > 1 || this.modelStart > 0) continue
           this.modelStart = valueStart
@@ -115,6 +116,7 @@ function fourAt(bytes: Uint8Array, at: number): number {
   return ((bytes[at] ?? 0) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)
 }
 
+const data = four('data')
 const argu = four('arguments')
 const cont = four('content')
 const erro = four('error')
@@ -146,10 +148,9 @@ function kindOf(bytes: Uint8Array, start: number, end: number): number {
     // Other keys that begin like one of these only make the event go the careful way.
     case erro:
     case fini:
+    case tool:
     case usag:
       return isTelling
-    case tool:
-      return isCalls
     default:
       return isOther
   }
