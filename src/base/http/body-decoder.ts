@@ -26,7 +26,7 @@ export function bodyDecoderFor(framing: Framing): BodyDecoder {
   return new MeasuredBody(framing.kind === 'none' ? 0 : framing.bytes)
 }
 
-// `isOver` is a plain field of both classes: where their bodies alternate, an accessor would be looked up for every read.
+// `isOver` is a plain field of both classes: where their bodies alternate, each read would look up an accessor anew.
 class MeasuredBody implements BodyDecoder {
   isOver: boolean
   #left: number

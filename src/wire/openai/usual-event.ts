@@ -33,8 +33,8 @@ const closeBrace = 125
  * a hot loop; but between two events of a stream the core has slept or served others, and has to fetch again whatever
  * is called, the runtime's own functions most of all.
  *
- * What it accepts is forwarded as the searches would have it, except where these are mistaken: in broken JSON, and where
- * a key has a quote in it.
+ * What it accepts is forwarded as the searches would have it, except where these are mistaken: in broken JSON, and
+ * where a key has a quote in it.
  */
 export class UsualEvent {
   /** Where the model's name stands, without its quotes. */
@@ -47,7 +47,7 @@ export class UsualEvent {
   read(bytes: Uint8Array): boolean {
     const last = bytes.length - 3
     if (fourAt(bytes, 0) !== data || bytes[4] !== colon || bytes[5] !== space || bytes[6] !== openBrace) return false
-    // The walk stays inside: no text goes on beyond a line end, and a backslash hides at most the brace before these two.
+    // The walk stays inside: no text goes on beyond a line end, and a backslash hides at most the brace before them.
     if (bytes[last] !== closeBrace || bytes[last + 1] !== lf || bytes[last + 2] !== lf) return false
     this.modelStart = 0
     let wordBytes = 0
