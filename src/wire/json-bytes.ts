@@ -65,7 +65,7 @@ export function wordBytesIn(event: Uint8Array, quotedKeys: readonly Buffer[]): n
   return 0
 }
 
-/** The total length of the strings after `"key":`. A key inside another string is not found: its quotes are escaped. */
+/** The total length of the strings after `"key":`. A key inside a value is not found: its quotes are escaped there. */
 function stringBytesUnder(bytes: Uint8Array, quotedKey: Buffer): number {
   let length = 0
   for (let found = indexOfBytes(bytes, quotedKey); found !== -1;) {
