@@ -124,8 +124,8 @@ export function contextOf(routed: Addressed, tenantLabel: Label): CallContext {
 
 /** We ask for uncompressed bytes: unpacking what a vendor compresses unasked could turn a kilobyte into a gigabyte. */
 function checkEncoding(exchange: Exchange): void {
-  const encoding = exchange.header('content-encoding') ?? ''
-  if (/^(?:identity)?$/i.test(encoding)) return
+  const encoding = exchange.header('content-encoding')
+  if (encoding === null || /^(?:identity)?$/i.test(encoding)) return
   throw new GatewayError('upstream-failed', "The model's vendor sent an answer in an encoding that was not requested.")
 }
 

@@ -84,6 +84,25 @@ export class HeaderLines {
   }
 }
 
+/**
+ * A line of a head that is to be written. A line end in a name or a value would let its author begin another header, or
+ * another message.
+ */
+export function headerLine(name: string, value: string): string {
+  if (!isName(name) || !isValue(value)) throw new Error(`the header ${name} has a character that no header may have`)
+  return `${name}: ${value}\r\n`
+}
+
+function isName(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (!isInName(text.charCodeAt(i))) return false
+  return text !== ''
+}
+
+function isValue(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (!isInValue(text.charCodeAt(i))) return false
+  return true
+}
+
 /** Whether a byte may be in the name of a header. */
 export function isInName(byte: number): boolean {
   return ((allowed[byte] ?? 0) & 1) !== 0

@@ -35,6 +35,10 @@ describe('the head of a response', () => {
     },
   )
 
+  test.each(['', 'a b', 'a:', 'a\r\nb', '\u00e4', '\u0100'])('a name that is no token is refused: %j', (name) => {
+    expect(() => writeHead(200, { [name]: 'a' }, 0, undefined)).toThrow('no header may have')
+  })
+
   test('a value may have blanks, tabs and bytes beyond ASCII', () => {
     expect(writeHead(200, { 'x-a': 'a \tb\x80\xff' }, 0, undefined)).toContain('\r\nx-a: a \tb\x80\xff\r\n')
   })

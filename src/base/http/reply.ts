@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import { unshared } from '../bytes.ts'
+import { headerLine } from './header-lines.ts'
 import { streamOf, type PushedBody } from './pushed-body.ts'
 
 /**
@@ -64,9 +65,6 @@ export function asResponse(response: HttpResponse): Response {
   return new Response(content, { status, headers: headers.all })
 }
 
-// A line end in a value would let its author begin another header, or another response.
-const speakable = /^[\t\x20-\x7e\x80-\xff]*$/
-
 /** Headers that are the connection's business, whatever the code behind it says. */
 function isOwn(name: string): boolean {
   return name === 'connection' || name === 'content-length' || name === 'transfer-encoding' || name === 'date'
@@ -84,10 +82,7 @@ export function writeHead(
 ): string {
   let head = status === 200 ? 'HTTP/1.1 200 OK\r\n' : `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Unknown'}\r\n`
   for (const name in headers) {
-    if (isOwn(name)) continue
-    const value = headers[name] ?? ''
-    if (!speakable.test(value)) throw new Error(`the header ${name} has a character that no header may have`)
-    head += `${name}: ${value}\r\n`
+    if (!isOwn(name)) head += headerLine(name, headers[name] ?? '')
   }
   head += `date: ${dateNow()}\r\n`
   if (typeof delimiting === 'number') head += `content-length: ${delimiting}\r\n`

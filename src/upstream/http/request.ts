@@ -1,3 +1,4 @@
+import { headerLine } from '../../base/http/header-lines.ts'
 import type { Call } from '../../vendors/vendor.ts'
 import { writeForm } from './form.ts'
 import type { Target } from './target.ts'
@@ -40,19 +41,9 @@ function writeText(call: Call, body: string, target: Target): Uint8Array {
   return all
 }
 
-// A line end in a name or a value would let its author begin another header, or another request.
-const speakableName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-const unspeakable = /[^\t\x20-\x7e\x80-\xff]/
-
 function headOf(call: Call, { headStart }: Target, bodyBytes: number | undefined): string {
   let head = (call.method ?? 'POST') + headStart
-  for (const name in call.headers) {
-    const value = call.headers[name] ?? ''
-    if (!speakableName.test(name) || unspeakable.test(value)) {
-      throw new Error(`the header ${name} has a character that no header may have`)
-    }
-    head += `${name}: ${value}\r\n`
-  }
+  for (const name in call.headers) head += headerLine(name, call.headers[name] ?? '')
   // A POST states its length even without a body, because some servers would wait for one.
   if (bodyBytes !== undefined || call.method !== 'GET') head += `content-length: ${bodyBytes ?? 0}\r\n`
   return `${head}\r\n`

@@ -10,9 +10,7 @@ export type ResponseHead = {
   readonly keepsOpen: boolean
 }
 
-const statusLine = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: |$)/
-// oxlint-disable-next-line no-control-regex
-const control = /[\0-\x08\n-\x1f\x7f]/
+const statusLine = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
 const digits = /^\d{1,15}$/
 
 /** Strict where two readers could differ about where the body ends: a wrong guess garbles the next answer too. */
@@ -20,7 +18,7 @@ export function readHead(text: string): ResponseHead {
   const lineEnd = text.indexOf('\r\n')
   const first = lineEnd === -1 ? text : text.slice(0, lineEnd)
   const [, minor, code] = statusLine.exec(first) ?? []
-  if (code === undefined || control.test(first)) throw new MalformedMessageError('its first line')
+  if (code === undefined) throw new MalformedMessageError('its first line')
   const status = Number(code)
   const headers = new HeaderLines(text, first.length + 2)
   const framing = framingOf(status, headers)
