@@ -1,5 +1,6 @@
 import { EventSplitter } from '../src/base/sse.ts'
 import { hash } from 'node:crypto'
+import { frameChunk } from '../src/base/http/chunk.ts'
 import { parseBody } from '../src/base/json.ts'
 import { macFor } from '../src/base/secret.ts'
 import { holdFor, priceOf } from '../src/billing/price.ts'
@@ -73,6 +74,7 @@ const answer = Buffer.from(plainAnswer)
 const usage = { input: 241, output: 200, request: 1 }
 const [, event = ''] = streamEvents(1)
 const chunk = new TextEncoder().encode(event)
+const workbench = Buffer.allocUnsafeSlow(16 * 1024)
 const splitter = new EventSplitter(1024 * 1024)
 const stream = openaiChat.passStream(streamed.ask)
 
@@ -86,7 +88,10 @@ const stages: Record<string, () => unknown> = {
   'ask: a user label made the account’s own': () => mac('acc_0123456789/customer-4711').toString('base64url'),
   'answer: read 700 B, replace the model': () => openaiChat.passAnswer(plain.ask, answer),
   'sale: price and vendor cost': () => [priceOf(usage, prices), priceOf(usage, model.costs)],
-  'event, usual: one walk, replace the model': () => splitter.isAtStart && stream.takeUsual?.(chunk),
+  'event, usual: one walk, replace the model, frame as a chunk': () => {
+    const shown = splitter.isAtStart ? stream.takeUsual?.(chunk) : undefined
+    return shown !== undefined && frameChunk(shown, workbench)
+  },
   'event, any other: find its end': () => splitter.push(chunk),
   'event, any other: look for usage, error and finish, replace the model': () => stream.take(chunk),
 }

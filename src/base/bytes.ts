@@ -28,3 +28,10 @@ export function discard(bytes: Uint8Array): void {
   const { buffer, length } = bytes
   if (length > 0 && length === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
+
+/** Whether the bytes from `start` to `end` are these. */
+export function equalBytes(bytes: Uint8Array, start: number, end: number, value: Uint8Array): boolean {
+  if (end - start !== value.length) return false
+  for (let i = 0; i < value.length; i++) if (bytes[start + i] !== value[i]) return false
+  return true
+}

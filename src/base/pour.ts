@@ -1,10 +1,11 @@
 import { asGatewayError, type GatewayError } from './errors.ts'
 
 /** What a source is poured into: takes the bytes as they come, and is told once that the source has ended. */
-export type Outlet<Failure = GatewayError> = {
-  take(bytes: Uint8Array): void
+export type Outlet<Taken = Uint8Array> = {
+  // As a property, so that the compiler refuses an outlet for fewer kinds of bytes than the source gives.
+  readonly take: (bytes: Taken) => void
   /** `failure` says why the source did not end properly. Errors thrown here are lost. */
-  end(failure?: Failure): void
+  end(failure?: GatewayError): void
 }
 
 /**

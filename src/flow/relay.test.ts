@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
 import type { Outlet } from '../base/pour.ts'
+import { wholeOf, type Piece } from '../base/spliced.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import type { ChatStream } from '../capabilities/chat.ts'
 import type { Exchange } from '../upstream/transport.ts'
@@ -67,9 +68,9 @@ function relayOf({ exchange }: ReturnType<typeof vendor>, more: Partial<ChatStre
 
 function noting(withEach: () => void = () => {}) {
   const noted: string[] = []
-  const outlet: Outlet = {
+  const outlet: Outlet<Piece> = {
     take(bytes) {
-      noted.push(Buffer.from(bytes).toString())
+      noted.push(Buffer.from(wholeOf(bytes)).toString())
       withEach()
     },
     end: (failure) => void noted.push(failure?.kind ?? 'end'),
@@ -182,7 +183,7 @@ describe('the relay of one stream', () => {
     const { promise: ended, resolve } = Promise.withResolvers<string>()
     relay.pour({
       take(bytes) {
-        if (Buffer.from(bytes).toString().includes('last')) throw new Error('no room')
+        if (Buffer.from(wholeOf(bytes)).toString().includes('last')) throw new Error('no room')
       },
       end: (failure) => resolve(failure?.kind ?? 'proper end'),
     })

@@ -1,6 +1,7 @@
 import { joined } from '../base/bytes.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Outlet, Source } from '../base/pour.ts'
+import type { Piece } from '../base/spliced.ts'
 import { EventSplitter } from '../base/sse.ts'
 import type { ChatStream } from '../capabilities/chat.ts'
 import type { AttemptRecord } from '../store/requests.ts'
@@ -8,7 +9,9 @@ import type { Exchange } from '../upstream/transport.ts'
 import type { Leg } from './legs.ts'
 
 /** A vendor's answer on its way to the client, poured in whole events. A stream that is cut off ends as a failure. */
-export type Relay = Source & {
+export type Relay = Pick<Source, 'pause'> & {
+  /** As a source is poured. */
+  pour(outlet: Outlet<Piece>): void
   readonly legs: readonly Leg[]
   /** Calls for parts of the answer that failed, also those that were repeated. */
   readonly failed?: readonly AttemptRecord[]
@@ -49,9 +52,9 @@ export class StreamRelay implements Relay, Outlet {
   readonly #complete: () => void
   readonly #bytesMax: number
   #bytes = 0
-  #first: Uint8Array | undefined
+  #first: Piece | undefined
   #hasBegun = false
-  #outlet: Outlet | undefined
+  #outlet: Outlet<Piece> | undefined
   #over: { readonly failure: GatewayError | undefined } | undefined
 
   constructor(exchange: Poured, stream: ChatStream, options: RelayOptions) {
@@ -80,13 +83,13 @@ export class StreamRelay implements Relay, Outlet {
   }
 
   /** Passes on what `begin` waited for, and asks for nothing more. */
-  pourFirst(outlet: Outlet): void {
+  pourFirst(outlet: Outlet<Piece>): void {
     this.#outlet = outlet
     this.#giveFirst()
     this.#outlet = undefined
   }
 
-  pour(outlet: Outlet): void {
+  pour(outlet: Outlet<Piece>): void {
     this.#outlet = outlet
     this.#giveFirst()
     if (this.#over !== undefined) this.#tellEnd(this.#over)
@@ -146,7 +149,7 @@ export class StreamRelay implements Relay, Outlet {
   }
 
   /** An outlet that throws has not got the bytes, so the stream fails even if the vendor has ended it properly. */
-  #give(bytes: Uint8Array): void {
+  #give(bytes: Piece): void {
     try {
       this.#outlet?.take(bytes)
     } catch (thrown) {

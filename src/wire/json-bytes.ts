@@ -1,4 +1,6 @@
 import { BoundedMap } from '../base/bounded-map.ts'
+import { equalBytes } from '../base/bytes.ts'
+import { spliced, wholeOf } from '../base/spliced.ts'
 
 /** The place of a value in some bytes: `[start, end)`. */
 export type Span = { readonly start: number; readonly end: number }
@@ -38,7 +40,7 @@ export function findTopLevelString(bytes: Uint8Array, from: number, key: Uint8Ar
   return undefined
 }
 
-const { indexOf, copy } = Buffer.prototype
+const { indexOf } = Buffer.prototype
 
 /** `Buffer`'s native search on a plain Uint8Array: wrapping the bytes in a Buffer would cost more than the search. */
 export function indexOfBytes(bytes: Uint8Array, wanted: Buffer, from = 0): number {
@@ -77,16 +79,6 @@ function stringBytesUnder(bytes: Uint8Array, quotedKey: Buffer): number {
   return length
 }
 
-/** The bytes with those from `start` to `end` replaced, or the same array where the value is there already. */
-export function replaceBytes(bytes: Uint8Array, start: number, end: number, value: Uint8Array): Uint8Array {
-  if (equalBytes(bytes, start, end, value)) return bytes
-  const replaced = Buffer.allocUnsafe(bytes.length - (end - start) + value.length)
-  copy.call(bytes, replaced, 0, 0, start)
-  replaced.set(value, start)
-  copy.call(bytes, replaced, start + value.length, end)
-  return replaced
-}
-
 const modelKey = Buffer.from('model')
 
 // More than a catalogue has models.
@@ -106,7 +98,7 @@ export function modelBytes(id: string): Uint8Array {
 /** A vendor's JSON with `model` replaced by our id. `from` is where the object that contains `model` starts. */
 export function withModel(bytes: Uint8Array, from: number, model: Uint8Array): Uint8Array {
   const span = findTopLevelString(bytes, from, modelKey)
-  return span === undefined ? bytes : replaceBytes(bytes, span.start, span.end, model)
+  return span === undefined ? bytes : wholeOf(spliced(bytes, span.start, span.end, model))
 }
 
 function stringValueAt(bytes: Uint8Array, after: number): Span | undefined {
@@ -129,10 +121,4 @@ function endOfString(bytes: Uint8Array, start: number): number {
     else if (bytes[i] === quote) return i
   }
   return bytes.length
-}
-
-export function equalBytes(bytes: Uint8Array, start: number, end: number, value: Uint8Array): boolean {
-  if (end - start !== value.length) return false
-  for (let i = 0; i < value.length; i++) if (bytes[start + i] !== value[i]) return false
-  return true
 }

@@ -2,6 +2,7 @@ import type { Socket } from 'bun'
 import { partOf } from '../bytes.ts'
 import { newRequestId } from '../ids.ts'
 import type { Member } from '../intrusive-set.ts'
+import type { Piece } from '../spliced.ts'
 import { Exchange } from './exchange.ts'
 import { HeadMemory } from './head-memory.ts'
 import { MalformedMessageError } from './malformed-message-error.ts'
@@ -161,7 +162,7 @@ export class ClientConnection implements Vessel, Member {
     return !this.#isClosed && this.#isSent(this.#out.write(bytes))
   }
 
-  writeChunk(bytes: Uint8Array): boolean {
+  writeChunk(bytes: Piece): boolean {
     return !this.#isClosed && this.#isSent(this.#out.writeChunk(bytes))
   }
 

@@ -1,3 +1,4 @@
+import { wholeOf, type Piece } from '../spliced.ts'
 import { chunkOf } from './chunk.ts'
 import type { Exchange } from './exchange.ts'
 import type { PushedBody, Sink } from './pushed-body.ts'
@@ -9,7 +10,7 @@ export type Vessel = {
   carries(exchange: Exchange): boolean
   write(bytes: Uint8Array): boolean
   /** Never of no bytes, which would end the body. */
-  writeChunk(bytes: Uint8Array): boolean
+  readonly writeChunk: (bytes: Piece) => boolean
   /** The body is complete. */
   finish(exchange: Exchange, keeps: boolean): void
   /** The body broke off. `isNoticed`: the client notices that even if the connection is closed properly. */
@@ -42,7 +43,7 @@ export class Pouring implements Sink {
     this.#keeps = keeps
   }
 
-  write(bytes: Uint8Array): boolean {
+  write(bytes: Piece): boolean {
     if (this.#isOver || !this.#vessel.carries(this.#exchange)) return false
     if (bytes.length === 0) return true // an empty chunk would be the last one
     this.#bytes += bytes.length
@@ -53,7 +54,7 @@ export class Pouring implements Sink {
       return false
     }
     if (this.#head !== undefined) return this.#writeFirst(bytes)
-    return delimiting === 'chunked' ? this.#vessel.writeChunk(bytes) : this.#vessel.write(bytes)
+    return delimiting === 'chunked' ? this.#vessel.writeChunk(bytes) : this.#vessel.write(wholeOf(bytes))
   }
 
   end(): void {
@@ -75,9 +76,9 @@ export class Pouring implements Sink {
     this.#vessel.cut(this.#exchange, isNoticed)
   }
 
-  #writeFirst(bytes: Uint8Array): boolean {
+  #writeFirst(bytes: Piece): boolean {
     const head = Buffer.from(this.#takeHead(), 'latin1')
-    return this.#vessel.write(Buffer.concat([head, this.#delimiting === 'chunked' ? chunkOf(bytes) : bytes]))
+    return this.#vessel.write(Buffer.concat([head, this.#delimiting === 'chunked' ? chunkOf(bytes) : wholeOf(bytes)]))
   }
 
   #takeHead(): string {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { wholeOf, type Piece } from '../spliced.ts'
 import { pushed, streamOf, type PushedBody, type Sink } from './pushed-body.ts'
 
 /** A body that is written by the test, and what it was told. */
@@ -81,8 +82,8 @@ function noting() {
   const sink = {
     noted,
     hasRoom: true,
-    write(piece: Uint8Array) {
-      noted.push(Buffer.from(piece).toString())
+    write(piece: Piece) {
+      noted.push(Buffer.from(wholeOf(piece)).toString())
       return this.hasRoom
     },
     end: () => void noted.push('<end>'),

@@ -1,7 +1,9 @@
+import { wholeOf, type Piece } from '../spliced.ts'
+
 /** Where a pushed body goes: to the client's connection, or to a reader in this process. */
 export type Sink = {
   /** False where the reader is behind: the bytes wait in memory, and `drained` follows when there is room again. */
-  write(bytes: Uint8Array): boolean
+  readonly write: (bytes: Piece) => boolean
   /** The body is complete. */
   end(): void
   /** The body ends without being complete, and the reader is to notice that. One in this process is told why. */
@@ -31,7 +33,7 @@ export function streamOf(body: PushedBody): ReadableStream<Uint8Array> {
         body.begin({
           write(bytes) {
             if (isLeft) return false
-            controller.enqueue(bytes)
+            controller.enqueue(wholeOf(bytes))
             isBehind = (controller.desiredSize ?? 0) <= 0
             return !isBehind
           },

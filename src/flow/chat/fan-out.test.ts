@@ -5,6 +5,7 @@ import { GatewayError } from '../../base/errors.ts'
 import { abortSignalOf } from '../../base/http/client-signal.ts'
 import { silentLog } from '../../base/log.ts'
 import type { Outlet } from '../../base/pour.ts'
+import { wholeOf } from '../../base/spliced.ts'
 import { chatAsk } from '../../capabilities/chat.ts'
 import { plainModel } from '../../capabilities/testing.ts'
 import { makeChannels } from '../../upstream/channels.ts'
@@ -38,7 +39,7 @@ test('a slow reader gets events of all choices in turn', () => {
     let room = 1 // like the body of a client: it takes a first piece, and a second one is too many
     merged.pour({
       take(bytes) {
-        given += Buffer.from(bytes).toString()
+        given += Buffer.from(wholeOf(bytes)).toString()
         if (room-- === 0) merged.pause()
       },
       end() {},
@@ -190,7 +191,7 @@ test('both choices begin before one finishes, also if that one comes whole after
   const written = await new Promise<string>((resolve, reject) => {
     let text = ''
     outcome.relay.pour({
-      take: (bytes) => void (text += Buffer.from(bytes).toString()),
+      take: (bytes) => void (text += Buffer.from(wholeOf(bytes)).toString()),
       end: (failure) => (failure === undefined ? resolve(text) : reject(failure)),
     })
   })

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { wholeOf } from '../../base/spliced.ts'
 import { dataOf } from '../../base/sse.ts'
 import type { ChatAsk } from '../../capabilities/chat.ts'
 import { passStream } from './chat-stream.ts'
@@ -11,7 +12,7 @@ function follow(events: readonly string[], changed: Partial<ChatAsk> = {}) {
   const stream = passStream({ ...ask, ...changed })
   const given = events.map((event) => Buffer.from(event))
   const forwarded = given.flatMap((event) => stream.takeUsual?.(event) ?? stream.take(event) ?? [])
-  const text = forwarded.map((bytes) => Buffer.from(bytes).toString())
+  const text = forwarded.map((bytes) => Buffer.from(wholeOf(bytes)).toString())
   return { text, facts: stream.facts, closing: Buffer.from(stream.closing()).toString() }
 }
 
@@ -22,7 +23,6 @@ const opening = chunk({ role: 'assistant', content: '' })
 const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 }
 const usageOnly = event({ id: 'c', model: 'ours', choices: [], usage })
 const done = 'data: [DONE]\n\n'
-
 const dated = (text: string) => text.replace('"ours"', '"ours-2026-01-01"')
 
 describe('events that are forwarded', () => {

@@ -1,9 +1,10 @@
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
+import { spliced, wholeOf, type Piece } from '../../base/spliced.ts'
 import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
 import { recounted, type Usage } from '../../capabilities/usage.ts'
 import { unreadableEnd } from '../answer-body.ts'
-import { indexOfBytes, modelBytes, replaceBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
+import { indexOfBytes, modelBytes, valueByteAfter, withModel, wordBytesIn } from '../json-bytes.ts'
 import { objectIn, objectsIn, parseLoosely, textIn } from '../loose.ts'
 import { RelayFacts } from '../relay-facts.ts'
 import { imagesIn } from './chat-answer.ts'
@@ -56,7 +57,7 @@ class PassedStream implements ChatStream {
   readonly #finished: unknown[] = []
   /** The last deltas of choices without a finish, by index, the newest at the end, and as many as were asked for. */
   readonly #going = new Map<Json | undefined, JsonObject>()
-  #lastChunk: Uint8Array | undefined
+  #lastChunk: Piece | undefined
   #heldUsage: Uint8Array | undefined
 
   constructor(ask: ChatAsk) {
@@ -65,10 +66,10 @@ class PassedStream implements ChatStream {
     this.#model = modelBytes(ask.model)
   }
 
-  takeUsual(bytes: Uint8Array): Uint8Array | undefined {
+  takeUsual(bytes: Uint8Array): Piece | undefined {
     if (this.#choices > 1 || !usualEvent.read(bytes)) return undefined
     const { modelStart, modelEnd, wordBytes } = usualEvent
-    const shown = replaceBytes(bytes, modelStart, modelEnd, this.#model)
+    const shown = spliced(bytes, modelStart, modelEnd, this.#model)
     this.#lastChunk = shown
     this.facts.addOutput(wordBytes)
     return shown
@@ -120,7 +121,7 @@ class PassedStream implements ChatStream {
     if (this.facts.finished) return undefined
     if (this.#lastChunk === undefined) return comment
     const { model, usageShown } = this.#ask
-    const { id, created } = this.#takeDeltas(this.#lastChunk)
+    const { id, created } = this.#takeDeltas(wholeOf(this.#lastChunk))
     const others = Array.from({ length: this.#choices }, (_, i) => i)
     const unbegun = others.find((choice) => !this.#finished.includes(choice))
     const [index = 0, last] = [...this.#going].at(-1) ?? [unbegun, {}]

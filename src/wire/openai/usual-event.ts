@@ -1,4 +1,4 @@
-import { equalBytes } from '../json-bytes.ts'
+import { equalBytes } from '../../base/bytes.ts'
 
 /**
  * The keys of a delta that hold output: text, reasoning (two names), function and custom tool input, refusal, part. An
