@@ -102,6 +102,16 @@ describe('pouring a response', () => {
     expect(await ended).toBe('a upstream-failed')
   })
 
+  test('an abort while what came before the pour is given tells the end once', async () => {
+    const exchange = await transport.open(wire.url)
+    write(both)
+    await arrived()
+    const { noted, ended } = pouring(exchange, () => exchange.abort())
+    expect(await ended).toBe('ab client-gone')
+    await wire.lines[0]?.closed
+    expect(noted).toEqual(['ab', 'client-gone'])
+  })
+
   test('an abort ends the pour with client-gone, and nothing more of the same read is given', async () => {
     const exchange = await transport.open(wire.url)
     const { noted, ended } = pouring(exchange, () => exchange.abort())
