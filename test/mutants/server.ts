@@ -46,9 +46,9 @@ export const serverMutants: readonly Mutant[] = [
   },
   {
     name: 'a header may begin another one',
-    file: 'src/base/http/reply.ts',
-    from: 'if (!speakable.test(value))',
+    file: 'src/base/http/header-lines.ts',
+    from: 'if (!isName(name) || !isValue(value))',
     to: 'if (false)',
-    tests: ['src/base/http/reply.test.ts', 'src/base/http/server-answers.test.ts'],
+    tests: ['src/base/http/reply.test.ts', 'src/base/http/server-answers.test.ts', 'src/upstream/http/request.test.ts'],
   },
 ]

@@ -31,3 +31,12 @@ test('a head is latin1 and a body UTF-8, in one piece, whatever is in them', () 
     { numRuns: 500 },
   )
 })
+
+test.each([
+  ['x-name', 'a\r\nb: c'],
+  ['x-name', '\u0100'],
+  ['x-name: a\r\nb', 'c'],
+])('a header that could begin another is refused: %j with %j', (name, value) => {
+  const target = targetOf(url)
+  expect(() => writeRequest({ url, headers: { [name]: value }, body: '' }, target)).toThrow('no header may have')
+})
