@@ -2,7 +2,7 @@ import { asGatewayError, type GatewayError } from './errors.ts'
 
 /** What a source is poured into: takes the bytes as they come, and is told once that the source has ended. */
 export type Outlet<Taken = Uint8Array> = {
-  // As a property, so that the compiler refuses an outlet for fewer kinds of bytes than the source gives.
+  // As properties, these have their parameters checked: an outlet for plain arrays alone is none for all `Bytes`.
   readonly take: (bytes: Taken) => void
   /** `failure` says why the source did not end properly. Errors thrown here are lost. */
   end(failure?: GatewayError): void
@@ -14,7 +14,7 @@ export type Outlet<Taken = Uint8Array> = {
  */
 export type Source = {
   /** Sends what has arrived, and what arrives from now on, to the outlet, until it is paused or poured elsewhere. */
-  pour(outlet: Outlet): void
+  readonly pour: (outlet: Outlet) => void
   /** The outlet has no room: what arrives waits, which in the end holds back the sender. */
   pause(): void
 }

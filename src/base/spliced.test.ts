@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { chunkOf } from './http/chunk.ts'
 import { streamOf } from './http/pushed-body.ts'
-import { copyPiece, Spliced, spliced, wholeOf } from './spliced.ts'
+import { copyInto, Spliced, wholeOf, withReplaced } from './spliced.ts'
 
 const some = fc.uint8Array({ maxLength: 40 })
 /** Bytes with a part replaced, as they are and as they should come out. */
@@ -21,7 +21,7 @@ describe('bytes with a part replaced', () => {
         expect(piece.length).toBe(wanted.length)
         expect(Buffer.compare(wholeOf(piece), wanted)).toBe(0)
         const around = Buffer.alloc(at + wanted.length + 3, '-')
-        copyPiece(piece, around, at)
+        copyInto(piece, around, at)
         const sides = [Buffer.alloc(at, '-'), Buffer.alloc(3, '-')] as const
         expect(Buffer.compare(around, Buffer.concat([sides[0], wanted, sides[1]]))).toBe(0)
       }),
@@ -44,11 +44,11 @@ describe('bytes with a part replaced', () => {
 
   test('are the same array where nothing changes, and are copied as they are', () => {
     const bytes = Buffer.from('the cat sat')
-    expect(spliced(bytes, 4, 7, Buffer.from('cat'))).toBe(bytes)
+    expect(withReplaced(bytes, 4, 7, Buffer.from('cat'))).toBe(bytes)
     expect(wholeOf(bytes)).toBe(bytes)
-    expect(spliced(bytes, 4, 7, Buffer.from('dog'))).toBeInstanceOf(Spliced)
+    expect(withReplaced(bytes, 4, 7, Buffer.from('dog'))).toBeInstanceOf(Spliced)
     const target = Buffer.alloc(13, '-')
-    copyPiece(bytes, target, 1)
+    copyInto(bytes, target, 1)
     expect(target.toString()).toBe('-the cat sat-')
   })
 })

@@ -3,8 +3,9 @@ import { equalBytes } from './bytes.ts'
 const { copy } = Buffer.prototype
 
 /**
- * Bytes with a part replaced. They are copied only where they are written, to their place there: memory of their own
- * for every event of a stream cost a twentieth of what the event costs in all.
+ * Bytes with a part replaced, which are copied when they are written: nearly every event of a stream goes from here
+ * right into its chunk. With memory of its own, from which it was copied once more, it cost a twentieth more in all.
+ * Neither the bytes nor the value may change after this.
  */
 export class Spliced {
   readonly length: number
@@ -33,15 +34,15 @@ export class Spliced {
 }
 
 /** Bytes on their way to where they are written. */
-export type Piece = Uint8Array | Spliced
+export type Bytes = Uint8Array | Spliced
 
 /** The bytes with those from `start` to `end` replaced, or the same array where the value is there already. */
-export function spliced(bytes: Uint8Array, start: number, end: number, value: Uint8Array): Piece {
+export function withReplaced(bytes: Uint8Array, start: number, end: number, value: Uint8Array): Bytes {
   return equalBytes(bytes, start, end, value) ? bytes : new Spliced(bytes, start, end, value)
 }
 
-/** The bytes as one array, for whoever keeps or reads them. */
-export function wholeOf(piece: Piece): Uint8Array {
+/** The bytes as one array, for whoever reads them. */
+export function wholeOf(piece: Bytes): Uint8Array {
   if (piece instanceof Uint8Array) return piece
   const whole = Buffer.allocUnsafe(piece.length)
   piece.copyTo(whole, 0)
@@ -49,7 +50,7 @@ export function wholeOf(piece: Piece): Uint8Array {
 }
 
 /** Writes the bytes into `target`, from `at` on. */
-export function copyPiece(piece: Piece, target: Uint8Array, at: number): void {
+export function copyInto(piece: Bytes, target: Uint8Array, at: number): void {
   if (piece instanceof Uint8Array) target.set(piece, at)
   else piece.copyTo(target, at)
 }

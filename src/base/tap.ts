@@ -1,6 +1,6 @@
 import type { ClientSignal } from './http/client-signal.ts'
 import type { PushedBody, Sink } from './http/pushed-body.ts'
-import type { Piece } from './spliced.ts'
+import type { Bytes } from './spliced.ts'
 
 /** Callbacks about the reader of a tapped body. */
 export type Watcher = {
@@ -50,7 +50,7 @@ export class Tap implements PushedBody {
   }
 
   /** False means that the reader is behind: the bytes wait in memory, and the caller should pause until `wanted`. */
-  put(bytes: Piece): boolean {
+  put(bytes: Bytes): boolean {
     return !this.#isOver && this.#sink?.write(bytes) === true
   }
 

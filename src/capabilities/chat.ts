@@ -1,6 +1,6 @@
 import type { GatewayError } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
-import type { Piece } from '../base/spliced.ts'
+import type { Bytes } from '../base/spliced.ts'
 import type { ReceivedRequest, AskFacts } from './ask.ts'
 import type { Conversation, MediaLink, Reply, ReplyEvent } from './conversation.ts'
 import type { ModelTraits } from './limits.ts'
@@ -91,7 +91,7 @@ export type ChatStream = {
    * What to forward of bytes that are exactly one event, with output and nothing else to be known of it. Undefined
    * where they are anything else: then nothing was taken. It is for the speed of what nearly every read is.
    */
-  takeUsual?(bytes: Uint8Array): Piece | undefined
+  takeUsual?(bytes: Uint8Array): Bytes | undefined
   /** Called when the client has left. */
   left?(): void
   /** Bytes to send between two events that were forwarded, to show that the stream is alive; undefined for none. */

@@ -5,7 +5,7 @@ import { closeAll, listen } from '../../test/support/http-server.ts'
 import { byHand, meteredReply } from '../../test/support/metered.ts'
 import type { Reply } from '../base/http/reply.ts'
 import type { Outlet } from '../base/pour.ts'
-import type { Piece } from '../base/spliced.ts'
+import type { Bytes } from '../base/spliced.ts'
 
 // O-03: readers of a metered stream that have no room for what comes.
 
@@ -49,7 +49,7 @@ async function unread() {
 test('a reader without room pauses the vendor until it has room again', async () => {
   const { relay, give } = byHand()
   const told: string[] = []
-  const pour = (outlet: Outlet<Piece>) => {
+  const pour = (outlet: Outlet<Bytes>) => {
     told.push('pour')
     relay.pour(outlet)
   }

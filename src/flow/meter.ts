@@ -5,7 +5,7 @@ import type { PushedBody } from '../base/http/pushed-body.ts'
 import type { Log } from '../base/log.ts'
 import type { Nano } from '../base/money.ts'
 import type { Outlet } from '../base/pour.ts'
-import type { Piece } from '../base/spliced.ts'
+import type { Bytes } from '../base/spliced.ts'
 import { Tap, type Watcher } from '../base/tap.ts'
 import type { Sale } from '../billing/billing.ts'
 import { priceOfParts } from '../billing/price.ts'
@@ -64,7 +64,7 @@ async function meterWhole(
 type StreamEnd = 'complete' | GatewayError
 
 /** A stream on its way to the client. Whether it comes to its end or its client leaves, it is settled once. */
-class MeteredStream implements Outlet<Piece>, Watcher {
+class MeteredStream implements Outlet<Bytes>, Watcher {
   readonly #metered: Metered
   readonly #relay: Relay
   readonly #parts: MeterParts
@@ -101,7 +101,7 @@ class MeteredStream implements Outlet<Piece>, Watcher {
     return this.#ended.promise
   }
 
-  take(bytes: Piece): void {
+  take(bytes: Bytes): void {
     if (this.#isOver) return // bytes that were on their way when the client left or the stream ended
     this.#marks.delivered(bytes.length)
     crashPoint('mid-stream')
@@ -140,7 +140,7 @@ class MeteredStream implements Outlet<Piece>, Watcher {
     this.#alive.delivered()
   }
 
-  #put(bytes: Piece): void {
+  #put(bytes: Bytes): void {
     if (this.#tap.put(bytes)) return
     this.#isPouring = false
     this.#relay.pause() // a slow reader slows the vendor, and memory stays flat

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { GatewayError } from '../base/errors.ts'
 import type { Outlet } from '../base/pour.ts'
-import { wholeOf, type Piece } from '../base/spliced.ts'
+import { wholeOf, type Bytes } from '../base/spliced.ts'
 import { scriptedExchange } from '../../test/support/scripted-exchange.ts'
 import type { ChatStream } from '../capabilities/chat.ts'
 import type { Exchange } from '../upstream/transport.ts'
@@ -68,7 +68,7 @@ function relayOf({ exchange }: ReturnType<typeof vendor>, more: Partial<ChatStre
 
 function noting(withEach: () => void = () => {}) {
   const noted: string[] = []
-  const outlet: Outlet<Piece> = {
+  const outlet: Outlet<Bytes> = {
     take(bytes) {
       noted.push(Buffer.from(wholeOf(bytes)).toString())
       withEach()

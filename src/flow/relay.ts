@@ -1,7 +1,7 @@
 import { joined } from '../base/bytes.ts'
 import { asGatewayError, GatewayError } from '../base/errors.ts'
 import type { Outlet, Source } from '../base/pour.ts'
-import type { Piece } from '../base/spliced.ts'
+import type { Bytes } from '../base/spliced.ts'
 import { EventSplitter } from '../base/sse.ts'
 import type { ChatStream } from '../capabilities/chat.ts'
 import type { AttemptRecord } from '../store/requests.ts'
@@ -11,7 +11,7 @@ import type { Leg } from './legs.ts'
 /** A vendor's answer on its way to the client, poured in whole events. A stream that is cut off ends as a failure. */
 export type Relay = Pick<Source, 'pause'> & {
   /** As a source is poured. */
-  pour(outlet: Outlet<Piece>): void
+  readonly pour: (outlet: Outlet<Bytes>) => void
   readonly legs: readonly Leg[]
   /** Calls for parts of the answer that failed, also those that were repeated. */
   readonly failed?: readonly AttemptRecord[]
@@ -52,9 +52,9 @@ export class StreamRelay implements Relay, Outlet {
   readonly #complete: () => void
   readonly #bytesMax: number
   #bytes = 0
-  #first: Piece | undefined
+  #first: Bytes | undefined
   #hasBegun = false
-  #outlet: Outlet<Piece> | undefined
+  #outlet: Outlet<Bytes> | undefined
   #over: { readonly failure: GatewayError | undefined } | undefined
 
   constructor(exchange: Poured, stream: ChatStream, options: RelayOptions) {
@@ -83,13 +83,13 @@ export class StreamRelay implements Relay, Outlet {
   }
 
   /** Passes on what `begin` waited for, and asks for nothing more. */
-  pourFirst(outlet: Outlet<Piece>): void {
+  pourFirst(outlet: Outlet<Bytes>): void {
     this.#outlet = outlet
     this.#giveFirst()
     this.#outlet = undefined
   }
 
-  pour(outlet: Outlet<Piece>): void {
+  pour(outlet: Outlet<Bytes>): void {
     this.#outlet = outlet
     this.#giveFirst()
     if (this.#over !== undefined) this.#tellEnd(this.#over)
@@ -149,7 +149,7 @@ export class StreamRelay implements Relay, Outlet {
   }
 
   /** An outlet that throws has not got the bytes, so the stream fails even if the vendor has ended it properly. */
-  #give(bytes: Piece): void {
+  #give(bytes: Bytes): void {
     try {
       this.#outlet?.take(bytes)
     } catch (thrown) {

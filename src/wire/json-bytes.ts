@@ -1,6 +1,6 @@
 import { BoundedMap } from '../base/bounded-map.ts'
 import { equalBytes } from '../base/bytes.ts'
-import { spliced, wholeOf } from '../base/spliced.ts'
+import { wholeOf, withReplaced } from '../base/spliced.ts'
 
 /** The place of a value in some bytes: `[start, end)`. */
 export type Span = { readonly start: number; readonly end: number }
@@ -98,7 +98,7 @@ export function modelBytes(id: string): Uint8Array {
 /** A vendor's JSON with `model` replaced by our id. `from` is where the object that contains `model` starts. */
 export function withModel(bytes: Uint8Array, from: number, model: Uint8Array): Uint8Array {
   const span = findTopLevelString(bytes, from, modelKey)
-  return span === undefined ? bytes : wholeOf(spliced(bytes, span.start, span.end, model))
+  return span === undefined ? bytes : wholeOf(withReplaced(bytes, span.start, span.end, model))
 }
 
 function stringValueAt(bytes: Uint8Array, after: number): Span | undefined {

@@ -2,7 +2,7 @@ import type { Socket } from 'bun'
 import { partOf } from '../bytes.ts'
 import { newRequestId } from '../ids.ts'
 import type { Member } from '../intrusive-set.ts'
-import type { Piece } from '../spliced.ts'
+import type { Bytes } from '../spliced.ts'
 import { Exchange } from './exchange.ts'
 import { HeadMemory } from './head-memory.ts'
 import { MalformedMessageError } from './malformed-message-error.ts'
@@ -162,7 +162,7 @@ export class ClientConnection implements Vessel, Member {
     return !this.#isClosed && this.#isSent(this.#out.write(bytes))
   }
 
-  writeChunk(bytes: Piece): boolean {
+  writeChunk(bytes: Bytes): boolean {
     return !this.#isClosed && this.#isSent(this.#out.writeChunk(bytes))
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { Spliced, wholeOf } from '../spliced.ts'
 import { chunkOf } from './chunk.ts'
 import { Outflow } from './outflow.ts'
 
@@ -104,7 +105,9 @@ describe('what goes out', () => {
 
   test('bytes come out as they went in, however the system takes them', () => {
     const some = fc.uint8Array({ minLength: 1, maxLength: 6 })
-    const step = fc.oneof(some, fc.record({ chunk: some }), fc.constant('drain' as const))
+    const replaced = fc.tuple(some, some).map(([whole, value]) => new Spliced(whole, 0, 1, value))
+    const chunk = fc.oneof(some, replaced)
+    const step = fc.oneof(some, fc.record({ chunk }), fc.constant('drain' as const))
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), fc.array(fc.integer({ min: -1, max: 9 })), (steps, amounts) => {
         const socket = socketTaking(...amounts)
@@ -113,7 +116,7 @@ describe('what goes out', () => {
         for (const one of steps) {
           if (one === 'drain') out.drain()
           else if ('chunk' in one) {
-            wrote.push(...chunkOf(one.chunk))
+            wrote.push(...chunkOf(wholeOf(one.chunk)))
             expect(out.writeChunk(one.chunk)).toBe(out.isEmpty)
           } else {
             wrote.push(...one)

@@ -1,4 +1,4 @@
-import type { Piece } from '../spliced.ts'
+import type { Bytes } from '../spliced.ts'
 import { chunkOf, chunkRoom, frameChunk } from './chunk.ts'
 
 /** The part of a socket that writes: gives how many bytes it has taken, or less than 0 if it is closed. */
@@ -36,7 +36,7 @@ export class Outflow {
   }
 
   /** Writes the bytes as one chunk of a body. */
-  writeChunk(bytes: Piece): boolean {
+  writeChunk(bytes: Bytes): boolean {
     const isSmall = bytes.length + chunkRoom <= workbench.length
     if (this.#unsent !== undefined || !isSmall) return this.write(chunkOf(bytes))
     const length = frameChunk(bytes, workbench)

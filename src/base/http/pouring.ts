@@ -1,4 +1,4 @@
-import { wholeOf, type Piece } from '../spliced.ts'
+import { wholeOf, type Bytes } from '../spliced.ts'
 import { chunkOf } from './chunk.ts'
 import type { Exchange } from './exchange.ts'
 import type { PushedBody, Sink } from './pushed-body.ts'
@@ -10,7 +10,7 @@ export type Vessel = {
   carries(exchange: Exchange): boolean
   write(bytes: Uint8Array): boolean
   /** Never of no bytes, which would end the body. */
-  readonly writeChunk: (bytes: Piece) => boolean
+  readonly writeChunk: (bytes: Bytes) => boolean // a property, see `Outlet`
   /** The body is complete. */
   finish(exchange: Exchange, keeps: boolean): void
   /** The body broke off. `isNoticed`: the client notices that even if the connection is closed properly. */
@@ -43,7 +43,7 @@ export class Pouring implements Sink {
     this.#keeps = keeps
   }
 
-  write(bytes: Piece): boolean {
+  write(bytes: Bytes): boolean {
     if (this.#isOver || !this.#vessel.carries(this.#exchange)) return false
     if (bytes.length === 0) return true // an empty chunk would be the last one
     this.#bytes += bytes.length
@@ -76,7 +76,7 @@ export class Pouring implements Sink {
     this.#vessel.cut(this.#exchange, isNoticed)
   }
 
-  #writeFirst(bytes: Piece): boolean {
+  #writeFirst(bytes: Bytes): boolean {
     const head = Buffer.from(this.#takeHead(), 'latin1')
     return this.#vessel.write(Buffer.concat([head, this.#delimiting === 'chunked' ? chunkOf(bytes) : wholeOf(bytes)]))
   }

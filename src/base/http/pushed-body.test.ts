@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { wholeOf, type Piece } from '../spliced.ts'
+import { wholeOf, type Bytes } from '../spliced.ts'
 import { pushed, streamOf, type PushedBody, type Sink } from './pushed-body.ts'
 
 /** A body that is written by the test, and what it was told. */
@@ -82,7 +82,7 @@ function noting() {
   const sink = {
     noted,
     hasRoom: true,
-    write(piece: Piece) {
+    write(piece: Bytes) {
       noted.push(Buffer.from(wholeOf(piece)).toString())
       return this.hasRoom
     },

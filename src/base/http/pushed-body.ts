@@ -1,9 +1,9 @@
-import { wholeOf, type Piece } from '../spliced.ts'
+import { wholeOf, type Bytes } from '../spliced.ts'
 
 /** Where a pushed body goes: to the client's connection, or to a reader in this process. */
 export type Sink = {
   /** False where the reader is behind: the bytes wait in memory, and `drained` follows when there is room again. */
-  readonly write: (bytes: Piece) => boolean
+  readonly write: (bytes: Bytes) => boolean // a property, see `Outlet`
   /** The body is complete. */
   end(): void
   /** The body ends without being complete, and the reader is to notice that. One in this process is told why. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import type { Piece } from '../spliced.ts'
+import type { Bytes } from '../spliced.ts'
 import { chunkOf } from './chunk.ts'
 import type { Exchange } from './exchange.ts'
 import { Reply } from './reply.ts'
@@ -21,7 +21,7 @@ function open(method = 'GET') {
   const connection = {
     carries: () => state.isCarried,
     write,
-    writeChunk: (bytes: Piece) => write(chunkOf(bytes)),
+    writeChunk: (bytes: Bytes) => write(chunkOf(bytes)),
     finish: () => void told.push('finished'),
     cut: () => void told.push('cut'),
     terminate: () => void told.push('terminated'),

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { closeAll, listen, openClient, until, type Client } from '../../../test/support/http-server.ts'
+import { Spliced } from '../spliced.ts'
 import type { PushedBody, Sink } from './pushed-body.ts'
 import { Reply, type HttpResponse } from './reply.ts'
 import type { HttpRequest } from './request.ts'
@@ -270,6 +271,22 @@ describe('how the connection goes on after an answer', () => {
     await until(client.isClosed)
     expect(headOf(client)).not.toContain('transfer-encoding')
     expect(client.text()).toEndWith('\r\nconnection: close\r\n\r\nonetwo')
+  })
+
+  test('so does one whose events have a part replaced', async () => {
+    const event = new Spliced(Buffer.from('the cat sat. '), 4, 7, Buffer.from('tiger'))
+    const body = {
+      begin(sink: Sink) {
+        for (let i = 0; i < 3; i++) sink.write(event)
+        sink.end()
+      },
+      drained() {},
+      left() {},
+    }
+    const { port } = listenWith({ stream: () => new Reply(200, {}, body) })
+    const client = openClient(port, 'GET /stream HTTP/1.0\r\nhost: a\r\n\r\n')
+    await until(client.isClosed)
+    expect(client.text()).toEndWith(`\r\n\r\n${'the tiger sat. '.repeat(3)}`)
   })
 
   test('such a stream that breaks off does not end as if it were whole', async () => {

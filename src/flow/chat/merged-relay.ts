@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../base/errors.ts'
 import type { Outlet } from '../../base/pour.ts'
-import type { Piece } from '../../base/spliced.ts'
+import type { Bytes } from '../../base/spliced.ts'
 import type { ReplyWriter } from '../../capabilities/chat.ts'
 import { countLegs, type Leg } from '../legs.ts'
 import type { Relay, StreamRelay } from '../relay.ts'
@@ -11,7 +11,7 @@ export class MergedRelay implements Relay {
   readonly #writer: ReplyWriter
   readonly #open: Set<StreamRelay>
   #failure: GatewayError | undefined
-  #outlet: Outlet<Piece> | undefined
+  #outlet: Outlet<Bytes> | undefined
 
   /** `begun` has the relays in the order in which they began. */
   constructor(relays: readonly StreamRelay[], writer: ReplyWriter, begun: readonly StreamRelay[] = relays) {
@@ -20,7 +20,7 @@ export class MergedRelay implements Relay {
     this.#open = new Set(begun)
   }
 
-  pour(outlet: Outlet<Piece>): void {
+  pour(outlet: Outlet<Bytes>): void {
     this.#outlet = outlet
     const inTurn = [...this.#open]
     // The one writer has written the first events of all choices, in this order, before any of what follows.
@@ -38,7 +38,7 @@ export class MergedRelay implements Relay {
     this.#tellEnd()
   }
 
-  #outletOf(relay: StreamRelay): Outlet<Piece> {
+  #outletOf(relay: StreamRelay): Outlet<Bytes> {
     return {
       take: (bytes) => this.#outlet?.take(bytes),
       end: (failure) => this.#ended(relay, failure),

@@ -1,5 +1,5 @@
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { spliced, wholeOf, type Piece } from '../../base/spliced.ts'
+import { wholeOf, withReplaced, type Bytes } from '../../base/spliced.ts'
 import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
 import { recounted, type Usage } from '../../capabilities/usage.ts'
@@ -57,7 +57,7 @@ class PassedStream implements ChatStream {
   readonly #finished: unknown[] = []
   /** The last deltas of choices without a finish, by index, the newest at the end, and as many as were asked for. */
   readonly #going = new Map<Json | undefined, JsonObject>()
-  #lastChunk: Piece | undefined
+  #lastChunk: Bytes | undefined
   #heldUsage: Uint8Array | undefined
 
   constructor(ask: ChatAsk) {
@@ -66,10 +66,10 @@ class PassedStream implements ChatStream {
     this.#model = modelBytes(ask.model)
   }
 
-  takeUsual(bytes: Uint8Array): Piece | undefined {
+  takeUsual(bytes: Uint8Array): Bytes | undefined {
     if (this.#choices > 1 || !usualEvent.read(bytes)) return undefined
     const { modelStart, modelEnd, wordBytes } = usualEvent
-    const shown = spliced(bytes, modelStart, modelEnd, this.#model)
+    const shown = withReplaced(bytes, modelStart, modelEnd, this.#model)
     this.#lastChunk = shown
     this.facts.addOutput(wordBytes)
     return shown

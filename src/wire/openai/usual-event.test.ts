@@ -61,6 +61,7 @@ describe('an event is not usual', () => {
     ['that begins otherwise', plain.replace('data: ', 'dataX ')],
     ['that only looks as if it began so', plain.replace('data: ', 'd\n\nx: ')],
     ['with blanks before a colon', plain.replace('"content":', '"content" :')],
+    ['with a colon behind a comma', plain.replace('"content":', '"model",:"b","content":')],
     ['with two blanks after one', plain.replace('"finish_reason":null', '"finish_reason":  null')],
     ['with a line end inside', plain.replace(',', ',\n')],
     ['with a line end in a text', plain.replace('"a"', '"a\n"')],

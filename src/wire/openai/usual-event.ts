@@ -85,7 +85,7 @@ export class UsualEvent {
       } else if (byte >= openBracket) {
         if (byte === openBrace || byte === openBracket) depth++
         else if (byte === closeBrace || byte === closeBracket) depth--
-      } else if (byte < space) return false
+      } else if (byte < space || byte === colon) return false // behind its key a colon is passed over
     }
     this.wordBytes = wordBytes
     return at === last + 1 && wordBytes > 0 && this.modelStart > 0
