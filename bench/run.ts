@@ -6,7 +6,16 @@ import { benchKey, plainBody, streamBody, streamEvents } from './fixtures.ts'
 import { closedLoop, openLoop, post, readStreams } from './load.ts'
 import { watchOthers } from './others.ts'
 import { measureWays, printWays, type ChunkCpu } from './translation.ts'
-import { median, printTable, ratiosOf, systems, type All, type Figures, type System } from './table.ts'
+import {
+  median,
+  printTable,
+  ratiosOf,
+  systems,
+  type All,
+  type Figures,
+  type PairedRounds,
+  type System,
+} from './table.ts'
 
 /**
  * `npm run bench [-- --quick]`: the upstream alone, a bare proxy, a minimal gateway, and Turnpike with three kinds of
@@ -23,7 +32,7 @@ const plan = quick
       againMs: 500,
       plainMs: 500,
       chunks: 100,
-      streamsEach: 1,
+      streamRounds: 3,
       latencyMs: 500,
       starts: 2,
     }
@@ -34,7 +43,7 @@ const plan = quick
       againMs: 3_000,
       plainMs: 1_000,
       chunks: 200,
-      streamsEach: 3,
+      streamRounds: 21,
       latencyMs: 2_500,
       starts: 5,
     }
@@ -82,7 +91,15 @@ type Saturated = Pick<Figures, 'requestCpuUs' | 'requestsPerSecond'> & { readonl
 type Relayed = Pick<Figures, 'eventCpuUs' | 'readsPerEvent'> & { readonly relayedMb: number }
 type RelayedMany = Pick<Figures, 'manyEventCpuUs' | 'manyReadsPerEvent'>
 type Sparse = Pick<Figures, 'sparseCpuUs'> & { readonly latencies: readonly number[] }
-type Round = Saturated & Relayed & RelayedMany & Sparse
+
+type Rounds<T> = readonly Readonly<Record<System, T>>[]
+/** All rounds, by the kind of load. */
+type Measurements = {
+  readonly saturated: Rounds<Saturated>
+  readonly sparse: Rounds<Sparse>
+  readonly relayed: Rounds<Relayed>
+  readonly relayedMany: Rounds<RelayedMany>
+}
 
 const load = { connections: plainConnections, ms: plan.plainMs }
 
@@ -96,12 +113,14 @@ async function saturate({ child }: Measured): Promise<Saturated> {
   return { requestCpuUs: cpuUs / answers, requestsPerSecond: (answers / elapsedMs) * 1000, saturatedMb: rssMb }
 }
 
-/** Streams whose events arrive one at a time, and between two of which the core is mostly asleep. */
+/**
+ * Streams whose events arrive one at a time, and between two of which the core is mostly asleep. A round is short, so
+ * that the systems are measured close together: what else the machine does changes an event's cost by a third.
+ */
 async function relay({ child }: Measured): Promise<Relayed> {
-  const streamed = post(child.port, benchKey, streamBody)
-  await readStreams(streamed, streams)
-  const measured = { ...streams, each: plan.streamsEach }
-  const { result, cpuUs, rssMb } = await spent(child, () => readStreams(streamed, measured))
+  const { result, cpuUs, rssMb } = await spent(child, () =>
+    readStreams(post(child.port, benchKey, streamBody), streams),
+  )
   return { eventCpuUs: cpuUs / result.events, readsPerEvent: result.reads / result.events, relayedMb: rssMb }
 }
 
@@ -110,10 +129,8 @@ async function relay({ child }: Measured): Promise<Relayed> {
  * the limit; events that come together would cost less than those that come one by one.
  */
 async function relayMany({ child }: Measured): Promise<RelayedMany> {
-  const streamed = post(child.port, benchKey, streamBody)
-  const measured = { ...streams, connections: manyStreamConnections }
-  await readStreams(streamed, measured)
-  const { result, cpuUs } = await spent(child, () => readStreams(streamed, measured))
+  const many = { ...streams, connections: manyStreamConnections }
+  const { result, cpuUs } = await spent(child, () => readStreams(post(child.port, benchKey, streamBody), many))
   return { manyEventCpuUs: cpuUs / result.events, manyReadsPerEvent: result.reads / result.events }
 }
 
@@ -135,24 +152,45 @@ async function spent<T>(child: Child, work: () => Promise<T>): Promise<{ result:
 type Idle = Pick<Figures, 'startMs' | 'rssIdleMb'>
 
 /** Latencies are pooled, because a percentile of few samples is noise. All else is the median of the rounds. */
-function summarise(rounds: readonly Round[], idle: Idle): Figures {
-  const latencies = rounds.flatMap((round) => round.latencies).toSorted((a, b) => a - b)
+function summarise(system: System, { saturated, sparse, relayed, relayedMany }: Measurements, idle: Idle): Figures {
+  const latencies = sparse.flatMap((round) => round[system].latencies).toSorted((a, b) => a - b)
   const percentile = (share: number) => latencies[Math.floor(latencies.length * share)] ?? Number.NaN
-  const middle = (name: Exclude<keyof Round, 'latencies'>) => median(rounds.map((round) => round[name]))
+  const middle = <T>(rounds: Rounds<T>, of: (one: T) => number) => median(rounds.map((round) => of(round[system])))
   return {
-    requestCpuUs: middle('requestCpuUs'),
-    requestsPerSecond: middle('requestsPerSecond'),
-    eventCpuUs: middle('eventCpuUs'),
-    readsPerEvent: middle('readsPerEvent'),
-    manyEventCpuUs: middle('manyEventCpuUs'),
-    manyReadsPerEvent: middle('manyReadsPerEvent'),
-    sparseCpuUs: middle('sparseCpuUs'),
+    requestCpuUs: middle(saturated, (one) => one.requestCpuUs),
+    requestsPerSecond: middle(saturated, (one) => one.requestsPerSecond),
+    eventCpuUs: middle(relayed, (one) => one.eventCpuUs),
+    readsPerEvent: middle(relayed, (one) => one.readsPerEvent),
+    manyEventCpuUs: middle(relayedMany, (one) => one.manyEventCpuUs),
+    manyReadsPerEvent: middle(relayedMany, (one) => one.manyReadsPerEvent),
+    sparseCpuUs: middle(sparse, (one) => one.sparseCpuUs),
     latencyP50Us: percentile(0.5),
     latencyP99Us: percentile(0.99),
     rssIdleMb: idle.rssIdleMb,
-    rssLoadMb: median(rounds.map(({ saturatedMb, relayedMb }) => Math.max(saturatedMb, relayedMb))),
+    rssLoadMb: Math.max(
+      middle(saturated, (one) => one.saturatedMb),
+      middle(relayed, (one) => one.relayedMb),
+    ),
     startMs: idle.startMs,
   }
+}
+
+/** The figures of each round that are compared within it. */
+function pairedOf({ saturated, sparse, relayed, relayedMany }: Measurements): PairedRounds {
+  return {
+    requestCpuUs: numbersOf(saturated, (one) => one.requestCpuUs),
+    requestsPerSecond: numbersOf(saturated, (one) => one.requestsPerSecond),
+    sparseCpuUs: numbersOf(sparse, (one) => one.sparseCpuUs),
+    eventCpuUs: numbersOf(relayed, (one) => one.eventCpuUs),
+    manyEventCpuUs: numbersOf(relayedMany, (one) => one.manyEventCpuUs),
+  }
+}
+
+function numbersOf<T>(rounds: Rounds<T>, of: (one: T) => number): Record<System, number>[] {
+  return rounds.map((round) => {
+    const numbers = systems.map((system) => [system, of(round[system])])
+    return Object.fromEntries(numbers) as Record<System, number>
+  })
 }
 
 type Measured = { readonly child: Child; readonly idle: Idle }
@@ -183,19 +221,23 @@ async function each<T>(of: (system: System) => Promise<T>): Promise<Record<Syste
  * measured. The kinds of load come one after another, because a runtime that was idle for half a minute has thrown away
  * its compiled code, and takes seconds under load to be as fast again.
  */
-async function inTurns<T>(kind: string, measure: (system: System) => Promise<T>): Promise<Record<System, T>[]> {
+async function inTurns<T>(
+  kind: string,
+  count: number,
+  measure: (system: System) => Promise<T>,
+): Promise<Record<System, T>[]> {
   const rounds: Record<System, T>[] = []
-  while (rounds.length < plan.rounds) {
-    process.stderr.write(`${kind}, round ${rounds.length + 1} of ${plan.rounds}\n`)
+  while (rounds.length < count) {
+    process.stderr.write(`${kind}, round ${rounds.length + 1} of ${count}\n`)
     rounds.push(await each(measure))
   }
   return rounds
 }
 
-function turnOf<T>(turns: readonly T[], index: number): T {
-  const turn = turns[index]
-  if (turn === undefined) throw new Error(`there is no round ${index + 1}`)
-  return turn
+/** As `inTurns`, behind one round that is not counted: no round of these has load of its own before it is measured. */
+async function inWarmTurns<T>(kind: string, measure: (system: System) => Promise<T>): Promise<Record<System, T>[]> {
+  await each(measure)
+  return inTurns(kind, plan.streamRounds, measure)
 }
 
 async function run(): Promise<void> {
@@ -208,32 +250,20 @@ async function run(): Promise<void> {
   await each((system) => warmUp(measured[system].child))
 
   const others = watchOthers(running)
-  const saturated = await inTurns('saturated', (system) => saturate(measured[system]))
-  const sparse = await inTurns('sparse', (system) => trickle(measured[system]))
-  const relayed = await inTurns('streams', (system) => relay(measured[system]))
-  const relayedMany = await inTurns('many streams', (system) => relayMany(measured[system]))
-  const rounds = await Promise.all(
-    relayed.map((turn, i) =>
-      each(async (system) => ({
-        ...turnOf(sparse, i)[system],
-        ...turnOf(saturated, i)[system],
-        ...turnOf(relayedMany, i)[system],
-        ...turn[system],
-      })),
-    ),
-  )
+  const measurements = {
+    saturated: await inTurns('saturated', plan.rounds, (system) => saturate(measured[system])),
+    sparse: await inTurns('sparse', plan.rounds, (system) => trickle(measured[system])),
+    relayed: await inWarmTurns('streams', (system) => relay(measured[system])),
+    relayedMany: await inWarmTurns('many streams', (system) => relayMany(measured[system])),
+  }
   const streaming = { connections: streamConnections, chunks: plan.chunks, spreadMs }
   await measureWays(measured.counting.child, streaming) // warms up the code that only translation runs
   const translated: ChunkCpu[] = []
   while (translated.length < plan.rounds) translated.push(await measureWays(measured.counting.child, streaming))
 
-  const figures: All = await each(async (system) =>
-    summarise(
-      rounds.map((round) => round[system]),
-      measured[system].idle,
-    ),
-  )
-  const ratios = ratiosOf(figures, rounds)
+  const figures: All = await each((system) => Promise.resolve(summarise(system, measurements, measured[system].idle)))
+  const paired = pairedOf(measurements)
+  const ratios = ratiosOf(figures, paired)
   printTable(figures, ratios)
   const translation = printWays(translated)
   const othersShare = await others()
@@ -242,9 +272,6 @@ async function run(): Promise<void> {
   }
   const seconds = Math.round((performance.now() - beganAt) / 1000)
   const name = `${new Date().toISOString().replace(/[:.]/g, '-')}${quick ? '-quick' : ''}.json`
-  const kept = rounds.map((round) =>
-    Object.fromEntries(systems.map((system) => [system, withoutSamples(round[system])])),
-  )
   const written = {
     machine: machine(),
     plan,
@@ -253,19 +280,16 @@ async function run(): Promise<void> {
     figures,
     ratios,
     translation,
-    rounds: kept,
+    rounds: paired,
     translated,
   }
   writeFileSync(join(results, name), `${JSON.stringify(written, undefined, 2)}\n`)
-  console.log(`\n${plan.rounds} rounds in ${seconds} s, kept in bench/results/${name}`)
+  console.log(
+    `\n${plan.rounds} rounds, ${plan.streamRounds} of streams, in ${seconds} s, kept in bench/results/${name}`,
+  )
 }
 
 const othersShareMax = 0.05
-
-function withoutSamples(round: Round): Omit<Round, 'latencies'> {
-  const { latencies, ...kept } = round
-  return { ...kept, ...(latencies.length > 0 && { samples: latencies.length }) }
-}
 
 function machine() {
   const [cpu] = cpus()

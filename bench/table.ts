@@ -35,15 +35,14 @@ type Row = {
   readonly digits: number
   readonly of: (figures: Figures, upstream: Figures) => number
   /** Set where the figure is taken in every round: its ratio is then the median of the rounds' own ratios. */
-  readonly paired?: keyof Paired
+  readonly paired?: keyof PairedRounds
   /** Set where a ratio would mean nothing, and is left out. */
   readonly bare?: true
 }
 
-export type Paired = Pick<
-  Figures,
-  'requestCpuUs' | 'requestsPerSecond' | 'eventCpuUs' | 'manyEventCpuUs' | 'sparseCpuUs'
->
+type Paired = 'requestCpuUs' | 'requestsPerSecond' | 'eventCpuUs' | 'manyEventCpuUs' | 'sparseCpuUs'
+/** The figures that are compared within each round, round by round. */
+export type PairedRounds = { readonly [P in Paired]: readonly Readonly<Record<System, number>>[] }
 
 const rows: readonly Row[] = [
   { name: 'CPU per request, saturated', unit: 'µs', digits: 0, of: (f) => f.requestCpuUs, paired: 'requestCpuUs' },
@@ -82,11 +81,11 @@ const compared = ['minimal', 'counting', 'leased', 'strict'] as const satisfies 
  * Each figure as a multiple of the bare proxy's. A figure that was taken in rounds is compared within each round,
  * because whatever slowed the machine for a while slowed both systems of that round.
  */
-export function ratiosOf(all: All, rounds: readonly Readonly<Record<System, Paired>>[]): Ratios {
+export function ratiosOf(all: All, rounds: PairedRounds): Ratios {
   const ratio = ({ of, paired }: Row, system: Turnpike) =>
     paired === undefined
       ? of(all[system], all.upstream) / of(all.bare, all.upstream)
-      : median(rounds.map((round) => round[system][paired] / round.bare[paired]))
+      : median(rounds[paired].map((round) => round[system] / round.bare))
   return Object.fromEntries(
     rows
       .filter((row) => row.bare !== true)
