@@ -1,13 +1,17 @@
 # One node of Turnpike. docs/operators.md says how to run it.
-FROM node:20-bookworm-slim AS packages
+FROM node:20-bookworm-slim AS program
 WORKDIR /turnpike
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
+COPY src src
+COPY scripts/bundle.ts scripts/
+RUN npm run prepare
 
 # Bun is among the packages: what runs needs neither Node nor npm.
 FROM debian:bookworm-slim
 WORKDIR /turnpike
-COPY --from=packages /turnpike/node_modules node_modules
+COPY --from=program /turnpike/node_modules node_modules
+COPY --from=program /turnpike/dist dist
 COPY package.json LICENSE NOTICE ./
 COPY bin bin
 COPY src src

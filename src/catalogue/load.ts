@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { sourceFile } from '../base/program-files.ts'
 import { parseYaml } from '../base/yaml.ts'
 import type { PriceList } from '../capabilities/usage.ts'
 import { missingPrices, sandboxPrices } from './complete.ts'
@@ -18,7 +19,7 @@ import type { FamilyFile, OperatorModel, WrittenPrices } from './schema.ts'
  * against the schema, which takes some 40 ms that each cold start would pay.
  */
 export function loadFamilies(): FamilyFile[] {
-  const folder = fileURLToPath(new URL('./models/', import.meta.url))
+  const folder = fileURLToPath(sourceFile('catalogue/models/'))
   const names = readdirSync(folder).filter((name) => name.endsWith('.yaml'))
   return names.toSorted().map((name) => {
     const content = parseYaml(readFileSync(folder + name, 'utf8'))

@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs'
+import { threadProgram } from '../base/program-files.ts'
 import type { SampleFormat } from './wav.ts'
 
 type Asked =
@@ -44,7 +45,7 @@ export function makeMp3Encoders(): Mp3Encoders {
 
   function start(): Worker {
     assertFilesToStart()
-    const started = new Worker(new URL('./mp3-worker.ts', import.meta.url).href)
+    const started = new Worker(threadProgram('media/mp3-worker.ts'))
     started.addEventListener('message', ({ data: reply }: MessageEvent<Mp3Reply>) => {
       const one = sent.get(reply.id)
       sent.delete(reply.id)

@@ -35,12 +35,14 @@ test('the build context holds exactly what the Dockerfile copies', () => {
 
 test('a gateway starts with only the files of the image, and answers', async () => {
   for (const name of copied) {
+    mkdirSync(dirname(join(image, name)), { recursive: true })
     cpSync(join(checkout, name), join(image, name), { recursive: true, filter: (path) => !path.endsWith('.test.ts') })
   }
   for (const path of [...packagesThatRun(), 'node_modules/.bin/bun']) {
     mkdirSync(dirname(join(image, path)), { recursive: true })
     if (existsSync(join(checkout, path))) symlinkSync(join(checkout, path), join(image, path))
   }
+  expect(Bun.spawnSync([process.execPath, join(image, 'scripts/bundle.ts')]).exitCode).toBe(0)
   const gateway = await cli.serve([], { HOST: '0.0.0.0' })
   expect((await gateway.chat()).status).toBe(200)
   gateway.signal('SIGTERM')

@@ -50,6 +50,7 @@ const composing = new Set([
   'simulated.ts',
   'books.ts',
   'main.ts',
+  'start.ts',
 ])
 
 /** The places that another runtime would have to replace. */

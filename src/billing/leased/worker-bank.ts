@@ -1,3 +1,4 @@
+import { threadProgram } from '../../base/program-files.ts'
 import type { Grant } from '../../store/turn-accounts.ts'
 import { Fenced, type Identity, type OpenedNode, type Standing, type Turn } from '../../store/turns.ts'
 import { BankUnavailable, type Bank } from './bank.ts'
@@ -38,7 +39,7 @@ const postingsPerTurn = 1_000
  * lock.
  */
 export async function startWorkerBank(file: string, migrated: Promise<unknown>): Promise<Bank> {
-  const worker = new Worker(new URL('./bank-worker.ts', import.meta.url).href)
+  const worker = new Worker(threadProgram('billing/leased/bank-worker.ts'))
   const pending = new Map<number, { resolve: (result: unknown) => void; reject: (error: Error) => void }>()
   let calls = 0
   let failure: Error | undefined

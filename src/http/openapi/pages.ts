@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { emptyReply, Reply } from '../../base/http/reply.ts'
+import { sourceFile } from '../../base/program-files.ts'
 import type { Visit } from '../../edge/route.ts'
 import { hasTag } from '../etag.ts'
 
@@ -65,7 +66,7 @@ function servePage(load: () => Page): (visit: Visit) => Reply {
 }
 
 function read(name: string): string {
-  return readFileSync(new URL(name, import.meta.url), 'utf8')
+  return readFileSync(sourceFile(`http/openapi/${name}`), 'utf8')
 }
 
 function etagOf(body: string): string {
