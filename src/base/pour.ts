@@ -2,7 +2,7 @@ import { asGatewayError, type GatewayError } from './errors.ts'
 
 /** What a source is poured into: takes the bytes as they come, and is told once that the source has ended. */
 export type Outlet<Taken = Uint8Array> = {
-  // As properties, these have their parameters checked: an outlet for plain arrays alone is none for all `Bytes`.
+  // As a property, it has its parameter checked: an outlet for plain arrays alone is none for all `Bytes`.
   readonly take: (bytes: Taken) => void
   /** `failure` says why the source did not end properly. Errors thrown here are lost. */
   end(failure?: GatewayError): void

@@ -273,7 +273,7 @@ describe('how the connection goes on after an answer', () => {
     expect(client.text()).toEndWith('\r\nconnection: close\r\n\r\nonetwo')
   })
 
-  test('so does one whose events have a part replaced', async () => {
+  test('events with a part replaced come whole to a client that knows no chunks', async () => {
     const event = new Spliced(Buffer.from('the cat sat. '), 4, 7, Buffer.from('tiger'))
     const body = {
       begin(sink: Sink) {

@@ -1,5 +1,5 @@
 import { isGiven, isObject, type Json, type JsonObject } from '../../base/json.ts'
-import { wholeOf, withReplaced, type Bytes } from '../../base/spliced.ts'
+import { withReplaced, type Bytes } from '../../base/spliced.ts'
 import { dataOf, isNamedError } from '../../base/sse.ts'
 import type { ChatAsk, ChatStream } from '../../capabilities/chat.ts'
 import { recounted, type Usage } from '../../capabilities/usage.ts'
@@ -57,7 +57,8 @@ class PassedStream implements ChatStream {
   readonly #finished: unknown[] = []
   /** The last deltas of choices without a finish, by index, the newest at the end, and as many as were asked for. */
   readonly #going = new Map<Json | undefined, JsonObject>()
-  #lastChunk: Bytes | undefined
+  /** As it came, with the vendor's model in it. */
+  #lastChunk: Uint8Array | undefined
   #heldUsage: Uint8Array | undefined
 
   constructor(ask: ChatAsk) {
@@ -69,10 +70,9 @@ class PassedStream implements ChatStream {
   takeUsual(bytes: Uint8Array): Bytes | undefined {
     if (this.#choices > 1 || !usualEvent.read(bytes)) return undefined
     const { modelStart, modelEnd, wordBytes } = usualEvent
-    const shown = withReplaced(bytes, modelStart, modelEnd, this.#model)
-    this.#lastChunk = shown
+    this.#lastChunk = bytes
     this.facts.addOutput(wordBytes)
-    return shown
+    return withReplaced(bytes, modelStart, modelEnd, this.#model)
   }
 
   take(event: Uint8Array): Uint8Array | undefined {
@@ -121,7 +121,7 @@ class PassedStream implements ChatStream {
     if (this.facts.finished) return undefined
     if (this.#lastChunk === undefined) return comment
     const { model, usageShown } = this.#ask
-    const { id, created } = this.#takeDeltas(wholeOf(this.#lastChunk))
+    const { id, created } = this.#takeDeltas(this.#lastChunk)
     const others = Array.from({ length: this.#choices }, (_, i) => i)
     const unbegun = others.find((choice) => !this.#finished.includes(choice))
     const [index = 0, last] = [...this.#going].at(-1) ?? [unbegun, {}]
