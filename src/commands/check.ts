@@ -24,6 +24,9 @@ import { loadUnfilled } from './settings.ts'
 
 type Complaint = { file?: string; line?: number; column?: number; path?: string; message: string }
 
+// What channels and models say is only known of a file whose settings all have their form.
+const unread = 'Once this is mended, its channels and models are checked, too.'
+
 type Findings = { readonly texts: string[]; readonly complaints: Complaint[] }
 
 /** `turnpike check`: prints all that a start would refuse or, if nothing, what it would serve. Changes nothing. */
@@ -47,6 +50,8 @@ export async function check(options: { config?: string; json?: boolean }): Promi
     const isSandbox = loaded.file.settings.sandbox ?? false
     for (const error of complaintsAbout(loaded, process.env, isSandbox)) note(findings, error)
   }
+  const hasFaults = findings.complaints.some(({ file }) => file !== undefined)
+  if (loaded === undefined && hasFaults) findings.texts.push(unread)
   if (findings.texts.length > 0 || environment === undefined || loaded === undefined) {
     report(findings, options.json)
     return

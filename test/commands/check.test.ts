@@ -21,6 +21,19 @@ const modelAt = (channel: string) =>
   `{ id: my-llama, capability: chat, channels: [{ channel: ${channel}, upstreamModel: x }], prices: { inputPerMillion: "0", outputPerMillion: "0" } }`
 
 describe('turnpike check', () => {
+  test('of a file with a mistake in its form, it says that channels and models are checked later', async () => {
+    const later = 'Once this is mended, its channels and models are checked, too.'
+    cli.write('turnpike.yaml', 'limits: { bodyBytesMax: lots }\nchannels: [{ id: a, vendor: openia }]\n')
+    const { code, err } = await cli.run(['check'])
+    expect({ code, lines: err.trimEnd().split('\n').length }).toEqual({ code: 1, lines: 2 })
+    expect(err).toContain('limits.bodyBytesMax')
+    expect(err).toEndWith(`${later}\n`)
+    cli.write('turnpike.yaml', 'channels: [{ id: a, vendor: openia }]\n')
+    const mended = await cli.run(['check'])
+    expect(mended.err).toContain('openia')
+    expect(mended.err).not.toContain(later)
+  })
+
   test('the mode without any settings is sandbox, and nothing is created', async () => {
     const { code, out, err } = await cli.run(['check'])
     expect({ code, err }).toEqual({ code: 0, err: '' })
