@@ -180,7 +180,10 @@ function stopGently(gateway: Gateway, drainMs: number, log: Log): () => void {
     if (lastAt !== undefined && now - lastAt < sameSignalMs) return
     const isFirst = lastAt === undefined
     lastAt = now
-    log.info({ openRequests: gateway.openHolds() }, isFirst ? 'stopping once requests are done' : 'stopping now')
+    log.info(
+      { openRequests: gateway.openHolds() },
+      isFirst ? 'stopping once requests are done, after a moment in which load balancers see it' : 'stopping now',
+    )
     gateway.close({ drainMs: isFirst ? drainMs : 0 }).then(
       () => process.exit(0),
       (thrown: unknown) => {
