@@ -1,37 +1,18 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import {
-  cpSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeCli } from '../support/cli.ts'
+import { copyProgram } from '../support/copied-program.ts'
 import { speechPath } from '../support/speech.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
 
 // What `npm ci` makes of the sources, and when `bin/turnpike` uses it: docs/decisions/0018.
 
 // Machines that test are busy.
 setDefaultTimeout(120_000)
 
-const checkout = join(import.meta.dir, '../..')
-const installed = temporaryFolder('installed')
+const installed = copyProgram('installed')
 const cli = makeCli({ installed })
-
-beforeAll(() => {
-  for (const part of ['bin', 'src', 'scripts', 'package.json', 'package-lock.json']) {
-    cpSync(join(checkout, part), join(installed, part), { recursive: true })
-  }
-  symlinkSync(join(checkout, 'node_modules'), join(installed, 'node_modules'))
-  bundle()
-})
-
+beforeAll(() => bundle())
 afterAll(() => cli.close())
 
 function bundle(): void {

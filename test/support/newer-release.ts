@@ -1,8 +1,6 @@
-import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { temporaryFolder } from './temporary-folder.ts'
-
-const root = join(import.meta.dir, '../..')
+import { copyProgram } from './copied-program.ts'
 
 /** The next version of the gateway: this one with further migrations. */
 export type NewerRelease = {
@@ -45,11 +43,7 @@ export function later(): Record<string, Migration> {
 
 /** Copies the gateway, so that two versions can run side by side, and adds to the copy what a newer one would have. */
 export function makeNewerRelease(): NewerRelease {
-  const folder = temporaryFolder('newer')
-  for (const part of ['bin', 'src', 'package.json', 'tsconfig.json']) {
-    cpSync(join(root, part), join(folder, part), { recursive: true })
-  }
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+  const folder = copyProgram('newer')
   writeFileSync(join(folder, 'src/store/migrations/later.ts'), source)
   const list = join(folder, 'src/store/migrate.ts')
   writeFileSync(list, withLater(readFileSync(list, 'utf8')))

@@ -6,6 +6,7 @@ import { GuardRefusal } from '../../src/base/untrusted-url.ts'
 import { openBlackhole } from '../support/blackhole.ts'
 import { listenAlike } from '../support/listen-alike.ts'
 import { makeCli, type Cli } from '../support/cli.ts'
+import { copyProgram } from '../support/copied-program.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { answer, completion, startVendor } from '../support/vendor.ts'
 
@@ -152,7 +153,7 @@ test('a fetch from a host that does not answer ends at its connect timeout', asy
 describe('a start with a broken guard or another runtime', () => {
   let cli: Cli
   beforeEach(() => {
-    cli = makeCli()
+    cli = makeCli({ installed: copyProgram('spoilt') }) // a bundle would have its own copy of what is spoilt
   })
   afterEach(() => cli.close())
 
