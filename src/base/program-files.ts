@@ -4,12 +4,14 @@ import { fileURLToPath } from 'node:url'
 import { crc32 } from 'node:zlib'
 
 /**
- * Where the program's own files are. It runs from its sources, or from the bundle that `scripts/bundle.ts` makes of
- * them in `dist/` (docs/decisions/0018). What is only read stays in `src/`.
+ * Where the program's own files are. It runs from its sources, or from a bundle that `scripts/bundle.ts` makes of them
+ * (docs/decisions/0018), in a folder of `dist/` that is named for what it was made of. What is only read stays in
+ * `src/`.
  */
 const isBundled = import.meta.url.endsWith('.js')
-const sources = new URL(isBundled ? '../src/' : '../', import.meta.url)
-export const bundleFolder = new URL('../dist/', sources)
+const root = new URL('../../', import.meta.url)
+const sources = new URL('src/', root)
+export const bundles = new URL('dist/', root)
 
 /** A file of the sources that is read and not run. The path begins below `src/`. */
 export function sourceFile(path: string): URL {
@@ -21,33 +23,32 @@ export function threadProgram(path: string): string {
   return isBundled ? new URL(`${basename(path, '.ts')}.js`, import.meta.url).href : sourceFile(path).href
 }
 
-/** The program of this process, which loads in half the time if it was bundled of exactly these sources. */
-export function mainProgram(): string {
-  const bundled = new URL('main.js', bundleFolder)
-  return isBundleCurrent() ? bundled.href : sourceFile('main.ts').href
-}
-
-function isBundleCurrent(): boolean {
-  try {
-    return readFileSync(new URL(fingerprintFile, bundleFolder), 'utf8') === fingerprintOfSources()
-  } catch {
-    return false
-  }
-}
-
-/** In the bundle, of what it was made. */
-export const fingerprintFile = 'sources.txt'
-
 /**
- * By what is in the files, some 15 ms. Their times would not do: an unpacked archive has files that are older than the
- * bundle of the version before, and an image's files may have lost a part of theirs.
+ * What a bundle is made of, as a short text: the sources, but for tests, and the packages that are installed. It goes by
+ * what is in the files, which takes some 15 ms. Their times would not do: an unpacked archive has files that are older
+ * than the bundle of the version before, and an image's files may have lost a part of theirs.
  */
-export function fingerprintOfSources(): string {
+export function fingerprint(): string {
+  // npm writes down in this file what is installed. An installation as a package of another has it elsewhere.
+  let sum = crc32(readIfThere(new URL('node_modules/.package-lock.json', root)))
+  sum = crc32(readFileSync(new URL('package.json', root)), sum)
   const folder = fileURLToPath(sources)
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  let sum = crc32(readFileSync(new URL('../package.json', sources)))
-  for (const path of paths.filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts')).toSorted()) {
+  for (const path of paths.filter(isProgram).toSorted()) {
     sum = crc32(readFileSync(folder + path), crc32(path, sum))
   }
-  return `${sum.toString(16)}\n`
+  return sum.toString(16).padStart(8, '0')
+}
+
+/** Editors leave files beside the sources whose names begin with a dot. */
+function isProgram(path: string): boolean {
+  return path.endsWith('.ts') && !path.endsWith('.test.ts') && !basename(path).startsWith('.')
+}
+
+function readIfThere(file: URL): Uint8Array {
+  try {
+    return readFileSync(file)
+  } catch {
+    return new Uint8Array()
+  }
 }

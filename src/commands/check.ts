@@ -25,7 +25,7 @@ import { loadUnfilled } from './settings.ts'
 type Complaint = { file?: string; line?: number; column?: number; path?: string; message: string }
 
 // What channels and models say is only known of a file whose settings all have their form.
-const unread = 'Once this is mended, its channels and models are checked, too.'
+const unread = 'Once the settings file is mended, its channels and models are checked, too.'
 
 type Findings = { readonly texts: string[]; readonly complaints: Complaint[] }
 

@@ -1,8 +1,19 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { makeCli } from '../support/cli.ts'
-import { copyProgram } from '../support/copied-program.ts'
+import { copyProgram, installedPackages } from '../support/copied-program.ts'
 import { speechPath } from '../support/speech.ts'
 
 // What `npm ci` makes of the sources, and when `bin/turnpike` uses it: docs/decisions/0018.
@@ -20,17 +31,48 @@ function bundle(): void {
   expect({ exitCode, stderr: String(stderr) }).toEqual({ exitCode: 0, stderr: '' })
 }
 
-/** Whether `bin/turnpike` runs the bundle, which then says so. */
+const bundles = join(installed, 'dist')
+/** All there are, the newest first. */
+function made(): string[] {
+  const madeAt = (name: string) => statSync(join(bundles, name)).mtimeMs
+  return existsSync(bundles) ? readdirSync(bundles).toSorted((a, b) => madeAt(b) - madeAt(a)) : []
+}
+
+/** Whether `bin/turnpike` runs a bundle, which then says so. */
 function runsBundle(): boolean {
-  const file = join(installed, 'dist/main.js')
-  if (existsSync(file)) writeFileSync(file, `process.stderr.write('bundled ')\n${readFileSync(file, 'utf8')}`)
+  for (const name of made()) {
+    const file = join(bundles, name, 'main.js')
+    writeFileSync(file, `process.stderr.write('bundled ')\n${readFileSync(file, 'utf8')}`)
+  }
   const { exitCode, stderr } = Bun.spawnSync([join(installed, 'bin/turnpike'), '--version'])
   expect(exitCode).toBe(0)
   return String(stderr).startsWith('bundled ')
 }
 
+const programs = [...new Bun.Glob('src/**/{main,gateway,*-worker}.ts').scanSync(installed)]
+const texts = new Map(programs.map((path) => [path, readFileSync(join(installed, path), 'utf8')]))
+
+/** Has sources that throw count as those of the bundle: then nothing may run from a source. */
+function spoilSources(): void {
+  const honest = fingerprintNow()
+  for (const path of programs) writeFileSync(join(installed, path), `throw new Error('a source was run')`)
+  renameSync(join(bundles, honest), join(bundles, fingerprintNow()))
+}
+
+function mendSources(): void {
+  const spoilt = fingerprintNow()
+  for (const [path, text] of texts) writeFileSync(join(installed, path), text)
+  renameSync(join(bundles, spoilt), join(bundles, fingerprintNow()))
+}
+
+function fingerprintNow(): string {
+  const ask = `import { fingerprint } from '${installed}/src/base/program-files.ts'; process.stdout.write(fingerprint())`
+  return String(Bun.spawnSync([process.execPath, '-e', ask]).stdout)
+}
+
 test('a gateway runs from the bundle: its threads, its pages and what it loads only when it is used', async () => {
   expect(runsBundle()).toBe(true)
+  spoilSources()
   const gateway = await cli.serve()
   const headers = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' }
 
@@ -60,22 +102,39 @@ test('a gateway runs from the bundle: its threads, its pages and what it loads o
   const [account] = data
   expect(account).toMatchObject({ held: '0' })
   expect(Number(account?.balance)).toBeLessThan(100)
+  mendSources()
 })
 
-test.each(['src/base/money.ts', 'package.json'])('where %s is another, the sources run', (path) => {
-  const file = join(installed, path)
-  const text = readFileSync(file, 'utf8')
-  writeFileSync(file, `${text}\n`)
-  expect(runsBundle()).toBe(false)
-  bundle()
-  expect(runsBundle()).toBe(true)
-  writeFileSync(file, text)
-  utimesSync(file, new Date(0), new Date(0)) // from an archive that is older than the bundle
-  expect(runsBundle()).toBe(false)
-  bundle()
+test('what is loaded only when it is used is no part of what every start loads', () => {
+  const main = readFileSync(join(bundles, made()[0] ?? '', 'main.js'), 'utf8')
+  expect(main.length).toBeLessThan(100_000)
 })
 
-test('a source that was added, renamed or removed counts, and a test does not', () => {
+test('everybody may read the bundle, whoever has installed it', () => {
+  const [newest = ''] = made()
+  expect((statSync(join(bundles, newest)).mode & 0o777).toString(8)).toBe((0o777 & ~process.umask()).toString(8))
+})
+
+test.each(['src/base/money.ts', 'package.json', `node_modules/${installedPackages}`])(
+  'where %s is another, the sources run',
+  (path) => {
+    rmSync(bundles, { recursive: true })
+    bundle()
+    const file = join(installed, path)
+    const text = readFileSync(file, 'utf8')
+    writeFileSync(file, `${text}\n`)
+    expect(runsBundle()).toBe(false)
+    bundle()
+    expect(runsBundle()).toBe(true)
+    writeFileSync(file, `${text}\n\n`)
+    utimesSync(file, new Date(0), new Date(0)) // from an archive that is older than the bundle
+    expect(runsBundle()).toBe(false)
+    writeFileSync(file, text)
+    expect(runsBundle()).toBe(true) // the bundle before is still there
+  },
+)
+
+test('a source that was added, renamed or removed counts; a test and what an editor leaves do not', () => {
   const [added, renamed] = [join(installed, 'src/added.ts'), join(installed, 'src/renamed.ts')]
   writeFileSync(added, '')
   expect(runsBundle()).toBe(false)
@@ -87,14 +146,20 @@ test('a source that was added, renamed or removed counts, and a test does not', 
   expect(runsBundle()).toBe(false)
   bundle()
   rmSync(join(installed, 'src/base/money.test.ts'))
+  symlinkSync('nobody@nowhere', join(installed, 'src/base/.#money.ts'))
   expect(runsBundle()).toBe(true)
 })
 
-test('a bundle takes the place of the one before, and leaves nothing else behind', () => {
-  expect(readdirSync(installed).filter((name) => name.startsWith('dist'))).toEqual(['dist'])
+test('the last bundle before stays, for a gateway that still runs from it, and nothing else', () => {
+  mkdirSync(join(bundles, 'new-broken-off'))
+  utimesSync(join(bundles, 'new-broken-off'), new Date(0), new Date(0))
+  const before = made()[0]
+  writeFileSync(join(installed, 'src/added.ts'), '1')
+  bundle()
+  expect(made()).toEqual([expect.stringMatching(/^[0-9a-f]{8}$/), before ?? 'none'])
 })
 
 test('without a bundle the sources run', () => {
-  rmSync(join(installed, 'dist'), { recursive: true })
+  rmSync(bundles, { recursive: true })
   expect(runsBundle()).toBe(false)
 })

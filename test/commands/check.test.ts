@@ -22,7 +22,7 @@ const modelAt = (channel: string) =>
 
 describe('turnpike check', () => {
   test('of a file with a mistake in its form, it says that channels and models are checked later', async () => {
-    const later = 'Once this is mended, its channels and models are checked, too.'
+    const later = 'Once the settings file is mended, its channels and models are checked, too.'
     cli.write('turnpike.yaml', 'limits: { bodyBytesMax: lots }\nchannels: [{ id: a, vendor: openia }]\n')
     const { code, err } = await cli.run(['check'])
     expect({ code, lines: err.trimEnd().split('\n').length }).toEqual({ code: 1, lines: 2 })

@@ -1,5 +1,5 @@
 import { afterAll, expect, setDefaultTimeout, test } from 'bun:test'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { makeCli } from '../support/cli.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -43,8 +43,12 @@ test('a gateway starts with only the files of the image, and answers', async () 
     if (existsSync(join(checkout, path))) symlinkSync(join(checkout, path), join(image, path))
   }
   expect(Bun.spawnSync([process.execPath, join(image, 'scripts/bundle.ts')]).exitCode).toBe(0)
+  for (const file of new Bun.Glob('dist/*/main.js').scanSync(image)) {
+    appendFileSync(join(image, file), `process.stderr.write('from the bundle\\n')`)
+  }
   const gateway = await cli.serve([], { HOST: '0.0.0.0' })
   expect((await gateway.chat()).status).toBe(200)
+  expect(gateway.output()).toContain('from the bundle')
   gateway.signal('SIGTERM')
   expect(await gateway.exited).toBe(0)
 })

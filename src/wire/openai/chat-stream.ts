@@ -57,7 +57,7 @@ class PassedStream implements ChatStream {
   readonly #finished: unknown[] = []
   /** The last deltas of choices without a finish, by index, the newest at the end, and as many as were asked for. */
   readonly #going = new Map<Json | undefined, JsonObject>()
-  /** As it came, with the vendor's model in it. */
+  /** Only its id, its time and its deltas are read. */
   #lastChunk: Uint8Array | undefined
   #heldUsage: Uint8Array | undefined
 
