@@ -4,13 +4,13 @@ import { fileURLToPath } from 'node:url'
 import { crc32 } from 'node:zlib'
 
 /**
- * Where the program's own files are. It runs from its sources, or from a bundle that `scripts/bundle.ts` makes of them
- * (docs/decisions/0018), in a folder of `dist/` that is named for what it was made of. What is only read stays in
- * `src/`.
+ * Where the program's own files are. It runs from its sources, or from a bundle of them that `scripts/bundle.ts` makes
+ * (docs/decisions/0018), in a folder of `dist/` that is named for what it was made of. Files that are only read stay in
+ * the sources.
  */
 const isBundled = import.meta.url.endsWith('.js')
-const root = new URL('../../', import.meta.url)
-const sources = new URL('src/', root)
+const sources = new URL(isBundled ? '../../src/' : '../', import.meta.url)
+const root = new URL('../', sources)
 export const bundles = new URL('dist/', root)
 
 /** A file of the sources that is read and not run. The path begins below `src/`. */
@@ -24,9 +24,9 @@ export function threadProgram(path: string): string {
 }
 
 /**
- * What a bundle is made of, as a short text: the sources, but for tests, and the packages that are installed. It goes by
- * what is in the files, which takes some 15 ms. Their times would not do: an unpacked archive has files that are older
- * than the bundle of the version before, and an image's files may have lost a part of theirs.
+ * What a bundle is made of, as a short text: the sources, but for tests, and the packages that are installed. It is a
+ * checksum of what is in the files, and takes some 15 ms. Their times would not do: an unpacked archive has files that
+ * are older than the bundle of the version before, and an image's files may have lost a part of theirs.
  */
 export function fingerprint(): string {
   // npm writes down in this file what is installed. An installation as a package of another has it elsewhere.
