@@ -8,6 +8,7 @@ import { watchOthers } from './others.ts'
 import { measureWays, printWays, type ChunkCpu } from './translation.ts'
 import {
   median,
+  printSpread,
   printTable,
   ratiosOf,
   systems,
@@ -265,6 +266,7 @@ async function run(): Promise<void> {
   const paired = pairedOf(measurements)
   const ratios = ratiosOf(figures, paired)
   printTable(figures, ratios)
+  printSpread(paired)
   const translation = printWays(translated)
   const othersShare = await others()
   if (othersShare > othersShareMax) {

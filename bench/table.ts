@@ -120,3 +120,18 @@ export function printTable(all: All, ratios: Ratios): void {
   )
   for (const line of lines) console.log(write(line))
 }
+
+/** Between which ratios the middle half of the rounds lie: how far a median of them is to be trusted. */
+export function printSpread(rounds: PairedRounds): void {
+  const shown = ['counting', 'leased'] as const
+  console.log(`\nThe middle half of the rounds (${shown.map((system) => `${system}/bare`).join(', ')})\n`)
+  for (const { name, paired } of rows) {
+    if (paired === undefined) continue
+    const spreads = shown.map((system) => {
+      const sorted = rounds[paired].map((round) => round[system] / round.bare).toSorted((a, b) => a - b)
+      const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))]?.toFixed(2)
+      return `${at(0.25)} to ${at(0.75)}`
+    })
+    console.log(`${name.padEnd(34)}  ${spreads.join('   ')}`)
+  }
+}
