@@ -24,7 +24,7 @@ const threads = [...new Bun.Glob('src/**/*-worker.ts').scanSync(root)]
 const folder = fileURLToPath(bundles)
 const bundle = join(folder, fingerprint())
 
-if (!existsSync(bundle)) await make()
+await make()
 // A gateway that is running may still load parts of the bundle that it was started from, so the last one before stays.
 const others = readdirSync(folder).filter((name) => join(folder, name) !== bundle)
 const [, ...older] = others.toSorted((a, b) => madeAt(b) - madeAt(a))
@@ -34,6 +34,7 @@ for (const name of older) rmSync(join(folder, name), { recursive: true, force: t
 async function make(): Promise<void> {
   mkdirSync(folder, { recursive: true })
   const made = mkdtempSync(join(folder, 'new-'))
+  const replaced = `${made}-replaced`
   try {
     await Bun.build({
       entrypoints: ['src/main.ts', ...threads].map((path) => join(root, path)),
@@ -45,9 +46,11 @@ async function make(): Promise<void> {
     })
     for (const name of readdirSync(made)) sync(join(made, name))
     chmodSync(made, 0o777 & ~process.umask()) // others than the one who installs it may start it
+    // One of the same name may be damaged, or have a package in it that was edited since.
+    if (existsSync(bundle)) renameSync(bundle, replaced)
     renameSync(made, bundle)
   } finally {
-    rmSync(made, { recursive: true, force: true })
+    for (const each of [made, replaced]) rmSync(each, { recursive: true, force: true })
   }
 }
 

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { crc32 } from 'node:zlib'
+import { isMissing } from './system-errors.ts'
 
 /**
  * Where the program's own files are. It runs from its sources, or from a bundle of them that `scripts/bundle.ts` makes
@@ -48,7 +49,8 @@ function isProgram(path: string): boolean {
 function readIfThere(file: URL): Uint8Array {
   try {
     return readFileSync(file)
-  } catch {
+  } catch (thrown) {
+    if (!isMissing(thrown)) throw thrown
     return new Uint8Array()
   }
 }

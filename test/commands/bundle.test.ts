@@ -150,6 +150,17 @@ test('a source that was added, renamed or removed counts; a test and what an edi
   expect(runsBundle()).toBe(true)
 })
 
+test('a damaged bundle is made anew under the same name', () => {
+  bundle()
+  const [name = ''] = made()
+  writeFileSync(join(bundles, name, 'main.js'), '')
+  bundle()
+  expect(made()[0]).toBe(name)
+  expect(runsBundle()).toBe(true)
+  expect(made().filter((other) => other.startsWith('new-'))).toEqual([])
+  expect(String(Bun.spawnSync([join(installed, 'bin/turnpike'), '--version']).stdout).trim()).not.toBe('')
+})
+
 test('the last bundle before stays, for a gateway that still runs from it, and nothing else', () => {
   mkdirSync(join(bundles, 'new-broken-off'))
   utimesSync(join(bundles, 'new-broken-off'), new Date(0), new Date(0))
